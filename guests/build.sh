@@ -1,0 +1,82 @@
+#!/bin/sh
+# Builds every guest twice, from the same source: for the bare machine into
+# bin/NAME.bin and as a Linux program into linux/NAME.  The same compiler
+# gives the same bytes every time.  CROSS names another toolchain.
+set -eu
+cd "$(dirname "$0")"
+export LC_ALL=C
+
+CROSS=${CROSS-aarch64-linux-gnu-}
+CFLAGS="-std=gnu11 -O2 -Wall -Wextra -march=armv8-a -mgeneral-regs-only
+        -mbranch-protection=none -mno-outline-atomics
+        -ffreestanding -fno-pic -fno-pie -fno-stack-protector
+        -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident
+        -fno-tree-loop-distribute-patterns"
+LDFLAGS="-nostdlib -static -no-pie -Wl,--build-id=none -Wl,--gc-sections
+         -Wl,-z,noexecstack -Wl,-z,max-page-size=4096
+         -Wl,-z,noseparate-code -Wl,--no-warn-rwx-segments"
+
+# All the mnemonics a guest may use: integer instructions of base Armv8.0-A.
+# A disassembly with any other, or with a floating point or vector register,
+# fails the build.  SVC is for Linux programs only, HLT for bare ones.
+ALLOWED=" add adds sub subs neg negs cmp cmn and ands orr orn eor eon bic mvn
+ tst mov movz movk movn mul madd msub mneg umaddl smaddl umull smull umulh
+ smulh udiv sdiv lsl lsr asr ror extr ubfx sbfx ubfiz sbfiz bfi bfxil bfc sxtb
+ sxth sxtw uxtb uxth uxtw rev rev16 rev32 rbit clz cls csel cset csetm cinc
+ cinv cneg csinc csinv csneg ccmp ccmn adr adrp ldr ldrb ldrh ldrsb ldrsh ldrsw
+ ldp ldpsw ldur ldurb ldurh str strb strh stp stur sturb sturh b bl br blr ret
+ cbz cbnz tbz tbnz b.eq b.ne b.cs b.cc b.mi b.pl b.hi b.ls b.ge b.lt b.gt b.le
+ nop "
+
+# check_instructions ELF EXTRA: EXTRA is a mnemonic to allow as well.
+check_instructions() {
+    "${CROSS}objdump" -d --no-show-raw-insn "$1" 2>/dev/null |
+        awk -F '\t' -v allowed="$(echo $ALLOWED) $2" -v file="$1" '
+            BEGIN { n = split(allowed, a, " "); for (i = 1; i <= n; i++) ok[a[i]] = 1 }
+            /^ +[0-9a-f]+:\t/ {
+                sub(/ +$/, "", $2); sub(/\/\/.*|<.*/, "", $3); seen++
+                if (!($2 in ok) || $3 ~ /(^|[^0-9a-z#])[vqdshb][0-9]+/) {
+                    print file ": not allowed: " $0; bad = 1
+                }
+            }
+            END { if (!seen) print file ": no instructions found"
+                  exit bad || !seen }' >&2
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p bin linux
+
+compile() { # OBJECT SOURCE [FLAG...]
+    object=$1 source=$2
+    shift 2
+    "${CROSS}gcc" $CFLAGS "$@" -c -o "$tmp/$object" "$source"
+}
+
+compile runtime.o runtime.c -ffunction-sections
+compile start_bare.o start_bare.S
+compile start_linux.o start_linux.S
+compile linux_main.o linux_main.c
+
+for source in src/*.c src/*.S; do
+    name=$(basename "${source%.*}")
+
+    compile bare.o "$source"
+    case $source in
+    *.c) start="$tmp/start_bare.o" ;;
+    *) start= ;;
+    esac
+    "${CROSS}gcc" $LDFLAGS -T bare.ld -o "$tmp/$name.elf" \
+        $start "$tmp/bare.o" "$tmp/runtime.o"
+    check_instructions "$tmp/$name.elf" hlt
+    "${CROSS}objcopy" -O binary --set-section-flags .data=alloc,load,contents \
+        "$tmp/$name.elf" "bin/$name.bin"
+
+    compile linux.o "$source" -DGUEST_LINUX
+    "${CROSS}gcc" $LDFLAGS -o "$tmp/$name" \
+        "$tmp/start_linux.o" "$tmp/linux_main.o" "$tmp/linux.o" "$tmp/runtime.o"
+    check_instructions "$tmp/$name" svc
+    "${CROSS}strip" --strip-all -o "linux/$name" "$tmp/$name"
+done
+
+wc -c bin/*.bin linux/*
