@@ -11,7 +11,7 @@ CFLAGS="-std=gnu11 -O2 -Wall -Wextra -march=armv8-a -mgeneral-regs-only
         -mbranch-protection=none -mno-outline-atomics
         -ffreestanding -fno-pic -fno-pie -fno-stack-protector
         -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident
-        -fno-tree-loop-distribute-patterns"
+        -fno-tree-loop-distribute-patterns -ffunction-sections"
 LDFLAGS="-nostdlib -static -no-pie -Wl,--build-id=none -Wl,--gc-sections
          -Wl,-z,noexecstack -Wl,-z,max-page-size=4096
          -Wl,-z,noseparate-code -Wl,--no-warn-rwx-segments"
@@ -53,7 +53,7 @@ compile() { # OBJECT SOURCE [FLAG...]
     "${CROSS}gcc" $CFLAGS "$@" -c -o "$tmp/$object" "$source"
 }
 
-compile runtime.o runtime.c -ffunction-sections
+compile runtime.o runtime.c
 compile start_bare.o start_bare.S
 compile start_linux.o start_linux.S
 compile linux_main.o linux_main.c
