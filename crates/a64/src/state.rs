@@ -1,0 +1,117 @@
+//! The state of one machine, as every engine keeps it.
+
+use kvrm_ir::{File, Type, Var};
+
+/// Slot of the zero register in the [`X`] file: always zero.
+pub const ZR: u32 = 31;
+/// Slot of the stack pointer in the [`X`] file.
+pub const SP: u32 = 32;
+/// Slot that takes writes to the zero register.
+pub const SINK: u32 = 33;
+/// Number of slots in the [`X`] file.
+pub const X_SLOTS: usize = 34;
+
+/// The general registers: x0 to x30, then [`ZR`], [`SP`] and [`SINK`].
+pub const X: File =
+    File { id: 0, name: "x", len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
+
+macro_rules! state {
+    ($($(#[$doc:meta])* $id:literal $var:ident $field:ident: $ty:ident as $rust:ty;)*) => {
+        /// One machine's registers.
+        ///
+        /// The layout is fixed (`repr(C)`), because translated code works on it directly. A boolean
+        /// is a byte that is 0 or 1.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(C)]
+        pub struct CpuState {
+            /// Slots of the [`X`] file.
+            pub x: [u64; X_SLOTS],
+            $($(#[$doc])* pub $field: $rust,)*
+        }
+
+        $($(#[$doc])* pub const $var: Var =
+            Var { id: $id, name: stringify!($field), ty: Type::$ty };)*
+
+        /// Every variable with its byte offset in [`CpuState`], by number.
+        pub const VARS: &[(Var, usize)] =
+            &[$(($var, std::mem::offset_of!(CpuState, $field)),)*];
+
+        impl CpuState {
+            /// A machine at address zero with every register zero.
+            pub const fn new() -> CpuState {
+                CpuState { x: [0; X_SLOTS], $($field: 0,)* }
+            }
+
+            /// Reads a variable.
+            pub fn var(&self, var: Var) -> u64 {
+                match var.id {
+                    $($id => self.$field.into(),)*
+                    _ => unreachable!("no such variable"),
+                }
+            }
+
+            /// Writes a variable.
+            pub fn set_var(&mut self, var: Var, value: u64) {
+                match var.id {
+                    $($id => self.$field = value as $rust,)*
+                    _ => unreachable!("no such variable"),
+                }
+            }
+        }
+    };
+}
+
+state! {
+    /// Program counter.
+    0 PC pc: U64 as u64;
+    /// User-space thread pointer.
+    1 TPIDR_EL0 tpidr_el0: U64 as u64;
+    /// Thread pointer user space can only read.
+    2 TPIDRRO_EL0 tpidrro_el0: U64 as u64;
+    /// Floating-point control register.
+    3 FPCR fpcr: U64 as u64;
+    /// Floating-point status register.
+    4 FPSR fpsr: U64 as u64;
+    /// Exclusive monitor: the address marked by the last load-exclusive.
+    5 EXCLUSIVE_ADDR exclusive_addr: U64 as u64;
+    /// Exclusive monitor: what the load-exclusive saw (low half of a pair).
+    6 EXCLUSIVE_LOW exclusive_low: U64 as u64;
+    /// Exclusive monitor: the high half of a pair.
+    7 EXCLUSIVE_HIGH exclusive_high: U64 as u64;
+    /// Exclusive monitor: bytes marked, or 0 if nothing is.
+    8 EXCLUSIVE_LEN exclusive_len: U32 as u32;
+    /// Negative flag.
+    9 N n: Bool as u8;
+    /// Zero flag.
+    10 Z z: Bool as u8;
+    /// Carry flag.
+    11 C c: Bool as u8;
+    /// Overflow flag.
+    12 V v: Bool as u8;
+}
+
+impl Default for CpuState {
+    fn default() -> Self {
+        CpuState::new()
+    }
+}
+
+impl CpuState {
+    /// The flags as the NZCV register holds them: N at bit 31, Z, C, V below it.
+    ///
+    /// ```
+    /// let mut state = kvrm_a64::state::CpuState::new();
+    /// state.set_nzcv(0b0110 << 28);
+    /// assert_eq!((state.n, state.z, state.c, state.v), (0, 1, 1, 0));
+    /// assert_eq!(state.nzcv(), 0b0110 << 28);
+    /// ```
+    pub fn nzcv(&self) -> u64 {
+        [self.n, self.z, self.c, self.v].iter().fold(0, |bits, f| bits << 1 | u64::from(*f)) << 28
+    }
+
+    /// Sets the flags from bits 31 to 28.
+    pub fn set_nzcv(&mut self, nzcv: u64) {
+        let bit = |i: u32| (nzcv >> i & 1) as u8;
+        (self.n, self.z, self.c, self.v) = (bit(31), bit(30), bit(29), bit(28));
+    }
+}

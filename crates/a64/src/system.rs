@@ -1,0 +1,183 @@
+//! System instructions (C4.1.94): exceptions, hints, barriers, system registers, cache maintenance.
+//!
+//! System registers have one row each, so that a register user space may not touch is UNDEFINED like
+//! any other unallocated word. The ID registers read as Linux shows them to programs: features that
+//! are not implemented read as absent, and unassigned registers of their space as zero.
+
+use kvrm_ir::{Access, Exit, Order, Val, Var};
+
+use crate::context::{Context, Flags};
+use crate::row::{Row, rows};
+use crate::state::{FPCR, FPSR, TPIDR_EL0, TPIDRRO_EL0};
+use crate::{W, X, stop};
+
+/// Cache lines and DC ZVA blocks are 64 bytes, as a power of two of 4-byte words.
+const LOG_LINE_WORDS: u64 = 4;
+/// Bytes DC ZVA clears.
+const ZVA_BYTES: u32 = 4 << LOG_LINE_WORDS;
+
+/// CTR_EL0: caches are coherent for instruction fetch (DIC, IDC), lines of 64 bytes.
+const CTR_VALUE: u64 =
+    1 << 31 | 1 << 29 | 1 << 28 | LOG_LINE_WORDS << 24 | LOG_LINE_WORDS << 20 | LOG_LINE_WORDS << 16
+        | 0b11 << 14 | LOG_LINE_WORDS;
+/// MIDR_EL1: implementer 0 (reserved for software use), architecture by ID registers.
+const MIDR_VALUE: u64 = 0x000f_0000;
+/// MPIDR_EL1 as Linux shows it: a uniprocessor in an affinity of zero.
+const MPIDR_VALUE: u64 = 1 << 31;
+/// The virtual counter counts instructions, nominally one a nanosecond.
+const COUNTER_HZ: u64 = 1_000_000_000;
+
+/// ID registers that are not zero, by `CRm` and `op2`.
+const ID_REGISTERS: &[(u64, u64, u64)] = &[
+    // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; no floating point or SIMD.
+    (4, 0, 0x0000_0000_00ff_0011),
+    // ID_AA64ISAR0_EL1: FlagM2 (TS = 2), LSE (Atomic = 2), CRC32.
+    (6, 0, 0x0020_0000_0021_0000),
+    // ID_AA64ISAR1_EL1: RCPC2 (LRCPC = 2).
+    (6, 1, 0x0000_0000_0020_0000),
+];
+
+/// The bits of FPCR that can be written: AHP, DN, FZ, RMode.
+const FPCR_MASK: u64 = 0x07c0_0000;
+/// The bits of FPSR that can be written: QC and the cumulative exceptions.
+const FPSR_MASK: u64 = 0x0800_009f;
+
+pub(crate) const ROWS: &[&[Row]] = &[
+    rows! { "Exception generation":
+        "UDF" "0000000000000000 imm16:16" => exception(stop::UDF);
+        "SVC" "11010100 000 imm16:16 000 01" => svc();
+        "BRK" "11010100 001 imm16:16 000 00" => exception(stop::BRK);
+        "HLT" "11010100 010 imm16:16 000 00" => exception(stop::HLT);
+    },
+    rows! { "Hints":
+        "HINT" "11010101000000110010 CRm:4 op2:3 11111" => no_op();
+    },
+    rows! { "Barriers":
+        "CLREX" "11010101000000110011 CRm:4 010 (11111)" => clrex();
+        "DSB"   "11010101000000110011 CRm:4 100 (11111)" => barrier();
+        "DMB"   "11010101000000110011 CRm:4 101 (11111)" => barrier();
+        "ISB"   "11010101000000110011 CRm:4 110 (11111)" => no_op();
+        "SB"    "11010101000000110011 (0000) 111 (11111)" => no_op();
+    },
+    rows! { "PSTATE":
+        "CFINV"  "1101010100000 000 0100 (0000) 000 11111" => cfinv();
+        "XAFLAG" "1101010100000 000 0100 (0000) 001 11111" => xaflag();
+        "AXFLAG" "1101010100000 000 0100 (0000) 010 11111" => axflag();
+    },
+    rows! { "System register read":
+        "MRS_NZCV"        "1101010100 1 1 1 011 0100 0010 000 Rt:5" => mrs_nzcv();
+        "MRS_FPCR"        "1101010100 1 1 1 011 0100 0100 000 Rt:5" => mrs_var(FPCR);
+        "MRS_FPSR"        "1101010100 1 1 1 011 0100 0100 001 Rt:5" => mrs_var(FPSR);
+        "MRS_TPIDR_EL0"   "1101010100 1 1 1 011 1101 0000 010 Rt:5" => mrs_var(TPIDR_EL0);
+        "MRS_TPIDRRO_EL0" "1101010100 1 1 1 011 1101 0000 011 Rt:5" => mrs_var(TPIDRRO_EL0);
+        "MRS_CTR_EL0"     "1101010100 1 1 1 011 0000 0000 001 Rt:5" => mrs_constant(CTR_VALUE);
+        "MRS_DCZID_EL0"   "1101010100 1 1 1 011 0000 0000 111 Rt:5" => mrs_constant(LOG_LINE_WORDS);
+        "MRS_CNTFRQ_EL0"  "1101010100 1 1 1 011 1110 0000 000 Rt:5" => mrs_constant(COUNTER_HZ);
+        "MRS_CNTVCT_EL0"  "1101010100 1 1 1 011 1110 0000 010 Rt:5" => mrs_counter();
+        "MRS_MIDR_EL1"    "1101010100 1 1 1 000 0000 0000 000 Rt:5" => mrs_constant(MIDR_VALUE);
+        "MRS_MPIDR_EL1"   "1101010100 1 1 1 000 0000 0000 101 Rt:5" => mrs_constant(MPIDR_VALUE);
+        "MRS_REVIDR_EL1"  "1101010100 1 1 1 000 0000 0000 110 Rt:5" => mrs_constant(0);
+        "MRS_ID"          "1101010100 1 1 1 000 0000 0 CRm:3 op2:3 Rt:5", if id_register => mrs_id();
+    },
+    rows! { "System register write":
+        "MSR_NZCV"      "1101010100 0 1 1 011 0100 0010 000 Rt:5" => msr_nzcv();
+        "MSR_FPCR"      "1101010100 0 1 1 011 0100 0100 000 Rt:5" => msr_var(FPCR, FPCR_MASK);
+        "MSR_FPSR"      "1101010100 0 1 1 011 0100 0100 001 Rt:5" => msr_var(FPSR, FPSR_MASK);
+        "MSR_TPIDR_EL0" "1101010100 0 1 1 011 1101 0000 010 Rt:5" => msr_var(TPIDR_EL0, u64::MAX);
+    },
+    rows! { "Cache maintenance":
+        "IC_IVAU"  "1101010100 0 01 011 0111 0101 001 Rt:5" => no_op();
+        "DC_ZVA"   "1101010100 0 01 011 0111 0100 001 Rt:5" => dc_zva();
+        "DC_CVAC"  "1101010100 0 01 011 0111 1010 001 Rt:5" => no_op();
+        "DC_CVAU"  "1101010100 0 01 011 0111 1011 001 Rt:5" => no_op();
+        "DC_CIVAC" "1101010100 0 01 011 0111 1110 001 Rt:5" => no_op();
+    },
+];
+
+/// HLT, BRK, UDF: the lane stops at the instruction.
+fn exception(cx: &Context<'_>, reason: u8) {
+    cx.stop_if(cx.b.bool(true), reason, cx.field("imm16").zext(X));
+}
+
+/// SVC: the lane stops after the instruction.
+fn svc(cx: &Context<'_>) {
+    let exit = Exit { reason: stop::SVC, completes: true };
+    cx.b.exit_if(cx.b.bool(true), exit, cx.field("imm16").zext(X));
+}
+
+/// Hints, and maintenance of caches that nobody can observe.
+fn no_op(_: &Context<'_>) {}
+
+fn clrex(cx: &Context<'_>) {
+    cx.clear_exclusive();
+}
+
+fn barrier(cx: &Context<'_>) {
+    cx.b.fence();
+}
+
+fn cfinv(cx: &Context<'_>) {
+    let flags = cx.flags();
+    cx.set_flags(Flags { c: !flags.c, ..flags });
+}
+
+/// XAFLAG: flags of a floating-point comparison from the alternative to the Arm format.
+fn xaflag(cx: &Context<'_>) {
+    let Flags { z, c, .. } = cx.flags();
+    cx.set_flags(Flags { n: !c & !z, z: z & c, c: c | z, v: !c & z });
+}
+
+/// AXFLAG: flags of a floating-point comparison from the Arm to the alternative format.
+fn axflag(cx: &Context<'_>) {
+    let Flags { z, c, v, .. } = cx.flags();
+    let no = cx.b.bool(false);
+    cx.set_flags(Flags { n: no, z: z | v, c: c & !v, v: no });
+}
+
+fn mrs_nzcv(cx: &Context<'_>) {
+    let Flags { n, z, c, v } = cx.flags();
+    let bits = [n, z, c, v].into_iter().fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
+    cx.set_reg_of("Rt", bits << 28);
+}
+
+fn msr_nzcv(cx: &Context<'_>) {
+    cx.set_flags(cx.flags_from_bits(cx.reg_of(W, "Rt") >> 28));
+}
+
+fn mrs_var(cx: &Context<'_>, var: Var) {
+    cx.set_reg_of("Rt", cx.b.read_var(var));
+}
+
+fn msr_var(cx: &Context<'_>, var: Var, mask: u64) {
+    cx.b.write_var(var, cx.reg_of(X, "Rt") & mask);
+}
+
+fn mrs_constant(cx: &Context<'_>, value: u64) {
+    cx.set_reg_of("Rt", cx.b.u64(value));
+}
+
+fn mrs_counter(cx: &Context<'_>) {
+    cx.set_reg_of("Rt", cx.b.count());
+}
+
+/// The ID register space that Linux emulates for user space, beside the three registers above.
+fn id_register(word: u32) -> bool {
+    word >> 8 & 7 >= 2
+}
+
+fn mrs_id(cx: &Context<'_>) {
+    let number = (cx.field("CRm") << 3) | cx.field("op2");
+    let value = ID_REGISTERS.iter().fold(cx.b.u64(0), |rest: Val<'_>, &(crm, op2, value)| {
+        number.eq(crm << 3 | op2).select(cx.b.u64(value), rest)
+    });
+    cx.set_reg_of("Rt", value);
+}
+
+/// DC ZVA: clears the aligned block that holds the address.
+fn dc_zva(cx: &Context<'_>) {
+    let block = cx.reg_of(X, "Rt") & !u64::from(ZVA_BYTES - 1);
+    let span = cx.span(Access::Write, block, ZVA_BYTES);
+    for offset in (0..ZVA_BYTES).step_by(8) {
+        span.store(Order::Plain, offset.into(), cx.b.u64(0));
+    }
+}

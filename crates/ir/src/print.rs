@@ -1,0 +1,136 @@
+//! The textual form, for people and golden files.
+
+use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
+
+use crate::op::*;
+
+/// One name per enum constant: the lower-case form of its Rust name.
+struct Lower<T>(T);
+
+impl<T: fmt::Debug> Display for Lower<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&format!("{:?}", self.0).to_lowercase())
+    }
+}
+
+impl Display for Type {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Lower(*self).fmt(f)
+    }
+}
+
+impl Display for Routine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut numbers = HashMap::new();
+        number(&self.body, &mut numbers);
+        Printer { routine: self, numbers }.block(f, &self.body, 0)
+    }
+}
+
+/// Numbers values in the order of their definition, so that removed ones leave no gaps.
+fn number(block: &Block, numbers: &mut HashMap<Value, usize>) {
+    for stmt in &block.stmts {
+        if let Op::If { then, otherwise, .. } = &stmt.op {
+            number(then, numbers);
+            number(otherwise, numbers);
+        }
+        for result in &stmt.results {
+            numbers.insert(*result, numbers.len());
+        }
+    }
+}
+
+struct Printer<'a> {
+    routine: &'a Routine,
+    numbers: HashMap<Value, usize>,
+}
+
+impl Printer<'_> {
+    fn name(&self, v: Value) -> String {
+        match self.routine.value(v) {
+            ValueData { ty: Type::Bool, constant: Some(bits) } => (bits != 0).to_string(),
+            ValueData { ty, constant: Some(bits) } if bits < 10 => format!("{bits}_{ty}"),
+            ValueData { ty, constant: Some(bits) } => format!("{bits:#x}_{ty}"),
+            ValueData { constant: None, .. } => format!("v{}", self.numbers[&v]),
+        }
+    }
+
+    fn names(&self, values: &[Value]) -> String {
+        values.iter().map(|v| self.name(*v)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn block(&self, f: &mut Formatter<'_>, block: &Block, depth: usize) -> fmt::Result {
+        for stmt in &block.stmts {
+            write!(f, "{:1$}", "", depth * 4)?;
+            if !stmt.results.is_empty() {
+                let typed: Vec<_> = stmt
+                    .results
+                    .iter()
+                    .map(|v| format!("{}: {}", self.name(*v), self.routine.value(*v).ty))
+                    .collect();
+                write!(f, "{} = ", typed.join(", "))?;
+            }
+            self.op(f, &stmt.op, depth)?;
+            writeln!(f)?;
+        }
+        if !block.yields.is_empty() {
+            writeln!(f, "{:2$}yield {}", "", self.names(&block.yields), depth * 4)?;
+        }
+        Ok(())
+    }
+
+    fn op(&self, f: &mut Formatter<'_>, op: &Op, depth: usize) -> fmt::Result {
+        let n = |v: &Value| self.name(*v);
+        match op {
+            Op::Word => write!(f, "word"),
+            Op::Count => write!(f, "count"),
+            Op::Unary(op, a) => write!(f, "{} {}", Lower(op), n(a)),
+            Op::Binary(op, a, b) => write!(f, "{} {}, {}", Lower(op), n(a), n(b)),
+            Op::Compare(op, a, b) => write!(f, "{} {}, {}", Lower(op), n(a), n(b)),
+            Op::Select(c, a, b) => write!(f, "select {}, {}, {}", n(c), n(a), n(b)),
+            Op::Convert(op, a) => write!(f, "{} {}", Lower(op), n(a)),
+            Op::ReadReg(file, index) => write!(f, "{}[{}]", file.name, n(index)),
+            Op::WriteReg(file, index, value) => {
+                write!(f, "{}[{}] := {}", file.name, n(index), n(value))
+            }
+            Op::ReadVar(var) => write!(f, "{}", var.name),
+            Op::WriteVar(var, value) => write!(f, "{} := {}", var.name, n(value)),
+            Op::Probe { access, addr, len } => {
+                write!(f, "probe {} {}, {len}", Lower(access), n(addr))
+            }
+            Op::Load { order, addr } => write!(f, "load{} {}", suffix(*order), n(addr)),
+            Op::Store { order, addr, value } => {
+                write!(f, "store{} {}, {}", suffix(*order), n(addr), n(value))
+            }
+            Op::Rmw { op, addr, value } => {
+                write!(f, "rmw {} {}, {}", Lower(op), n(addr), n(value))
+            }
+            Op::Cas { addr, expected, new } => {
+                write!(f, "cas {}, {}, {}", n(addr), n(expected), n(new))
+            }
+            Op::Cas128 { addr, expected, new } => {
+                write!(f, "cas128 {}, {}, {}", n(addr), self.names(expected), self.names(new))
+            }
+            Op::Fence => write!(f, "fence"),
+            Op::Exit { exit, cond, detail } => {
+                let completes = if exit.completes { " completing" } else { "" };
+                write!(f, "exit {}{completes} if {}, {}", exit.reason, n(cond), n(detail))
+            }
+            Op::If { cond, then, otherwise } => {
+                writeln!(f, "if {} {{", n(cond))?;
+                self.block(f, then, depth + 1)?;
+                writeln!(f, "{:1$}}} else {{", "", depth * 4)?;
+                self.block(f, otherwise, depth + 1)?;
+                write!(f, "{:1$}}}", "", depth * 4)
+            }
+        }
+    }
+}
+
+fn suffix(order: Order) -> &'static str {
+    match order {
+        Order::Plain => "",
+        Order::AcquireRelease => ".ordered",
+    }
+}
