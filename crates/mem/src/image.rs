@@ -1,0 +1,66 @@
+//! The bytes every lane starts with.
+
+use std::fs::File;
+use std::io;
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::PAGE;
+
+/// The initial contents of guest memory, in a file that lanes can map copy-on-write.
+pub struct Image {
+    file: File,
+    bytes: MmapMut,
+}
+
+impl Image {
+    /// A zeroed image of `size` bytes, a non-zero multiple of [`PAGE`].
+    pub fn new(size: u64) -> io::Result<Image> {
+        if size == 0 || !size.is_multiple_of(PAGE) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a whole number of pages"));
+        }
+        let file = anonymous_file()?;
+        file.set_len(size)?;
+        // SAFETY: nobody else has the file, and it is never truncated.
+        let bytes = unsafe { MmapOptions::new().no_reserve_swap().map_mut(&file)? };
+        Ok(Image { file, bytes })
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// The contents.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The contents, to change.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// A second mapping of the same bytes: what one changes, the other sees.
+    pub(crate) fn map_shared(&self) -> io::Result<MmapMut> {
+        // SAFETY: as in `new`; both mappings are handed out by this crate, which documents the aliasing.
+        unsafe { MmapOptions::new().no_reserve_swap().map_mut(&self.file) }
+    }
+
+    /// A copy-on-write view: it starts as the image and keeps its own changes.
+    pub(crate) fn map_private(&self) -> io::Result<MmapMut> {
+        // SAFETY: as in `new`.
+        unsafe { MmapOptions::new().no_reserve_swap().map_copy(&self.file) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn anonymous_file() -> io::Result<File> {
+    let fd = rustix::fs::memfd_create("kvrm-image", rustix::fs::MemfdFlags::CLOEXEC)?;
+    Ok(fd.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn anonymous_file() -> io::Result<File> {
+    tempfile::tempfile()
+}

@@ -1,0 +1,28 @@
+//! Guest address spaces on the host.
+//!
+//! A guest sees one flat memory from address 0 to its size. The bytes that every lane starts with are
+//! the [`Image`]. A [`Space`] is what a lane works on: either the image itself (shared memory), or a
+//! copy-on-write view of it (private memory), which the operating system provides: a lane costs
+//! the pages it has written.
+//!
+//! Beside its bytes a space has one state byte per 64-byte *granule*. A store may go ahead without
+//! asking if the granule is [`OPEN`]; if it is [`CLOSED`] the engine must look first, because the
+//! page has not been written since the last reset, or because translated code was made from the
+//! granule.
+
+mod image;
+mod raw;
+mod space;
+
+pub use image::Image;
+pub use raw::RawMemory;
+pub use space::Space;
+
+/// Bytes in a page: the unit of copy-on-write and reset.
+pub const PAGE: u64 = 4096;
+/// Bytes in a granule: the unit in which stores are let through.
+pub const GRANULE: u64 = 64;
+/// A store to this granule must be looked at first.
+pub const CLOSED: u8 = 0;
+/// A store to this granule may go ahead.
+pub const OPEN: u8 = 1;

@@ -1,0 +1,119 @@
+//! Typed access to guest memory that other threads may be using.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+use kvrm_ir::{Access, Order, Type};
+use portable_atomic::AtomicU128;
+
+/// A pointer to a guest's bytes, with bounds.
+///
+/// Guest memory can be shared by lanes on several threads, so it is never a Rust reference.
+#[derive(Clone, Copy)]
+pub struct RawMemory {
+    base: *mut u8,
+    size: u64,
+}
+
+// SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
+unsafe impl Send for RawMemory {}
+
+impl RawMemory {
+    /// Memory of `size` bytes at `base`.
+    ///
+    /// # Safety
+    /// It must stay mapped for as long as the result is used.
+    pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory {
+        RawMemory { base, size }
+    }
+
+    /// The first byte of `addr .. addr + len` outside the memory, if there is one.
+    pub fn probe(&self, _access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        match addr.checked_add(len.into()) {
+            Some(end) if end <= self.size => Ok(()),
+            _ => Err(addr.max(self.size)),
+        }
+    }
+
+    fn at(&self, addr: u64, len: u32) -> *mut u8 {
+        assert!(self.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
+        // SAFETY: in bounds, as just checked.
+        unsafe { self.base.add(addr as usize) }
+    }
+
+    /// Loads an unsigned value; no alignment is needed.
+    pub fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
+        let at = self.at(addr, ty.bytes());
+        // SAFETY: `at` checked the bounds; unaligned reads are allowed for.
+        let value = unsafe {
+            match ty {
+                Type::Bool => unreachable!("booleans are not memory contents"),
+                Type::U8 => at.read().into(),
+                Type::U16 => u16::from_le(at.cast::<u16>().read_unaligned()).into(),
+                Type::U32 => u32::from_le(at.cast::<u32>().read_unaligned()).into(),
+                Type::U64 => u64::from_le(at.cast::<u64>().read_unaligned()),
+            }
+        };
+        if order == Order::AcquireRelease {
+            fence(Ordering::SeqCst);
+        }
+        value
+    }
+
+    /// Stores the low bits of a value; no alignment is needed.
+    pub fn store(&self, ty: Type, order: Order, addr: u64, value: u64) {
+        let at = self.at(addr, ty.bytes());
+        if order == Order::AcquireRelease {
+            fence(Ordering::SeqCst);
+        }
+        // SAFETY: `at` checked the bounds; unaligned writes are allowed for.
+        unsafe {
+            match ty {
+                Type::Bool => unreachable!("booleans are not memory contents"),
+                Type::U8 => at.write(value as u8),
+                Type::U16 => at.cast::<u16>().write_unaligned((value as u16).to_le()),
+                Type::U32 => at.cast::<u32>().write_unaligned((value as u32).to_le()),
+                Type::U64 => at.cast::<u64>().write_unaligned(value.to_le()),
+            }
+        }
+        if order == Order::AcquireRelease {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Compares and swaps atomically; the old contents. The address is aligned.
+    pub fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+        let at = self.at(addr, ty.bytes());
+        macro_rules! exchange {
+            ($atomic:ident, $int:ty) => {{
+                // SAFETY: in bounds, and aligned because guests' atomics are checked to be.
+                let cell = unsafe { $atomic::from_ptr(at.cast()) };
+                let (expected, new) = ((expected as $int).to_le(), (new as $int).to_le());
+                let old = cell.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+                <$int>::from_le(old.unwrap_or_else(|old| old)).into()
+            }};
+        }
+        assert!(addr.is_multiple_of(ty.bytes().into()), "unaligned atomic at {addr:#x}");
+        match ty {
+            Type::Bool => unreachable!("booleans are not memory contents"),
+            Type::U8 => exchange!(AtomicU8, u8),
+            Type::U16 => exchange!(AtomicU16, u16),
+            Type::U32 => exchange!(AtomicU32, u32),
+            Type::U64 => exchange!(AtomicU64, u64),
+        }
+    }
+
+    /// Compares and swaps two consecutive `u64` atomically; the old contents. The address is aligned
+    /// to 16 bytes.
+    pub fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+        let at = self.at(addr, 16);
+        assert!(addr.is_multiple_of(16), "unaligned atomic at {addr:#x}");
+        let join = |[low, high]: [u64; 2]| (u128::from(high) << 64 | u128::from(low)).to_le();
+        // SAFETY: in bounds and aligned, as just checked.
+        let cell = unsafe { AtomicU128::from_ptr(at.cast()) };
+        let old = cell
+            .compare_exchange(join(expected), join(new), Ordering::SeqCst, Ordering::SeqCst)
+            .unwrap_or_else(|old| old);
+        let old = u128::from_le(old);
+        [old as u64, (old >> 64) as u64]
+    }
+}

@@ -1,0 +1,185 @@
+//! The memory one lane, or all of them together, work on.
+
+use std::io;
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::{CLOSED, GRANULE, Image, OPEN, PAGE, RawMemory};
+
+/// Granules in a page.
+const GRANULES: usize = (PAGE / GRANULE) as usize;
+
+/// A guest's memory: its bytes and the state of their granules.
+pub struct Space {
+    bytes: MmapMut,
+    granules: MmapMut,
+    /// Pages written since the last reset; unused by shared memory, which has no reset of its own.
+    dirty: Vec<u32>,
+    /// Pages that are no longer the image's, dirty or not.
+    own: Vec<u64>,
+    private: bool,
+}
+
+impl Space {
+    /// The image itself, for every lane: all granules start open.
+    pub fn shared(image: &Image) -> io::Result<Space> {
+        let mut space = Space::over(image.map_shared()?, false)?;
+        space.granules.fill(OPEN);
+        Ok(space)
+    }
+
+    /// A copy-on-write view of the image, for one lane: all granules start closed.
+    pub fn private(image: &Image) -> io::Result<Space> {
+        Space::over(image.map_private()?, true)
+    }
+
+    fn over(bytes: MmapMut, private: bool) -> io::Result<Space> {
+        let granules = bytes.len() / GRANULE as usize;
+        let granules = MmapOptions::new().len(granules).no_reserve_swap().map_anon()?;
+        Ok(Space { bytes, granules, dirty: Vec::new(), own: Vec::new(), private })
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// The contents. Other lanes may be changing shared memory unless all of them are stopped.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// For typed access and for translated code.
+    pub fn raw(&mut self) -> RawMemory {
+        let (base, size) = (self.bytes.as_mut_ptr(), self.size());
+        // SAFETY: engines use it only while they hold the space.
+        unsafe { RawMemory::new(base, size) }
+    }
+
+    /// Where the bytes start.
+    pub fn base(&mut self) -> *mut u8 {
+        self.bytes.as_mut_ptr()
+    }
+
+    /// Where the state bytes of the granules start.
+    pub fn granule_base(&mut self) -> *mut u8 {
+        self.granules.as_mut_ptr()
+    }
+
+    /// Opens or closes the granule that holds `addr`.
+    pub fn set_granule(&mut self, addr: u64, state: u8) {
+        self.granules[(addr / GRANULE) as usize] = state;
+    }
+
+    /// The state of the granule that holds `addr`.
+    pub fn granule(&self, addr: u64) -> u8 {
+        self.granules[(addr / GRANULE) as usize]
+    }
+
+    /// True if the page that holds `addr` has been written since the last reset.
+    pub fn is_dirty(&self, addr: u64) -> bool {
+        self.dirty.contains(&((addr / PAGE) as u32))
+    }
+
+    /// Notes that the page that holds `addr` is about to be written for the first time, and opens its
+    /// granules but for those `keep_closed` names.
+    pub fn begin_writing(&mut self, addr: u64, keep_closed: impl Fn(u64) -> bool) {
+        let page = (addr / PAGE) as usize;
+        self.dirty.push(page as u32);
+        self.own.resize(self.own.len().max(page / 64 + 1), 0);
+        self.own[page / 64] |= 1 << (page % 64);
+        for index in 0..GRANULES {
+            let addr = page as u64 * PAGE + index as u64 * GRANULE;
+            self.set_granule(addr, if keep_closed(addr) { CLOSED } else { OPEN });
+        }
+    }
+
+    /// Pages written since the last reset.
+    pub fn dirty_pages(&self) -> impl Iterator<Item = u64> + '_ {
+        self.dirty.iter().map(|page| u64::from(*page))
+    }
+
+    fn owns(&self, page: usize) -> bool {
+        self.own.get(page / 64).is_some_and(|bits| bits >> (page % 64) & 1 != 0)
+    }
+
+    /// Gives the bytes written since the last reset back their values in the image.
+    ///
+    /// The pages stay allocated: writing them again costs no page fault.
+    pub fn reset(&mut self, image: &Image) {
+        for page in std::mem::take(&mut self.dirty) {
+            let bytes = page as usize * PAGE as usize..(page as usize + 1) * PAGE as usize;
+            self.bytes[bytes.clone()].copy_from_slice(&image.bytes()[bytes]);
+            self.granules[page as usize * GRANULES..(page as usize + 1) * GRANULES].fill(CLOSED);
+        }
+    }
+
+    /// Repeats a change of the image in the pages that are no longer the image's.
+    pub fn image_changed(&mut self, image: &Image, addr: u64, len: u64) {
+        if !self.private || len == 0 {
+            return;
+        }
+        for page in (addr / PAGE) as usize..=((addr + len - 1) / PAGE) as usize {
+            if self.owns(page) {
+                let start = (page as u64 * PAGE).max(addr) as usize;
+                let end = ((page as u64 + 1) * PAGE).min(addr + len) as usize;
+                self.bytes[start..end].copy_from_slice(&image.bytes()[start..end]);
+            }
+        }
+    }
+
+    /// Changes bytes from the host's side; the pages must have begun being written.
+    pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        self.bytes[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_spaces_keep_their_changes_to_themselves() {
+        let mut image = Image::new(4 * PAGE).unwrap();
+        image.bytes_mut()[5000] = 7;
+        let mut spaces = [Space::private(&image).unwrap(), Space::private(&image).unwrap()];
+        spaces[0].begin_writing(5000, |_| false);
+        spaces[0].write(5000, &[9]);
+        assert_eq!((spaces[0].bytes()[5000], spaces[1].bytes()[5000]), (9, 7));
+        assert_eq!((spaces[0].granule(5000), spaces[0].granule(0)), (OPEN, CLOSED));
+        spaces[0].reset(&image);
+        assert_eq!((spaces[0].bytes()[5000], spaces[0].granule(5000)), (7, CLOSED));
+    }
+
+    #[test]
+    fn a_changed_image_reaches_pages_already_copied() {
+        let mut image = Image::new(4 * PAGE).unwrap();
+        let mut space = Space::private(&image).unwrap();
+        space.begin_writing(0, |_| false);
+        space.write(0, &[1]);
+        image.bytes_mut()[8..12].fill(5);
+        image.bytes_mut()[2 * PAGE as usize] = 6;
+        space.image_changed(&image, 8, 4);
+        space.image_changed(&image, 2 * PAGE, 1);
+        assert_eq!((space.bytes()[0], space.bytes()[8]), (1, 5));
+        assert_eq!(space.bytes()[2 * PAGE as usize], 6);
+    }
+
+    #[test]
+    fn shared_space_is_the_image() {
+        let mut image = Image::new(PAGE).unwrap();
+        let space = Space::shared(&image).unwrap();
+        image.bytes_mut()[1] = 3;
+        assert_eq!(space.bytes()[1], 3);
+    }
+
+    #[test]
+    fn raw_memory_knows_its_bounds() {
+        let image = Image::new(PAGE).unwrap();
+        let raw = Space::shared(&image).unwrap().raw();
+        let probe = |addr, len| raw.probe(kvrm_ir::Access::Read, addr, len);
+        assert_eq!(probe(PAGE - 8, 8), Ok(()));
+        assert_eq!(probe(PAGE - 4, 8), Err(PAGE));
+        assert_eq!(probe(u64::MAX - 2, 8), Err(u64::MAX - 2));
+    }
+}
