@@ -163,7 +163,7 @@ class Machine:
         self.uc.emu_start(HARNESS_CODE, end)
 
     def scrub(self, entry):
-        # A counted run after a counted run of one instruction is the cheapest.
+        # Unicorn swaps hooks when the kind of count changes; one stays with one.
         self.uc.emu_start(entry, self.scrub_end, count=entry == SCRUB_MONITOR)
 
     def start_over(self):
@@ -257,13 +257,21 @@ def request_length(data, offset):
     return length if length <= available else None
 
 
-def write_all(results):
+def private_stdout():
+    """Unicorn prints warnings to stdout; they would corrupt the results."""
+    results = os.dup(1)
+    os.dup2(2, 1)
+    return results
+
+
+def write_all(stdout, results):
     view = memoryview(results)
     while view:
-        view = view[os.write(1, view) :]
+        view = view[os.write(stdout, view) :]
 
 
 def main():
+    stdout = private_stdout()
     machine = Machine()
     pending = b""
     while True:
@@ -276,7 +284,7 @@ def main():
         while request_length(data, offset) is not None:
             offset = machine.run(data, offset, results)
         pending = data[offset:]
-        write_all(results)
+        write_all(stdout, results)
 
 
 if __name__ == "__main__":
