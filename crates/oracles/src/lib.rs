@@ -15,8 +15,13 @@
 //!   ones before it.
 //! - A case of more than one word must end by itself. Unicorn counts
 //!   instructions; QEMU cannot, and stops a case after about a second.
+//! - A single instruction that branches to itself takes QEMU a few
+//!   milliseconds. `BLR X30` to itself gets a wrong answer from it, because it
+//!   is executed a second time.
 //!
 //! # Where the oracles differ from the architecture or from each other
+//!
+//! Unicorn is derived from QEMU, so that both agree does not prove them right.
 //!
 //! - QEMU answers [`OutcomeKind::Other`] to a case with SVC or `HLT #0xF000`,
 //!   without running it: they would act on the process itself.
@@ -26,6 +31,8 @@
 //! - Unicorn does not check the alignment of LDAR, STLR, LDAPUR and STLUR, and
 //!   neither oracle checks that of LDAPR, or of SP as a base. QEMU has no
 //!   FEAT_LSE2: it faults wherever such an access is not naturally aligned.
+//! - Neither faults on cache maintenance by an unmapped address, or on a store
+//!   exclusive that fails.
 //! - A store that straddles the end of memory writes its first bytes on
 //!   Unicorn and nothing on QEMU.
 //! - QEMU ignores the top byte of data addresses, as Linux does; Unicorn faults.

@@ -89,7 +89,9 @@ pub fn build_qemu_harness(out_dir: &Path) -> Result<PathBuf, Error> {
     if output.status.success() {
         return Ok(harness);
     }
-    Err(Error::HarnessBuild { output: String::from_utf8_lossy(&output.stderr).into_owned() })
+    Err(Error::HarnessBuild {
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
 }
 
 fn compile(harness: &Path) -> Result<Output, Error> {
@@ -102,11 +104,18 @@ fn compile(harness: &Path) -> Result<Output, Error> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            spawn_error(&COMPILER.into(), "apt-get install gcc-aarch64-linux-gnu", error)
+            spawn_error(
+                &COMPILER.into(),
+                "apt-get install gcc-aarch64-linux-gnu",
+                error,
+            )
         })?;
     let mut stdin = child.stdin.take().expect("stdin is piped");
     // If the compiler stops reading, its output says why.
     let _ = stdin.write_all(QEMU_HARNESS.as_bytes());
     drop(stdin);
-    child.wait_with_output().map_err(|source| Error::Io { action: format!("await {COMPILER}"), source })
+    child.wait_with_output().map_err(|source| Error::Io {
+        action: format!("await {COMPILER}"),
+        source,
+    })
 }

@@ -35,7 +35,11 @@ impl Link {
         let (read, results) = mpsc::channel();
         thread::spawn(move || write_requests(stdin, &to_write));
         thread::spawn(move || read_results(stdout, &read));
-        Ok(Self { child, requests, results })
+        Ok(Self {
+            child,
+            requests,
+            results,
+        })
     }
 
     /// Ends the process and says how it ended and what it printed.
@@ -109,12 +113,20 @@ impl Session {
         install_advice: &'static str,
     ) -> Result<Self, Error> {
         let link = open(&program, &arguments, install_advice)?;
-        let mut session = Self { name, program, arguments, install_advice, link };
-        session.exchange(&[trivial_case()]).map_err(|(_, reason)| Error::Start {
-            oracle: name,
-            reason,
-            advice: install_advice,
-        })?;
+        let mut session = Self {
+            name,
+            program,
+            arguments,
+            install_advice,
+            link,
+        };
+        session
+            .exchange(&[trivial_case()])
+            .map_err(|(_, reason)| Error::Start {
+                oracle: name,
+                reason,
+                advice: install_advice,
+            })?;
         Ok(session)
     }
 
@@ -132,7 +144,11 @@ impl Session {
         if failures.is_empty() {
             return Ok(outcomes.into_iter().flatten().collect());
         }
-        Err(Error::Cases { oracle: self.name, failures, outcomes })
+        Err(Error::Cases {
+            oracle: self.name,
+            failures,
+            outcomes,
+        })
     }
 
     /// Results that a process had not sent when it failed are lost, so which
@@ -157,7 +173,11 @@ impl Session {
             self.link = open(&self.program, &self.arguments, self.install_advice)?;
             one_by_one_until = end;
             if end - start == 1 {
-                failures.push(CaseFailure { index: start, words: cases[start].code.clone(), reason });
+                failures.push(CaseFailure {
+                    index: start,
+                    words: cases[start].code.clone(),
+                    reason,
+                });
                 outcomes.push(None);
             }
         }
@@ -212,7 +232,10 @@ pub(crate) fn spawn_error(program: &OsString, advice: &'static str, source: io::
     let program = program.to_string_lossy().into_owned();
     match source.kind() {
         io::ErrorKind::NotFound => Error::ProgramNotFound { program, advice },
-        _ => Error::Io { action: format!("start {program}"), source },
+        _ => Error::Io {
+            action: format!("start {program}"),
+            source,
+        },
     }
 }
 
