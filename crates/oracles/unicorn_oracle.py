@@ -1,0 +1,291 @@
+"""Runs AArch64 test cases on Unicorn.
+
+Requests arrive on stdin and results leave on stdout; the record layouts are
+described in the Rust client that starts this script. The guest runs at EL0
+with the system register settings that Linux gives its processes.
+"""
+
+import ctypes
+import os
+import struct
+import sys
+
+from unicorn import (
+    UC_ARCH_ARM64,
+    UC_ERR_EXCEPTION,
+    UC_ERR_FETCH_PROT,
+    UC_ERR_FETCH_UNMAPPED,
+    UC_ERR_INSN_INVALID,
+    UC_ERR_OK,
+    UC_ERR_READ_PROT,
+    UC_ERR_READ_UNMAPPED,
+    UC_ERR_WRITE_PROT,
+    UC_ERR_WRITE_UNMAPPED,
+    UC_HOOK_INTR,
+    UC_HOOK_MEM_INVALID,
+    UC_MODE_ARM,
+    UC_PROT_ALL,
+    Uc,
+)
+from unicorn import arm64_const as arm64
+
+# The public batch calls build their argument arrays anew on every call. The C
+# functions behind them take arrays that can be built once.
+from unicorn.unicorn_py3.unicorn import uclib
+
+MEMORY_START, MEMORY_END = 0x10000, 0x40000
+CODE_START, CODE_END = 0x10000, 0x20000
+WINDOW_LEN = 512
+WINDOW_OFFSET = MEMORY_END - WINDOW_LEN - MEMORY_START
+# Far from the guest's memory, so that no branch displacement reaches it.
+HARNESS_CODE = 0x7000_0000_0000
+
+DONE, UNDEFINED, MEMORY_FAULT, ALIGNMENT_FAULT, SVC, BRK, LIMIT, OTHER = range(8)
+
+# Unicorn passes QEMU's exception numbers to the interrupt hook. Unmapped
+# addresses do not get there, so a data abort is an alignment fault.
+INTERRUPT_OUTCOMES = {1: UNDEFINED, 2: SVC, 4: ALIGNMENT_FAULT, 7: BRK}
+
+FETCH_ERRORS = (UC_ERR_FETCH_UNMAPPED, UC_ERR_FETCH_PROT)
+ACCESS_ERRORS = (
+    UC_ERR_READ_UNMAPPED,
+    UC_ERR_READ_PROT,
+    UC_ERR_WRITE_UNMAPPED,
+    UC_ERR_WRITE_PROT,
+)
+
+REQUEST_HEAD = struct.Struct("<IIQ")
+NZCV = struct.Struct("<Q")
+NZCV_MASK = 0xF000_0000
+STATE_LEN = 8 * (31 + 3)
+NZCV_OFFSET = 8 * 32
+REQUEST_LEN = REQUEST_HEAD.size + STATE_LEN + WINDOW_LEN
+RESULT_HEAD = struct.Struct("<IIQ")
+
+GENERAL_REGISTERS = (
+    [arm64.UC_ARM64_REG_X0 + i for i in range(29)]
+    + [arm64.UC_ARM64_REG_X29, arm64.UC_ARM64_REG_X30]
+)
+
+
+class RegisterBatch:
+    """Registers laid out back to back, 8 bytes each, in one buffer."""
+
+    def __init__(self, registers):
+        count = len(registers)
+        self.count = count
+        self.buffer = (ctypes.c_uint64 * count)()
+        self.view = memoryview(self.buffer).cast("B")
+        self.registers = (ctypes.c_int * count)(*registers)
+        base = ctypes.addressof(self.buffer)
+        self.pointers = (ctypes.c_void_p * count)(*(base + 8 * i for i in range(count)))
+
+
+CLREX = 0xD5033F5F
+CLEAR_VECTORS = [0x6F00E400 | register for register in range(32)]
+CLEAR_FPCR_FPSR = [0xD51B441F, 0xD51B443F]
+# Clears what a case can leave behind. The monitor comes last, so that entering
+# at its instruction clears it alone.
+SCRUB = [*CLEAR_VECTORS, *CLEAR_FPCR_FPSR, CLREX]
+SCRUB_ALL = HARNESS_CODE
+SCRUB_MONITOR = HARNESS_CODE + 4 * (len(SCRUB) - 1)
+
+
+def scrub_entry(word):
+    """Where to enter the scrub code after an instruction; None: not needed."""
+    uses_vectors = word & 0x0C00_0000 == 0x0C00_0000
+    sets_fpcr_or_fpsr = word & 0xFFFF_FFC0 == 0xD51B_4400
+    if uses_vectors or sets_fpcr_or_fpsr:
+        return SCRUB_ALL
+    is_exclusive_or_ordered = word & 0x3F00_0000 == 0x0800_0000
+    if is_exclusive_or_ordered:
+        return SCRUB_MONITOR
+    return None
+
+
+class Machine:
+    """One Unicorn instance, reused by every case."""
+
+    def __init__(self):
+        self.uc = Uc(UC_ARCH_ARM64, UC_MODE_ARM)
+        self.uc.ctl_set_cpu_model(arm64.UC_CPU_ARM64_MAX)
+        # The guest's memory is ours, so that reading and writing it costs no call.
+        self.memory = (ctypes.c_ubyte * (MEMORY_END - MEMORY_START))()
+        self.bytes = memoryview(self.memory).cast("B")
+        self.uc.mem_map_ptr(
+            MEMORY_START, len(self.memory), UC_PROT_ALL, ctypes.addressof(self.memory)
+        )
+        self.uc.mem_map(HARNESS_CODE, 0x1000)
+        self.interrupt = None
+        self.fault_address = None
+        self.uc.hook_add(UC_HOOK_INTR, self.on_interrupt)
+        self.uc.hook_add(UC_HOOK_MEM_INVALID, self.on_invalid_access)
+        state = [arm64.UC_ARM64_REG_SP, arm64.UC_ARM64_REG_PSTATE, arm64.UC_ARM64_REG_TPIDR_EL0]
+        self.input = RegisterBatch(GENERAL_REGISTERS + state)
+        state[1] = arm64.UC_ARM64_REG_NZCV
+        self.output = RegisterBatch([arm64.UC_ARM64_REG_PC] + GENERAL_REGISTERS + state)
+        self.code_high_water = CODE_START
+        self.allow_user_access()
+        self.scrub_end = self.load_harness_code(SCRUB)
+
+    def on_interrupt(self, uc, number, _data):
+        self.interrupt = number
+        uc.emu_stop()
+
+    def on_invalid_access(self, _uc, _access, address, _size, _value, _data):
+        # An access across the end of memory reports each byte; keep the first.
+        if self.fault_address is None:
+            self.fault_address = address
+        return False
+
+    def load_harness_code(self, words):
+        self.uc.mem_write(HARNESS_CODE, struct.pack(f"<{len(words)}I", *words))
+        self.uc.ctl_remove_cache(HARNESS_CODE, HARNESS_CODE + 0x1000)
+        return HARNESS_CODE + 4 * len(words)
+
+    def allow_user_access(self):
+        """Sets what Linux sets, at EL1: cache operations, DC ZVA, CTR_EL0 and
+        the counters at EL0, and top byte ignore."""
+        sctlr_uct_dze_uci = 1 << 15 | 1 << 14 | 1 << 26
+        tcr_tbi0 = 1 << 37
+        self.uc.reg_write(arm64.UC_ARM64_REG_X1, sctlr_uct_dze_uci)
+        self.uc.reg_write(arm64.UC_ARM64_REG_X2, tcr_tbi0)
+        self.uc.reg_write(arm64.UC_ARM64_REG_X3, 3)
+        end = self.load_harness_code(
+            [
+                0xD5381000,  # mrs x0, sctlr_el1
+                0xAA010000,  # orr x0, x0, x1
+                0xD5181000,  # msr sctlr_el1, x0
+                0xD5182042,  # msr tcr_el1, x2
+                0xD518E103,  # msr cntkctl_el1, x3
+            ]
+        )
+        self.uc.emu_start(HARNESS_CODE, end)
+
+    def scrub(self, entry):
+        # Unicorn swaps hooks when the kind of count changes; one stays with one.
+        self.uc.emu_start(entry, self.scrub_end, count=entry == SCRUB_MONITOR)
+
+    def start_over(self):
+        """Forgets all translations and memory, before code addresses are reused."""
+        self.uc.ctl_flush_tb()
+        ctypes.memset(self.memory, 0, len(self.memory))
+
+    def load(self, data, offset, address, code_words):
+        """Places one case; returns the offset of its code's end in `data`."""
+        end = address + 4 * code_words
+        if address < self.code_high_water:
+            self.start_over()
+        self.code_high_water = end
+        state = self.input.view
+        state_end = offset + STATE_LEN
+        state[:] = data[offset:state_end]
+        # PSTATE is written whole; with its other bits clear the guest is at EL0.
+        (nzcv,) = NZCV.unpack_from(state, NZCV_OFFSET)
+        NZCV.pack_into(state, NZCV_OFFSET, nzcv & NZCV_MASK)
+        code = state_end + WINDOW_LEN
+        self.bytes[WINDOW_OFFSET:] = data[state_end:code]
+        code_end = code + 4 * code_words
+        self.bytes[address - MEMORY_START : end - MEMORY_START] = data[code:code_end]
+        return code_end
+
+    def execute(self, address, end, limit):
+        """Runs the loaded case; returns Unicorn's error code."""
+        self.interrupt = None
+        self.fault_address = None
+        handle, batch = self.uc._uch, self.input
+        uclib.uc_reg_write_batch(handle, batch.registers, batch.pointers, batch.count)
+        error = uclib.uc_emu_start(handle, address, end, 0, limit)
+        batch = self.output
+        uclib.uc_reg_read_batch(handle, batch.registers, batch.pointers, batch.count)
+        return error
+
+    def outcome(self, error, pc, end, single):
+        """The outcome and its detail."""
+        if self.interrupt is not None:
+            kind = INTERRUPT_OUTCOMES.get(self.interrupt, OTHER)
+            return kind, self.svc_immediate(pc) if kind == SVC else 0
+        if error == UC_ERR_OK:
+            return (DONE if single or pc == end else LIMIT), 0
+        if error in FETCH_ERRORS:
+            # Unicorn looks at the branch target before it stops after the branch.
+            return (DONE, 0) if single else (MEMORY_FAULT, pc)
+        if error in ACCESS_ERRORS:
+            return MEMORY_FAULT, self.fault_address or 0
+        if error in (UC_ERR_INSN_INVALID, UC_ERR_EXCEPTION):
+            return UNDEFINED, 0
+        return OTHER, error
+
+    def svc_immediate(self, pc):
+        (word,) = struct.unpack_from("<I", self.memory, pc - 4 - MEMORY_START)
+        return word >> 5 & 0xFFFF
+
+    def clean_up(self, address, end, pc, single):
+        """Leaves no trace of a case for the next one."""
+        code = slice(address - MEMORY_START, end - MEMORY_START)
+        entry = scrub_entry(int.from_bytes(self.bytes[code], "little")) if single else SCRUB_ALL
+        if entry is not None:
+            self.scrub(entry)
+        self.bytes[code] = bytes(end - address)
+        if pc != end and CODE_START <= pc < CODE_END:
+            # The branch target may have been translated; code may come there later.
+            target = pc & ~3
+            self.uc.ctl_remove_cache(target, target + 4)
+
+    def run(self, data, offset, results):
+        """Runs the request at `offset` and appends its result; returns the next offset."""
+        code_words, limit, address = REQUEST_HEAD.unpack_from(data, offset)
+        end = address + 4 * code_words
+        single = limit == 1
+        after = self.load(data, offset + REQUEST_HEAD.size, address, code_words)
+        error = self.execute(address, end, limit)
+        pc = self.output.buffer[0]
+        kind, detail = self.outcome(error, pc, end, single)
+        results += RESULT_HEAD.pack(kind, 0, detail)
+        results += self.output.view
+        results += self.bytes[WINDOW_OFFSET:]
+        self.clean_up(address, end, pc, single)
+        return after
+
+
+def request_length(data, offset):
+    """The length of the request at `offset`, or None when it is incomplete."""
+    available = len(data) - offset
+    if available < REQUEST_LEN:
+        return None
+    length = REQUEST_LEN + 4 * REQUEST_HEAD.unpack_from(data, offset)[0]
+    return length if length <= available else None
+
+
+def private_stdout():
+    """Unicorn prints warnings to stdout; they would corrupt the results."""
+    results = os.dup(1)
+    os.dup2(2, 1)
+    return results
+
+
+def write_all(stdout, results):
+    view = memoryview(results)
+    while view:
+        view = view[os.write(stdout, view) :]
+
+
+def main():
+    stdout = private_stdout()
+    machine = Machine()
+    pending = b""
+    while True:
+        chunk = os.read(0, 1 << 18)
+        if not chunk:
+            return 1 if pending else 0
+        data = pending + chunk
+        offset = 0
+        results = bytearray()
+        while request_length(data, offset) is not None:
+            offset = machine.run(data, offset, results)
+        pending = data[offset:]
+        write_all(stdout, results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
