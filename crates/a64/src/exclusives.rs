@@ -96,15 +96,11 @@ fn load_exclusive_pair_x(cx: &Context<'_>) {
 
 /// `ExclusiveMonitorsPass`, then `store` if it does: `store` says whether memory still had what the
 /// monitor saw. The status register becomes 0 if the store took place.
-fn store_if_exclusive<'b>(
-    cx: &Context<'b>,
-    len: u32,
-    store: impl FnOnce(Span<'b>) -> Val<'b>,
-) {
+fn store_if_exclusive<'b>(cx: &Context<'b>, len: u32, store: impl FnOnce(Span<'b>) -> Val<'b>) {
     let addr = cx.reg_or_sp_of(X, "Rn");
     cx.check_aligned(addr, len);
-    let marked = cx.b.read_var(EXCLUSIVE_ADDR).eq(addr)
-        & cx.b.read_var(EXCLUSIVE_LEN).eq(u64::from(len));
+    let marked =
+        cx.b.read_var(EXCLUSIVE_ADDR).eq(addr) & cx.b.read_var(EXCLUSIVE_LEN).eq(u64::from(len));
     let [stored] = cx.b.if_else(
         marked,
         || [store(cx.span(Access::ReadWrite, addr, len))],

@@ -99,20 +99,20 @@ pub(crate) const ROWS: &[&[Row]] = &[
         "PRFM_lit"  "11 011 0 00 imm19:19 Rt:5" => prefetch();
     },
     transfers! { "Load/store register (unsigned immediate)", "STR", "LDR", "_uimm",
-        "111 0 01", "imm12:12 Rn:5 Rt:5" => Mode::Unsigned, PLAIN },
+    "111 0 01", "imm12:12 Rn:5 Rt:5" => Mode::Unsigned, PLAIN },
     transfers! { "Load/store register (unscaled immediate)", "STUR", "LDUR", "",
-        "111 0 00", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
+    "111 0 00", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
     transfers! { "Load/store register (immediate post-indexed)", "STR", "LDR", "_post",
-        "111 0 00", "0 imm9:9 01 Rn:5 Rt:5" => Mode::Post, PLAIN },
+    "111 0 00", "0 imm9:9 01 Rn:5 Rt:5" => Mode::Post, PLAIN },
     transfers! { "Load/store register (unprivileged)", "STTR", "LDTR", "",
-        "111 0 00", "0 imm9:9 10 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
+    "111 0 00", "0 imm9:9 10 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
     transfers! { "Load/store register (immediate pre-indexed)", "STR", "LDR", "_pre",
-        "111 0 00", "0 imm9:9 11 Rn:5 Rt:5" => Mode::Pre, PLAIN },
+    "111 0 00", "0 imm9:9 11 Rn:5 Rt:5" => Mode::Pre, PLAIN },
     // Bit 1 of `option` is clear in the extensions from 8 and 16 bits, which are not allocated here.
     transfers! { "Load/store register (register offset)", "STR", "LDR", "_reg",
-        "111 0 00", "1 Rm:5 option:1 1 size:1 S:1 10 Rn:5 Rt:5" => Mode::Register, PLAIN },
+    "111 0 00", "1 Rm:5 option:1 1 size:1 S:1 10 Rn:5 Rt:5" => Mode::Register, PLAIN },
     transfers! { "LDAPR/STLR (unscaled immediate)", "STLUR", "LDAPUR", "",
-        "011 0 01", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, ORDERED },
+    "011 0 01", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, ORDERED },
     rows! { "Prefetch":
         "PRFM_uimm" "11 111 0 01 10 imm12:12 Rn:5 Rt:5" => prefetch();
         "PRFUM"     "11 111 0 00 10 0 imm9:9 00 Rn:5 Rt:5" => prefetch();
@@ -172,11 +172,19 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
         Mode::Register => register_offset(cx, ty),
     };
     let moved = base + offset;
-    let addr = if matches!(mode, Mode::Post) { base } else { moved };
+    let addr = if matches!(mode, Mode::Post) {
+        base
+    } else {
+        moved
+    };
+    if order == ORDERED {
+        cx.check_aligned(addr, ty.bytes());
+    }
     match transfer {
         Store(_) => {
             let value = cx.reg_of(X, "Rt").trunc(ty);
-            cx.span(Access::Write, addr, ty.bytes()).store(order, 0, value);
+            cx.span(Access::Write, addr, ty.bytes())
+                .store(order, 0, value);
         }
         Load(_) | LoadSigned(..) => {
             let loaded = cx.span(Access::Read, addr, ty.bytes()).load(ty, order, 0);
@@ -192,7 +200,8 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
 fn register_offset<'b>(cx: &Context<'b>, ty: Type) -> Val<'b> {
     let option = (cx.field("option") << 2) | cx.field("size") | 2u64;
     let offset = extended(X, cx.reg_of(X, "Rm"), option);
-    cx.flag("S").select(offset << ty.bytes().trailing_zeros(), offset)
+    cx.flag("S")
+        .select(offset << ty.bytes().trailing_zeros(), offset)
 }
 
 /// LDP, STP and their siblings.
@@ -201,7 +210,11 @@ fn pair(cx: &Context<'_>, mode: PairMode, transfer: Transfer) {
     let size = ty.bytes();
     let base = cx.reg_or_sp_of(X, "Rn");
     let moved = base + cx.signed_field("imm7", size);
-    let addr = if matches!(mode, PairMode::Post) { base } else { moved };
+    let addr = if matches!(mode, PairMode::Post) {
+        base
+    } else {
+        moved
+    };
     match transfer {
         Store(_) => {
             let values = ["Rt", "Rt2"].map(|field| cx.reg_of(ty, field));

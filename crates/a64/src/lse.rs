@@ -2,10 +2,10 @@
 
 use kvrm_ir::{Access, RmwOp, Type};
 
+use crate::X;
 use crate::context::Context;
 use crate::exclusives::aligned_span;
 use crate::row::Row;
-use crate::X;
 
 /// The four sizes of one operation; acquire (`A`) and release (`R`) make no difference, because every
 /// atomic operation is ordered.

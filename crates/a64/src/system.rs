@@ -17,9 +17,14 @@ const LOG_LINE_WORDS: u64 = 4;
 const ZVA_BYTES: u32 = 4 << LOG_LINE_WORDS;
 
 /// CTR_EL0: caches are coherent for instruction fetch (DIC, IDC), lines of 64 bytes.
-const CTR_VALUE: u64 =
-    1 << 31 | 1 << 29 | 1 << 28 | LOG_LINE_WORDS << 24 | LOG_LINE_WORDS << 20 | LOG_LINE_WORDS << 16
-        | 0b11 << 14 | LOG_LINE_WORDS;
+const CTR_VALUE: u64 = 1 << 31
+    | 1 << 29
+    | 1 << 28
+    | LOG_LINE_WORDS << 24
+    | LOG_LINE_WORDS << 20
+    | LOG_LINE_WORDS << 16
+    | 0b11 << 14
+    | LOG_LINE_WORDS;
 /// MIDR_EL1: implementer 0 (reserved for software use), architecture by ID registers.
 const MIDR_VALUE: u64 = 0x000f_0000;
 /// MPIDR_EL1 as Linux shows it: a uniprocessor in an affinity of zero.
@@ -101,7 +106,10 @@ fn exception(cx: &Context<'_>, reason: u8) {
 
 /// SVC: the lane stops after the instruction.
 fn svc(cx: &Context<'_>) {
-    let exit = Exit { reason: stop::SVC, completes: true };
+    let exit = Exit {
+        reason: stop::SVC,
+        completes: true,
+    };
     cx.b.exit_if(cx.b.bool(true), exit, cx.field("imm16").zext(X));
 }
 
@@ -118,25 +126,40 @@ fn barrier(cx: &Context<'_>) {
 
 fn cfinv(cx: &Context<'_>) {
     let flags = cx.flags();
-    cx.set_flags(Flags { c: !flags.c, ..flags });
+    cx.set_flags(Flags {
+        c: !flags.c,
+        ..flags
+    });
 }
 
 /// XAFLAG: flags of a floating-point comparison from the alternative to the Arm format.
 fn xaflag(cx: &Context<'_>) {
     let Flags { z, c, .. } = cx.flags();
-    cx.set_flags(Flags { n: !c & !z, z: z & c, c: c | z, v: !c & z });
+    cx.set_flags(Flags {
+        n: !c & !z,
+        z: z & c,
+        c: c | z,
+        v: !c & z,
+    });
 }
 
 /// AXFLAG: flags of a floating-point comparison from the Arm to the alternative format.
 fn axflag(cx: &Context<'_>) {
     let Flags { z, c, v, .. } = cx.flags();
     let no = cx.b.bool(false);
-    cx.set_flags(Flags { n: no, z: z | v, c: c & !v, v: no });
+    cx.set_flags(Flags {
+        n: no,
+        z: z | v,
+        c: c & !v,
+        v: no,
+    });
 }
 
 fn mrs_nzcv(cx: &Context<'_>) {
     let Flags { n, z, c, v } = cx.flags();
-    let bits = [n, z, c, v].into_iter().fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
+    let bits = [n, z, c, v]
+        .into_iter()
+        .fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
     cx.set_reg_of("Rt", bits << 28);
 }
 
@@ -167,9 +190,11 @@ fn id_register(word: u32) -> bool {
 
 fn mrs_id(cx: &Context<'_>) {
     let number = (cx.field("CRm") << 3) | cx.field("op2");
-    let value = ID_REGISTERS.iter().fold(cx.b.u64(0), |rest: Val<'_>, &(crm, op2, value)| {
-        number.eq(crm << 3 | op2).select(cx.b.u64(value), rest)
-    });
+    let value = ID_REGISTERS
+        .iter()
+        .fold(cx.b.u64(0), |rest: Val<'_>, &(crm, op2, value)| {
+            number.eq(crm << 3 | op2).select(cx.b.u64(value), rest)
+        });
     cx.set_reg_of("Rt", value);
 }
 

@@ -1,0 +1,121 @@
+//! What all engines have in common: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] a host watches
+//! and cancels a run through, one-instruction stepping by the reference evaluator, and the reference
+//! engine built on it.
+
+mod control;
+mod eval_engine;
+mod step;
+mod stop;
+
+pub use control::RunControl;
+pub use eval_engine::EvalEngine;
+pub use step::{Step, fetch, step};
+pub use stop::{FaultKind, Stop};
+
+use kvrm_a64::state::CpuState;
+
+/// Whether lanes have one memory together or one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryModel {
+    /// One flat memory that every lane sees.
+    Shared,
+    /// One memory per lane, all starting from the same image.
+    Private,
+}
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of machines, at least one.
+    pub lanes: usize,
+    /// Bytes of guest memory, a multiple of the page size.
+    pub memory_size: u64,
+    /// Who sees which memory.
+    pub model: MemoryModel,
+    /// Host threads a CPU engine may use; 0 takes one per core.
+    pub threads: usize,
+}
+
+/// One run, for all lanes.
+pub struct RunRequest<'a> {
+    /// Instructions each lane may complete in this run.
+    pub max_cycles: u64,
+    /// Addresses to stop at before executing, in ascending order. A lane that starts the run at one
+    /// passes it.
+    pub breakpoints: &'a [u64],
+    /// How the host watches and cancels.
+    pub control: &'a RunControl,
+}
+
+/// What one lane looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneStatus {
+    /// Why it does not run; `None` before its first run, after a reset, and after a cancelled run.
+    pub stop: Option<Stop>,
+    /// Instructions completed since it was built or reset.
+    pub count: u64,
+}
+
+/// The host's failures; a guest's are [`Stop`]s.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The operating system refused memory.
+    #[error(
+        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes or a smaller memory"
+    )]
+    Memory {
+        /// Which lane's memory.
+        lane: usize,
+        /// How much.
+        size: u64,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The host's processor cannot be translated for.
+    #[error("this processor is not supported by the cpu engine: {0}; use the eval engine")]
+    Unsupported(String),
+    /// Code generation failed.
+    #[error("cannot translate the code at {pc:#x}: {message}; please report this as a bug")]
+    Translation {
+        /// Guest address.
+        pc: u64,
+        /// What the code generator said.
+        message: String,
+    },
+}
+
+/// A set of lanes and the means to run them.
+///
+/// Addresses and lane numbers are checked by the caller; an engine may panic on bad ones.
+pub trait Engine: Send {
+    /// The name users choose it by.
+    fn name(&self) -> &'static str;
+
+    /// What it was built with.
+    fn config(&self) -> &Config;
+
+    /// Registers of a lane.
+    fn state(&self, lane: usize) -> &CpuState;
+
+    /// Registers of a lane, to change.
+    fn state_mut(&mut self, lane: usize) -> &mut CpuState;
+
+    /// Why a lane does not run, and how far it got.
+    fn status(&self, lane: usize) -> LaneStatus;
+
+    /// Copies out of a lane's memory.
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]);
+
+    /// Changes a lane's memory (everybody's, if it is shared).
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]);
+
+    /// Changes the image, and with it every lane's memory.
+    fn write_image(&mut self, addr: u64, bytes: &[u8]);
+
+    /// Runs every lane until it stops or has completed the instructions asked for.
+    fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError>;
+
+    /// Gives a lane's private memory back the image's contents and clears its registers and counts.
+    /// Shared memory stays as it is.
+    fn reset_lane(&mut self, lane: usize);
+}

@@ -3,8 +3,8 @@
 //! Each function answers `None` (build the operation), a known constant, or an operand that is the
 //! result already. Only identities that hold for every value are here.
 
-use crate::op::{BinOp, CmpOp, Type, UnOp, Value, ValueData};
 use crate::arith;
+use crate::op::{BinOp, CmpOp, Type, UnOp, Value, ValueData};
 
 /// The outcome of a simplification.
 pub(crate) enum Folded {
@@ -55,7 +55,9 @@ fn binary_by_constant(op: BinOp, ty: Type, a: Value, y: u64) -> Option<Folded> {
         BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor if y == 0 => Some(Same(a)),
         BinOp::Mul | BinOp::UDiv | BinOp::SDiv if y == 1 => Some(Same(a)),
         BinOp::And if y == ones => Some(Same(a)),
-        BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Rotr if y % u64::from(ty.bits()) == 0 => {
+        BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Rotr
+            if y.is_multiple_of(ty.bits().into()) =>
+        {
             Some(Same(a))
         }
         _ => None,
@@ -71,7 +73,9 @@ pub(crate) fn compare(
         return Some(Const(arith::compare(op, a.ty, x, y).into()));
     }
     if av == bv && op != CmpOp::SAddO {
-        return Some(Const(matches!(op, CmpOp::Eq | CmpOp::Ule | CmpOp::Sle).into()));
+        return Some(Const(
+            matches!(op, CmpOp::Eq | CmpOp::Ule | CmpOp::Sle).into(),
+        ));
     }
     match (op, b.constant) {
         (CmpOp::Ult | CmpOp::SAddO | CmpOp::SSubO, Some(0)) => Some(Const(0)),

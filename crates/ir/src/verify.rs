@@ -15,7 +15,11 @@ use crate::op::*;
 pub fn verify(routine: &Routine) -> Result<(), String> {
     let mut check = Check {
         routine,
-        visible: routine.values.iter().map(|v| v.constant.is_some()).collect(),
+        visible: routine
+            .values
+            .iter()
+            .map(|v| v.constant.is_some())
+            .collect(),
         sums: vec![None; routine.values.len()],
         probes: Vec::new(),
         written: None,
@@ -40,13 +44,19 @@ impl Check<'_> {
 
     fn block(&mut self, block: &Block) -> Result<(), String> {
         for stmt in &block.stmts {
-            self.stmt(stmt).map_err(|rule| format!("{rule}: {:?}", stmt.op))?;
+            self.stmt(stmt)
+                .map_err(|rule| format!("{rule}: {:?}", stmt.op))?;
         }
         Ok(())
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
-        if let Op::If { cond, then, otherwise } = &stmt.op {
+        if let Op::If {
+            cond,
+            then,
+            otherwise,
+        } = &stmt.op
+        {
             self.expect(*cond, Type::Bool)?;
             for arm in [then, otherwise] {
                 self.arm(arm, &stmt.results)?;
@@ -65,7 +75,9 @@ impl Check<'_> {
             self.memory(stmt)?;
             self.order(stmt)?;
         }
-        stmt.results.iter().for_each(|v| self.visible[v.0 as usize] = true);
+        stmt.results
+            .iter()
+            .for_each(|v| self.visible[v.0 as usize] = true);
         Ok(())
     }
 
@@ -162,9 +174,10 @@ impl Check<'_> {
                 is(self.ty(new))
             }
             Op::Rmw { value, .. } => is(self.ty(value)),
-            Op::Cas128 { expected, new, .. } => {
-                expected.iter().chain(&new).try_for_each(|v| self.expect(*v, Type::U64))
-            }
+            Op::Cas128 { expected, new, .. } => expected
+                .iter()
+                .chain(&new)
+                .try_for_each(|v| self.expect(*v, Type::U64)),
             Op::Probe { addr, .. } | Op::Load { addr, .. } | Op::Store { addr, .. } => {
                 self.expect(addr, Type::U64)
             }
@@ -173,7 +186,11 @@ impl Check<'_> {
     }
 
     fn expect_type(&self, v: Value, ty: Type) -> Result<(), String> {
-        if self.ty(v) == ty { Ok(()) } else { Err(format!("v{} should be {ty}", v.0)) }
+        if self.ty(v) == ty {
+            Ok(())
+        } else {
+            Err(format!("v{} should be {ty}", v.0))
+        }
     }
 
     fn register(&self, file: File, index: Value) -> Result<(), String> {

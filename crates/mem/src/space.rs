@@ -35,8 +35,17 @@ impl Space {
 
     fn over(bytes: MmapMut, private: bool) -> io::Result<Space> {
         let granules = bytes.len() / GRANULE as usize;
-        let granules = MmapOptions::new().len(granules).no_reserve_swap().map_anon()?;
-        Ok(Space { bytes, granules, dirty: Vec::new(), own: Vec::new(), private })
+        let granules = MmapOptions::new()
+            .len(granules)
+            .no_reserve_swap()
+            .map_anon()?;
+        Ok(Space {
+            bytes,
+            granules,
+            dirty: Vec::new(),
+            own: Vec::new(),
+            private,
+        })
     }
 
     /// Size in bytes.
@@ -94,13 +103,27 @@ impl Space {
         }
     }
 
+    /// Notes a write of `len` bytes from `addr` on, for engines that keep no code of their own.
+    pub fn touch(&mut self, addr: u64, len: u64) {
+        if !self.private || len == 0 {
+            return;
+        }
+        for page in addr / PAGE..=(addr + len - 1) / PAGE {
+            if self.granule(page * PAGE) == CLOSED {
+                self.begin_writing(page * PAGE, |_| false);
+            }
+        }
+    }
+
     /// Pages written since the last reset.
     pub fn dirty_pages(&self) -> impl Iterator<Item = u64> + '_ {
         self.dirty.iter().map(|page| u64::from(*page))
     }
 
     fn owns(&self, page: usize) -> bool {
-        self.own.get(page / 64).is_some_and(|bits| bits >> (page % 64) & 1 != 0)
+        self.own
+            .get(page / 64)
+            .is_some_and(|bits| bits >> (page % 64) & 1 != 0)
     }
 
     /// Gives the bytes written since the last reset back their values in the image.
@@ -142,13 +165,22 @@ mod tests {
     fn private_spaces_keep_their_changes_to_themselves() {
         let mut image = Image::new(4 * PAGE).unwrap();
         image.bytes_mut()[5000] = 7;
-        let mut spaces = [Space::private(&image).unwrap(), Space::private(&image).unwrap()];
+        let mut spaces = [
+            Space::private(&image).unwrap(),
+            Space::private(&image).unwrap(),
+        ];
         spaces[0].begin_writing(5000, |_| false);
         spaces[0].write(5000, &[9]);
         assert_eq!((spaces[0].bytes()[5000], spaces[1].bytes()[5000]), (9, 7));
-        assert_eq!((spaces[0].granule(5000), spaces[0].granule(0)), (OPEN, CLOSED));
+        assert_eq!(
+            (spaces[0].granule(5000), spaces[0].granule(0)),
+            (OPEN, CLOSED)
+        );
         spaces[0].reset(&image);
-        assert_eq!((spaces[0].bytes()[5000], spaces[0].granule(5000)), (7, CLOSED));
+        assert_eq!(
+            (spaces[0].bytes()[5000], spaces[0].granule(5000)),
+            (7, CLOSED)
+        );
     }
 
     #[test]

@@ -1,0 +1,2 @@
+//! The CPU engine.
+pub use kvrm_engine::EvalEngine as CpuEngine;

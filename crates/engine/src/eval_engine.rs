@@ -1,0 +1,163 @@
+//! The reference engine: every instruction through the evaluator, one lane after another.
+
+use kvrm_a64::state::CpuState;
+use kvrm_mem::{Image, Space};
+
+use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, step};
+
+/// Instructions a lane executes before it is the next one's turn.
+const SLICE: u64 = 4096;
+
+/// Walks the intermediate representation. Slow; what the other engines are compared with.
+pub struct EvalEngine {
+    config: Config,
+    image: Image,
+    /// One per lane, or one for all.
+    spaces: Vec<Space>,
+    lanes: Vec<Lane>,
+}
+
+struct Lane {
+    state: CpuState,
+    status: LaneStatus,
+}
+
+impl Lane {
+    const fn new() -> Lane {
+        Lane {
+            state: CpuState::new(),
+            status: LaneStatus {
+                stop: None,
+                count: 0,
+            },
+        }
+    }
+}
+
+impl EvalEngine {
+    /// Builds the lanes, all registers zero.
+    pub fn new(config: Config) -> Result<EvalEngine, EngineError> {
+        let size = config.memory_size;
+        let memory = |lane| move |source| EngineError::Memory { lane, size, source };
+        let image = Image::new(size).map_err(memory(0))?;
+        let spaces = match config.model {
+            MemoryModel::Shared => vec![Space::shared(&image).map_err(memory(0))?],
+            MemoryModel::Private => (0..config.lanes)
+                .map(|lane| Space::private(&image).map_err(memory(lane)))
+                .collect::<Result<_, _>>()?,
+        };
+        let lanes = (0..config.lanes).map(|_| Lane::new()).collect();
+        Ok(EvalEngine {
+            config,
+            image,
+            spaces,
+            lanes,
+        })
+    }
+
+    fn space(&self, lane: usize) -> usize {
+        match self.config.model {
+            MemoryModel::Shared => 0,
+            MemoryModel::Private => lane,
+        }
+    }
+
+    /// Runs a lane for at most `budget` instructions; how many it completed.
+    fn slice(&mut self, lane: usize, budget: u64, breakpoints: &[u64], passes: bool) -> u64 {
+        let space = self.space(lane);
+        let space = &mut self.spaces[space];
+        let Lane { state, status } = &mut self.lanes[lane];
+        for done in 0..budget {
+            let may_break = done > 0 || !passes;
+            if may_break && breakpoints.binary_search(&state.pc).is_ok() {
+                status.stop = Some(Stop::Breakpoint { imm: None });
+                return done;
+            }
+            let raw = space.raw();
+            match step(state, status.count, raw, &mut |addr, len| {
+                space.touch(addr, len.into())
+            }) {
+                Step::Done => status.count += 1,
+                Step::DoneAndStopped(stop) => {
+                    status.count += 1;
+                    status.stop = Some(stop);
+                    return done + 1;
+                }
+                Step::Stopped(stop) => {
+                    status.stop = Some(stop);
+                    return done;
+                }
+            }
+        }
+        budget
+    }
+}
+
+impl Engine for EvalEngine {
+    fn name(&self) -> &'static str {
+        "eval"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn state(&self, lane: usize) -> &CpuState {
+        &self.lanes[lane].state
+    }
+
+    fn state_mut(&mut self, lane: usize) -> &mut CpuState {
+        &mut self.lanes[lane].state
+    }
+
+    fn status(&self, lane: usize) -> LaneStatus {
+        self.lanes[lane].status
+    }
+
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) {
+        let from = &self.spaces[self.space(lane)].bytes()[addr as usize..];
+        bytes.copy_from_slice(&from[..bytes.len()]);
+    }
+
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) {
+        let space = self.space(lane);
+        self.spaces[space].touch(addr, bytes.len() as u64);
+        self.spaces[space].write(addr, bytes);
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) {
+        self.image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
+        for space in &mut self.spaces {
+            space.image_changed(&self.image, addr, bytes.len() as u64);
+        }
+    }
+
+    fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        for lane in &mut self.lanes {
+            lane.status.stop = None;
+        }
+        let mut running: Vec<usize> = (0..self.lanes.len()).collect();
+        let mut spent = 0;
+        while !running.is_empty() && !request.control.is_cancelled() {
+            let budget = SLICE.min(request.max_cycles - spent);
+            running.retain(|&lane| {
+                let executed = self.slice(lane, budget, request.breakpoints, spent == 0);
+                if spent + budget == request.max_cycles {
+                    self.lanes[lane].status.stop.get_or_insert(Stop::MaxCycles);
+                }
+                let stopped = self.lanes[lane].status.stop.is_some();
+                request.control.report(executed, stopped.into());
+                !stopped
+            });
+            spent += budget;
+        }
+        Ok(())
+    }
+
+    fn reset_lane(&mut self, lane: usize) {
+        if self.config.model == MemoryModel::Private {
+            self.spaces[lane].reset(&self.image);
+        }
+        self.lanes[lane] = Lane::new();
+    }
+}

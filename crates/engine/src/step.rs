@@ -1,0 +1,170 @@
+//! Executing one instruction with the reference evaluator.
+
+use std::sync::{LazyLock, OnceLock};
+
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC};
+use kvrm_a64::{decode, kernel_form, table};
+use kvrm_ir::eval::{End, Machine, eval};
+use kvrm_ir::{Access, File, Order, Routine, Type, Var};
+use kvrm_mem::RawMemory;
+
+use crate::{FaultKind, Stop};
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The instruction completed.
+    Done,
+    /// It completed and stopped the lane.
+    DoneAndStopped(Stop),
+    /// It stopped the lane and did nothing else.
+    Stopped(Stop),
+}
+
+/// The word at `pc`, or why there is none.
+pub fn fetch(memory: &RawMemory, pc: u64) -> Result<u32, Stop> {
+    if !pc.is_multiple_of(4) {
+        return Err(Stop::Fault {
+            kind: FaultKind::Unaligned,
+            address: pc,
+        });
+    }
+    match memory.probe(Access::Read, pc, 4) {
+        Ok(()) => Ok(memory.load(Type::U32, Order::Plain, pc) as u32),
+        Err(address) => Err(Stop::Fault {
+            kind: FaultKind::Fetch,
+            address,
+        }),
+    }
+}
+
+/// Executes the instruction at PC. `count` is the number of instructions completed before it;
+/// `before_write` hears of every piece of memory (address and length) that is about to be written.
+pub fn step(
+    state: &mut CpuState,
+    count: u64,
+    memory: RawMemory,
+    before_write: &mut dyn FnMut(u64, u32),
+) -> Step {
+    let end = step_inner(state, count, memory, before_write);
+    if let Step::Stopped(stop) | Step::DoneAndStopped(stop) = end
+        && stop.is_exception()
+    {
+        state.set_var(EXCLUSIVE_LEN, 0);
+    }
+    end
+}
+
+fn step_inner(
+    state: &mut CpuState,
+    count: u64,
+    memory: RawMemory,
+    before_write: &mut dyn FnMut(u64, u32),
+) -> Step {
+    let word = match fetch(&memory, state.pc) {
+        Ok(word) => word,
+        Err(stop) => return Step::Stopped(stop),
+    };
+    let Some(row) = decode(word) else {
+        return Step::Stopped(Stop::Undefined { word });
+    };
+    let routine = routine(row.index);
+    let next = state.pc.wrapping_add(4);
+    let branches = routine.writes_var(PC);
+    match eval(
+        routine,
+        &mut Stepping {
+            state,
+            count,
+            word,
+            memory,
+            before_write,
+        },
+    ) {
+        End::Done => {
+            if !branches {
+                state.pc = next;
+            }
+            Step::Done
+        }
+        End::Exit { exit, detail } => {
+            let stop = Stop::from_exit(exit.reason, detail);
+            if !exit.completes {
+                return Step::Stopped(stop);
+            }
+            state.pc = next;
+            Step::DoneAndStopped(stop)
+        }
+        End::Fault { access, addr } => Step::Stopped(Stop::from_fault(access, addr)),
+    }
+}
+
+/// The kernel form of a row, built when first needed.
+fn routine(index: usize) -> &'static Routine {
+    static ROUTINES: LazyLock<Vec<OnceLock<Routine>>> =
+        LazyLock::new(|| table().iter().map(|_| OnceLock::new()).collect());
+    ROUTINES[index].get_or_init(|| kernel_form(&table()[index]))
+}
+
+/// The machine a routine sees while one instruction executes.
+struct Stepping<'a> {
+    state: &'a mut CpuState,
+    count: u64,
+    word: u32,
+    memory: RawMemory,
+    before_write: &'a mut dyn FnMut(u64, u32),
+}
+
+impl Machine for Stepping<'_> {
+    fn word(&self) -> u32 {
+        self.word
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn read_reg(&self, _: File, index: u32) -> u64 {
+        self.state.x[index as usize]
+    }
+
+    fn write_reg(&mut self, _: File, index: u32, value: u64) {
+        self.state.x[index as usize] = value;
+    }
+
+    fn read_var(&self, var: Var) -> u64 {
+        self.state.var(var)
+    }
+
+    fn write_var(&mut self, var: Var, value: u64) {
+        self.state.set_var(var, value);
+    }
+
+    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        self.memory.probe(access, addr, len)?;
+        if access != Access::Read {
+            (self.before_write)(addr, len);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, ty: Type, order: Order, addr: u64) -> u64 {
+        self.memory.load(ty, order, addr)
+    }
+
+    fn store(&mut self, ty: Type, order: Order, addr: u64, value: u64) {
+        self.memory.store(ty, order, addr, value);
+    }
+
+    fn cas(&mut self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+        self.memory.cas(ty, addr, expected, new)
+    }
+
+    fn cas128(&mut self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+        self.memory.cas128(addr, expected, new)
+    }
+
+    fn fence(&mut self) {
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,124 @@
+//! Why a lane stopped.
+
+use std::fmt::{self, Display, Formatter};
+
+use kvrm_a64::stop as exit;
+use kvrm_ir::Access;
+
+/// Why a lane stopped: exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stop {
+    /// HLT, or the all-zero word. PC is at the instruction.
+    Halt {
+        /// Immediate of the HLT.
+        imm: u16,
+    },
+    /// SVC. PC is at the next instruction: running again resumes.
+    Syscall {
+        /// Immediate of the SVC.
+        imm: u16,
+    },
+    /// BRK, or a breakpoint that the host set. PC is at the instruction.
+    Breakpoint {
+        /// Immediate of the BRK; `None` for one that was set.
+        imm: Option<u16>,
+    },
+    /// The run's limit was reached: running again resumes.
+    MaxCycles,
+    /// The word at PC is not an instruction.
+    Undefined {
+        /// The word.
+        word: u32,
+    },
+    /// The instruction at PC could not access memory; nothing of it was done.
+    Fault {
+        /// In which way.
+        kind: FaultKind,
+        /// The first address that could not be accessed.
+        address: u64,
+    },
+}
+
+/// What was wrong with a memory access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// Reading outside memory.
+    Read,
+    /// Writing outside memory.
+    Write,
+    /// Fetching an instruction outside memory.
+    Fetch,
+    /// An address that must be aligned is not.
+    Unaligned,
+}
+
+impl Stop {
+    /// The stop's name, as tools and scripts know it.
+    ///
+    /// ```
+    /// assert_eq!(kvrm_engine::Stop::MaxCycles.name(), "MAX_CYCLES");
+    /// ```
+    pub fn name(&self) -> &'static str {
+        match self {
+            Stop::Halt { .. } => "HALT",
+            Stop::Syscall { .. } => "SYSCALL",
+            Stop::Breakpoint { .. } => "BREAKPOINT",
+            Stop::MaxCycles => "MAX_CYCLES",
+            Stop::Undefined { .. } => "UNDEFINED",
+            Stop::Fault { .. } => "FAULT",
+        }
+    }
+
+    /// The stop for an exit that A64 semantics took.
+    pub fn from_exit(reason: u8, detail: u64) -> Stop {
+        let imm = detail as u16;
+        match reason {
+            exit::SVC => Stop::Syscall { imm },
+            exit::HLT => Stop::Halt { imm },
+            exit::BRK => Stop::Breakpoint { imm: Some(imm) },
+            exit::UDF if imm == 0 => Stop::Halt { imm },
+            exit::UDF => Stop::Undefined { word: imm.into() },
+            exit::UNALIGNED => Stop::Fault {
+                kind: FaultKind::Unaligned,
+                address: detail,
+            },
+            _ => unreachable!("no such exit"),
+        }
+    }
+
+    /// The stop for a probe that failed.
+    pub fn from_fault(access: Access, address: u64) -> Stop {
+        let kind = match access {
+            Access::Read => FaultKind::Read,
+            Access::Write | Access::ReadWrite => FaultKind::Write,
+        };
+        Stop::Fault { kind, address }
+    }
+
+    /// True if the guest took an exception, after which hardware would clear the exclusive monitor.
+    pub fn is_exception(&self) -> bool {
+        !matches!(self, Stop::MaxCycles | Stop::Breakpoint { imm: None })
+    }
+}
+
+impl Display for Stop {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Stop::Halt { imm } | Stop::Syscall { imm } | Stop::Breakpoint { imm: Some(imm) } => {
+                write!(f, " #{imm:#x}")
+            }
+            Stop::Breakpoint { imm: None } | Stop::MaxCycles => Ok(()),
+            Stop::Undefined { word } => write!(f, " {word:#010x}"),
+            Stop::Fault { kind, address } => {
+                let kind = match kind {
+                    FaultKind::Read => "read",
+                    FaultKind::Write => "write",
+                    FaultKind::Fetch => "fetch",
+                    FaultKind::Unaligned => "unaligned",
+                };
+                write!(f, " {kind} at {address:#x}")
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The host's failures, each with what to do about it.
+
+use kvrm_engine::EngineError;
+
+/// A result with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong outside the guest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A lane number is too large.
+    #[error("lane {lane} does not exist: the machine has {lanes} (numbered from 0)")]
+    NoSuchLane {
+        /// The lane asked for.
+        lane: usize,
+        /// How many there are.
+        lanes: usize,
+    },
+    /// Zero lanes were asked for.
+    #[error("a machine needs at least one lane")]
+    NoLanes,
+    /// More lanes than can be numbered.
+    #[error("{0} lanes are too many: the limit is 16,777,216")]
+    TooManyLanes(usize),
+    /// A memory of this size cannot be built.
+    #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
+    MemorySize(u64),
+    /// An address range leaves the guest's memory.
+    #[error(
+        "{len} bytes at {address:#x} do not fit: memory ends at {size:#x}; use a larger memory or a lower address"
+    )]
+    OutsideMemory {
+        /// First address.
+        address: u64,
+        /// Number of bytes.
+        len: u64,
+        /// Size of the memory.
+        size: u64,
+    },
+    /// A program counter that is not a multiple of four.
+    #[error("{0:#x} is not an instruction address: it must be a multiple of 4")]
+    MisalignedPc(u64),
+    /// No engine has that name.
+    #[error("there is no engine \"{0}\": choose one of auto, cpu, eval")]
+    UnknownEngine(String),
+    /// No register has that name.
+    #[error("there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv or tpidr_el0")]
+    UnknownRegister(String),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

@@ -1,0 +1,38 @@
+//! Runs unmodified AArch64 (ARM64) programs, very many at a time.
+//!
+//! A [`Machine`] holds one or more *lanes*: independent ARM64 processors that run the same program.
+//! They share one memory or have one each, and run on the engine you choose.
+//!
+//! ```
+//! use kvrm::{Machine, Reg, Stop};
+//!
+//! // x0 = x0 * x0 + 1, on four machines at once
+//! let code: Vec<u8> = [0x9b007c00u32, 0x91000400, 0xd4400000] // mul, add, hlt
+//!     .iter().flat_map(|word| word.to_le_bytes()).collect();
+//! let mut machine = Machine::builder().lanes(4).build()?;
+//! machine.load(0x1000, &code)?;
+//! machine.set_entry(0x1000)?;
+//! for lane in 0..4 {
+//!     machine.set_register(lane, Reg::X(0), lane as u64)?;
+//! }
+//! let report = machine.run(1_000)?;
+//! assert_eq!(report.cycles, 8);
+//! for lane in 0..4 {
+//!     assert_eq!(machine.stop(lane)?, Some(Stop::Halt { imm: 0 }));
+//!     assert_eq!(machine.register(lane, Reg::X(0))?, (lane * lane + 1) as u64);
+//! }
+//! # Ok::<(), kvrm::Error>(())
+//! ```
+
+mod builder;
+mod error;
+mod machine;
+mod register;
+
+pub use builder::{EngineInfo, EngineKind, MachineBuilder, engines};
+pub use error::{Error, Result};
+pub use kvrm_a64 as a64;
+pub use kvrm_engine::{FaultKind, MemoryModel, RunControl, Stop};
+pub use kvrm_mem::PAGE;
+pub use machine::{Lanes, Machine, RunReport};
+pub use register::Reg;

@@ -1,0 +1,300 @@
+//! The machine: lanes, their registers and memory, and running them.
+
+use std::time::{Duration, Instant};
+
+use kvrm_a64::state::CpuState;
+use kvrm_engine::{Engine, MemoryModel, RunControl, RunRequest, Stop};
+
+use crate::{Error, MachineBuilder, Reg, Result};
+
+/// One lane or all of them. A lane number converts into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// Every lane.
+    All,
+    /// The lane of that number.
+    One(usize),
+}
+
+impl From<usize> for Lanes {
+    fn from(lane: usize) -> Lanes {
+        Lanes::One(lane)
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunReport {
+    /// Instructions completed, over all lanes.
+    pub cycles: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// True if it was cancelled: lanes without a stop can go on.
+    pub cancelled: bool,
+}
+
+impl RunReport {
+    /// Guest instructions per second, over all lanes.
+    pub fn ips(&self) -> f64 {
+        self.cycles as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// One or more ARM64 machines that run the same program.
+pub struct Machine {
+    engine: Box<dyn Engine>,
+    entry: u64,
+    breakpoints: Vec<u64>,
+    /// Each lane's instruction count when the last run began.
+    counts_before: Vec<u64>,
+}
+
+impl Machine {
+    /// Starts building a machine.
+    pub fn builder() -> MachineBuilder {
+        MachineBuilder::default()
+    }
+
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Machine {
+        let counts_before = vec![0; engine.config().lanes];
+        Machine {
+            engine,
+            entry: 0,
+            breakpoints: Vec::new(),
+            counts_before,
+        }
+    }
+
+    /// Name of the engine it runs on.
+    pub fn engine(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// Number of lanes.
+    pub fn lanes(&self) -> usize {
+        self.counts_before.len()
+    }
+
+    /// Bytes of guest memory (per lane, if it is private).
+    pub fn memory_size(&self) -> u64 {
+        self.engine.config().memory_size
+    }
+
+    /// Whether lanes share memory.
+    pub fn memory_model(&self) -> MemoryModel {
+        self.engine.config().model
+    }
+
+    fn check_lane(&self, lane: usize) -> Result<()> {
+        let lanes = self.lanes();
+        if lane < lanes {
+            Ok(())
+        } else {
+            Err(Error::NoSuchLane { lane, lanes })
+        }
+    }
+
+    fn check_range(&self, address: u64, len: u64) -> Result<()> {
+        let size = self.memory_size();
+        match address.checked_add(len) {
+            Some(end) if end <= size => Ok(()),
+            _ => Err(Error::OutsideMemory { address, len, size }),
+        }
+    }
+
+    /// Applies `change` to the registers of the lanes chosen.
+    fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
+        match lanes {
+            Lanes::All => (0..self.lanes()).for_each(|lane| change(self.engine.state_mut(lane))),
+            Lanes::One(lane) => {
+                self.check_lane(lane)?;
+                change(self.engine.state_mut(lane));
+            }
+        }
+        Ok(())
+    }
+
+    // Programs and memory.
+
+    /// Puts bytes into the image, and so into every lane's memory, now and after each reset.
+    pub fn load(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.check_range(address, bytes.len() as u64)?;
+        self.engine.write_image(address, bytes);
+        Ok(())
+    }
+
+    /// Where every lane starts, now and after each reset.
+    pub fn set_entry(&mut self, pc: u64) -> Result<()> {
+        self.set_pc(Lanes::All, pc)?;
+        self.entry = pc;
+        Ok(())
+    }
+
+    /// Reads memory as a lane sees it.
+    pub fn read_memory(&self, lane: usize, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.check_lane(lane)?;
+        self.check_range(address, bytes.len() as u64)?;
+        self.engine.read_memory(lane, address, bytes);
+        Ok(())
+    }
+
+    /// Writes memory of one lane or of all. Unlike [`load`](Self::load), a reset undoes it if memory is
+    /// private.
+    pub fn write_memory(
+        &mut self,
+        lanes: impl Into<Lanes>,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.check_range(address, bytes.len() as u64)?;
+        let lanes = match lanes.into() {
+            Lanes::All if self.memory_model() == MemoryModel::Shared => 0..1,
+            Lanes::All => 0..self.lanes(),
+            Lanes::One(lane) => {
+                self.check_lane(lane)?;
+                lane..lane + 1
+            }
+        };
+        lanes.for_each(|lane| self.engine.write_memory(lane, address, bytes));
+        Ok(())
+    }
+
+    // Registers.
+
+    /// Reads a register of a lane.
+    pub fn register(&self, lane: usize, reg: Reg) -> Result<u64> {
+        self.check_lane(lane)?;
+        if !reg.exists() {
+            return Err(Error::UnknownRegister(reg.to_string()));
+        }
+        Ok(reg.get(self.engine.state(lane)))
+    }
+
+    /// Writes a register of one lane or of all.
+    pub fn set_register(&mut self, lanes: impl Into<Lanes>, reg: Reg, value: u64) -> Result<()> {
+        if !reg.exists() {
+            return Err(Error::UnknownRegister(reg.to_string()));
+        }
+        if reg == Reg::Pc && !value.is_multiple_of(4) {
+            return Err(Error::MisalignedPc(value));
+        }
+        self.change_states(lanes.into(), |state| reg.set(state, value))
+    }
+
+    /// The program counter of a lane.
+    pub fn pc(&self, lane: usize) -> Result<u64> {
+        self.register(lane, Reg::Pc)
+    }
+
+    /// Sets the program counter of one lane or of all.
+    pub fn set_pc(&mut self, lanes: impl Into<Lanes>, pc: u64) -> Result<()> {
+        self.set_register(lanes, Reg::Pc, pc)
+    }
+
+    // Running.
+
+    /// Stops lanes before they execute the instruction at `pc`.
+    pub fn add_breakpoint(&mut self, pc: u64) -> Result<()> {
+        if !pc.is_multiple_of(4) {
+            return Err(Error::MisalignedPc(pc));
+        }
+        if let Err(position) = self.breakpoints.binary_search(&pc) {
+            self.breakpoints.insert(position, pc);
+        }
+        Ok(())
+    }
+
+    /// Removes a breakpoint; true if there was one.
+    pub fn remove_breakpoint(&mut self, pc: u64) -> bool {
+        let found = self.breakpoints.binary_search(&pc);
+        found.is_ok_and(|position| self.breakpoints.remove(position) == pc)
+    }
+
+    /// The breakpoints, in ascending order.
+    pub fn breakpoints(&self) -> &[u64] {
+        &self.breakpoints
+    }
+
+    /// Runs every lane until it stops or has completed `max_cycles` instructions.
+    pub fn run(&mut self, max_cycles: u64) -> Result<RunReport> {
+        self.run_with(max_cycles, &RunControl::new())
+    }
+
+    /// Like [`run`](Self::run), watched and cancelled from another thread.
+    ///
+    /// ```
+    /// use kvrm::{Machine, RunControl};
+    /// let mut machine = Machine::builder().build()?;
+    /// machine.load(0, &0x14000000u32.to_le_bytes())?; // b .
+    /// let control = RunControl::new();
+    /// let report = std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         while control.executed() < 1000 {
+    ///             std::thread::yield_now();
+    ///         }
+    ///         control.cancel();
+    ///     });
+    ///     machine.run_with(u64::MAX, &control)
+    /// })?;
+    /// assert!(report.cancelled && report.cycles >= 1000);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn run_with(&mut self, max_cycles: u64, control: &RunControl) -> Result<RunReport> {
+        for (lane, count) in self.counts_before.iter_mut().enumerate() {
+            *count = self.engine.status(lane).count;
+        }
+        let start = Instant::now();
+        self.engine.run(&RunRequest {
+            max_cycles,
+            breakpoints: &self.breakpoints,
+            control,
+        })?;
+        let elapsed = start.elapsed();
+        let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum();
+        Ok(RunReport {
+            cycles,
+            elapsed,
+            cancelled: control.is_cancelled(),
+        })
+    }
+
+    fn cycles_of(&self, lane: usize) -> u64 {
+        self.engine.status(lane).count - self.counts_before[lane]
+    }
+
+    /// Instructions a lane completed in the last run.
+    pub fn cycles(&self, lane: usize) -> Result<u64> {
+        self.check_lane(lane)?;
+        Ok(self.cycles_of(lane))
+    }
+
+    /// Instructions a lane has completed since it was built or reset.
+    pub fn total_cycles(&self, lane: usize) -> Result<u64> {
+        self.check_lane(lane)?;
+        Ok(self.engine.status(lane).count)
+    }
+
+    /// Why a lane stopped; `None` before its first run, after a reset, or if the run was cancelled.
+    pub fn stop(&self, lane: usize) -> Result<Option<Stop>> {
+        self.check_lane(lane)?;
+        Ok(self.engine.status(lane).stop)
+    }
+
+    /// Gives lanes back their first state: registers zero, PC at the entry, private memory as the image
+    /// has it. Shared memory stays as it is.
+    pub fn reset(&mut self, lanes: impl Into<Lanes>) -> Result<()> {
+        let lanes = match lanes.into() {
+            Lanes::All => 0..self.lanes(),
+            Lanes::One(lane) => {
+                self.check_lane(lane)?;
+                lane..lane + 1
+            }
+        };
+        for lane in lanes {
+            self.engine.reset_lane(lane);
+            self.engine.state_mut(lane).pc = self.entry;
+            self.counts_before[lane] = 0;
+        }
+        Ok(())
+    }
+}

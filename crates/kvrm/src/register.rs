@@ -1,0 +1,108 @@
+//! Names of registers.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use kvrm_a64::state::{CpuState, SP};
+
+use crate::Error;
+
+/// A register that the host can read and write.
+///
+/// ```
+/// use kvrm::Reg;
+/// assert_eq!("x7".parse::<Reg>()?, Reg::X(7));
+/// assert_eq!("LR".parse::<Reg>()?, Reg::X(30));
+/// assert!("x31".parse::<Reg>().is_err());
+/// # Ok::<(), kvrm::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reg {
+    /// A general register, 0 to 30.
+    X(u8),
+    /// The low half of a general register, 0 to 30; writing it clears the upper half.
+    W(u8),
+    /// The stack pointer.
+    Sp,
+    /// The program counter.
+    Pc,
+    /// The flags, in bits 31 to 28.
+    Nzcv,
+    /// The thread pointer.
+    TpidrEl0,
+}
+
+impl Reg {
+    /// Every register, without the narrow views.
+    pub fn all() -> impl Iterator<Item = Reg> {
+        (0..31)
+            .map(Reg::X)
+            .chain([Reg::Sp, Reg::Pc, Reg::Nzcv, Reg::TpidrEl0])
+    }
+
+    pub(crate) fn get(self, state: &CpuState) -> u64 {
+        match self {
+            Reg::X(n) => state.x[usize::from(n)],
+            Reg::W(n) => state.x[usize::from(n)] & 0xffff_ffff,
+            Reg::Sp => state.x[SP as usize],
+            Reg::Pc => state.pc,
+            Reg::Nzcv => state.nzcv(),
+            Reg::TpidrEl0 => state.tpidr_el0,
+        }
+    }
+
+    pub(crate) fn set(self, state: &mut CpuState, value: u64) {
+        match self {
+            Reg::X(n) => state.x[usize::from(n)] = value,
+            Reg::W(n) => state.x[usize::from(n)] = value & 0xffff_ffff,
+            Reg::Sp => state.x[SP as usize] = value,
+            Reg::Pc => state.pc = value,
+            Reg::Nzcv => state.set_nzcv(value),
+            Reg::TpidrEl0 => state.tpidr_el0 = value,
+        }
+    }
+
+    /// Whether the number, if there is one, is that of a register.
+    pub(crate) fn exists(self) -> bool {
+        !matches!(self, Reg::X(31..) | Reg::W(31..))
+    }
+}
+
+impl FromStr for Reg {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Reg, Error> {
+        let lower = name.to_ascii_lowercase();
+        let unknown = || Error::UnknownRegister(name.to_string());
+        let number = |digits: &str| match digits.parse() {
+            Ok(n @ 0..=30) if !digits.starts_with('+') => Ok(n),
+            _ => Err(unknown()),
+        };
+        match lower.as_str() {
+            "sp" => Ok(Reg::Sp),
+            "pc" => Ok(Reg::Pc),
+            "nzcv" => Ok(Reg::Nzcv),
+            "tpidr_el0" => Ok(Reg::TpidrEl0),
+            "fp" => Ok(Reg::X(29)),
+            "lr" => Ok(Reg::X(30)),
+            _ => match lower.split_at_checked(1) {
+                Some(("x", digits)) => number(digits).map(Reg::X),
+                Some(("w", digits)) => number(digits).map(Reg::W),
+                _ => Err(unknown()),
+            },
+        }
+    }
+}
+
+impl Display for Reg {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Reg::X(n) => write!(f, "x{n}"),
+            Reg::W(n) => write!(f, "w{n}"),
+            Reg::Sp => f.write_str("sp"),
+            Reg::Pc => f.write_str("pc"),
+            Reg::Nzcv => f.write_str("nzcv"),
+            Reg::TpidrEl0 => f.write_str("tpidr_el0"),
+        }
+    }
+}
