@@ -16,6 +16,8 @@ pub struct RawMemory {
 
 // SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
 unsafe impl Send for RawMemory {}
+// SAFETY: as above.
+unsafe impl Sync for RawMemory {}
 
 impl RawMemory {
     /// Memory of `size` bytes at `base`.
