@@ -34,6 +34,8 @@ pub(crate) struct Code {
     cells: HashMap<u64, Box<LinkCell>>,
     /// Beginnings of blocks, by address and length.
     tails: HashMap<(u64, u64), Tail>,
+    /// How often code that is not translated was reached.
+    heat: HashMap<u64, u32>,
     /// Addresses of translated words.
     words: HashSet<u64>,
     /// Granules of translated words: a bit each, by page.
@@ -77,6 +79,7 @@ impl Code {
             entries: HashMap::new(),
             cells: HashMap::new(),
             tails: HashMap::new(),
+            heat: HashMap::new(),
             words: HashSet::new(),
             granules: HashMap::new(),
             written_pages: HashSet::new(),
@@ -111,6 +114,13 @@ impl Code {
     /// The code for a guest address, if it is translated.
     pub(crate) fn get(&self, pc: u64) -> Option<*const u8> {
         self.entries.get(&pc).copied()
+    }
+
+    /// Counts that `pc` was reached; true if it now was more than `threshold` times.
+    pub(crate) fn is_hot(&mut self, pc: u64, threshold: u32) -> bool {
+        let heat = self.heat.entry(pc).or_default();
+        *heat += 1;
+        *heat > threshold
     }
 
     /// Translates the region at `pc`. `fetch` gives words, and `None` where a region must end.

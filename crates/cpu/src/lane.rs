@@ -19,6 +19,8 @@ pub(crate) struct Lane {
     pub(crate) own_code: Option<Box<Code>>,
     /// Instructions it may still complete in this run.
     pub(crate) budget: u64,
+    /// The slice ends here, though its instructions are not all used.
+    pub(crate) slice_over: bool,
     /// The instruction at PC writes translated words of shared memory: they must be forgotten first.
     pub(crate) writes_code: bool,
 }
@@ -38,6 +40,7 @@ impl Lane {
             space,
             own_code: None,
             budget: 0,
+            slice_over: false,
             writes_code: false,
         }
     }

@@ -164,6 +164,7 @@ impl CpuEngine {
             breakpoints: &self.breakpoints,
             control: request.control,
             slice,
+            translate_after: self.config.translate_after,
         };
         let (run, work) = (&run, &work);
         let go = |lanes: &mut [Lane], cache: &mut JumpCache| {

@@ -13,7 +13,7 @@ use kvrm_ir::{Exit, Op, Routine, Stmt, Value};
 /// Instructions in a region at the most.
 const REGION_LIMIT: usize = 400;
 /// Instructions in a block at the most, so that the remainder of a run's limit stays short.
-const BLOCK_LIMIT: usize = 64;
+const BLOCK_LIMIT: usize = 128;
 
 /// How control leaves an instruction.
 #[derive(Clone, Debug, PartialEq)]

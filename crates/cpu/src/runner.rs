@@ -61,6 +61,7 @@ pub(crate) struct Run<'a> {
     pub(crate) control: &'a RunControl,
     /// Instructions a lane executes before the thread looks up.
     pub(crate) slice: u64,
+    pub(crate) translate_after: u32,
 }
 
 impl Run<'_> {
@@ -84,11 +85,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs a lane for a slice of its budget.
+    /// Runs a lane for about a slice of its budget.
     pub(crate) fn slice(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
         let before = lane.status.count;
         let end = before + lane.budget.min(self.slice);
-        while lane.status.stop.is_none() && !lane.writes_code && lane.status.count < end {
+        lane.slice_over = false;
+        while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
             self.advance(lane, cache, end - lane.status.count)?;
         }
         lane.budget -= lane.status.count - before;
@@ -118,8 +120,26 @@ impl Run<'_> {
             lane.stop(stop);
             return Ok(());
         }
-        let code = self.code_at(lane, cache, pc)?;
-        self.enter(lane, cache, fuel, code)
+        match self.code_at(lane, cache, pc)? {
+            Some(code) => self.enter(lane, cache, fuel, code),
+            None => {
+                self.step_to_branch(lane, fuel);
+                Ok(())
+            }
+        }
+    }
+
+    /// Steps through code that is not worth translating yet, until control branches.
+    fn step_to_branch(&self, lane: &mut Lane, fuel: u64) {
+        let end = lane.status.count + fuel;
+        loop {
+            let next = lane.context.state.pc.wrapping_add(4);
+            self.step(lane);
+            let goes_on = lane.status.stop.is_none() && lane.status.count < end;
+            if !goes_on || lane.context.state.pc != next || self.is_breakpoint(next) {
+                return;
+            }
+        }
     }
 
     fn memory(&self, lane: &Lane) -> RawMemory {
@@ -137,13 +157,13 @@ impl Run<'_> {
         }
     }
 
-    /// The code for a guest address.
+    /// The code for a guest address; none if it has not been reached often enough.
     fn code_at(
         &self,
         lane: &mut Lane,
         cache: &mut JumpCache,
         pc: u64,
-    ) -> Result<*const u8, EngineError> {
+    ) -> Result<Option<*const u8>, EngineError> {
         cache.belong_to(
             lane.own_code
                 .as_ref()
@@ -151,14 +171,22 @@ impl Run<'_> {
         );
         let entry = cache.entry(pc);
         if entry.pc == pc {
-            return Ok(entry.code);
+            return Ok(Some(entry.code));
         }
         let code = self.with_code(lane, |code, source, close| match code.get(pc) {
-            Some(found) => Ok(found),
-            None => code.translate(pc, self.words(source), close),
+            Some(found) => Ok(Some(found)),
+            None if self.stepping_is_safe() && !code.is_hot(pc, self.translate_after) => Ok(None),
+            None => code.translate(pc, self.words(source), close).map(Some),
         })?;
-        *cache.entry(pc) = JumpEntry { pc, code };
+        if let Some(code) = code {
+            *cache.entry(pc) = JumpEntry { pc, code };
+        }
         Ok(code)
+    }
+
+    /// Stepping would not notice in time that it writes translated words of shared memory.
+    fn stepping_is_safe(&self) -> bool {
+        !self.shared()
     }
 
     /// Runs `f` with the lane's translations, what they are made from, and a way to close the granules
@@ -240,14 +268,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Executes the last instructions of a slice, fewer than the block at PC has.
+    /// Fewer instructions are left than the block at PC has: executes them, if the budget ends there.
     fn finish(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
         let (pc, left) = (lane.context.state.pc, lane.context.fuel);
+        if lane.budget > self.slice {
+            lane.slice_over = true;
+            return Ok(());
+        }
         if left == 0 {
             return Ok(());
         }
-        // Stepping would not notice in time that it writes translated words of shared memory.
-        let must = self.shared();
+        let must = self.translate_after == 0 || !self.stepping_is_safe();
         let tail = self.with_code(lane, |code, source, close| {
             code.tail(pc, left, must, self.words(source), close)
         })?;
@@ -272,7 +303,7 @@ impl Run<'_> {
             .probe(Access::Write, addr, len as u32)
             .is_ok();
         if self.shared() && inside && self.locked().overlaps(addr, len) {
-            lane.writes_code = true;
+            (lane.writes_code, lane.slice_over) = (true, true);
         } else {
             self.step(lane);
         }

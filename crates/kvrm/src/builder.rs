@@ -87,6 +87,7 @@ impl Default for MachineBuilder {
             memory_size: 4 << 20,
             model: MemoryModel::Private,
             threads: 0,
+            translate_after: 3,
         };
         MachineBuilder {
             engine: EngineKind::Auto,
@@ -126,6 +127,13 @@ impl MachineBuilder {
     /// Host threads the CPU engine may use; one per core by default, or if zero.
     pub fn threads(mut self, threads: usize) -> Self {
         self.config.threads = threads;
+        self
+    }
+
+    /// How often the CPU engine steps through code before it translates it; 3 by default. Zero
+    /// translates everything, which tests of the translator want.
+    pub fn translate_after(mut self, times: u32) -> Self {
+        self.config.translate_after = times;
         self
     }
 
