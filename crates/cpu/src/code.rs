@@ -27,10 +27,7 @@ pub(crate) struct Code {
     scratch: FunctionBuilderContext,
     entries: HashMap<u64, *const u8>,
     /// One cell per guest address that translations jump to.
-    #[expect(
-        clippy::vec_box,
-        reason = "translations hold the addresses of the cells"
-    )]
+    #[expect(clippy::vec_box, reason = "translations hold the addresses of the cells")]
     cells: HashMap<u64, Box<LinkCell>>,
     /// Beginnings of blocks, by address and length.
     tails: HashMap<(u64, u64), Tail>,
@@ -163,9 +160,7 @@ impl Code {
 
     fn cell(&mut self, pc: u64) -> &LinkCell {
         let untranslated = self.stubs.untranslated.cast_mut();
-        self.cells
-            .entry(pc)
-            .or_insert_with(|| Box::new(AtomicPtr::new(untranslated)))
+        self.cells.entry(pc).or_insert_with(|| Box::new(AtomicPtr::new(untranslated)))
     }
 
     fn compile(
@@ -176,11 +171,7 @@ impl Code {
     ) -> Result<*const u8, EngineError> {
         let mut region = find();
         let stale = self.note_words(&region);
-        for page in region
-            .addresses()
-            .map(|pc| pc / PAGE)
-            .collect::<BTreeSet<_>>()
-        {
+        for page in region.addresses().map(|pc| pc / PAGE).collect::<BTreeSet<_>>() {
             close(page, self.granules_of_page(page));
         }
         if self.stubs.target.shared {
@@ -195,15 +186,7 @@ impl Code {
         let mut link_cell = |pc| std::ptr::from_ref(self.cell(pc));
         let target = &stubs.target;
         let function = &mut context.func;
-        translate(
-            function,
-            &mut scratch,
-            target,
-            region,
-            ending,
-            &stale,
-            &mut link_cell,
-        );
+        translate(function, &mut scratch, target, region, ending, &stale, &mut link_cell);
         let compiled = self.define(&mut context, region.entry);
         context.clear();
         (self.context, self.scratch) = (context, scratch);
@@ -211,21 +194,16 @@ impl Code {
     }
 
     fn define(&mut self, context: &mut Context, pc: u64) -> Result<*const u8, EngineError> {
-        let failed = |e: &dyn std::fmt::Display| EngineError::Translation {
-            pc,
-            message: e.to_string(),
-        };
+        let failed =
+            |e: &dyn std::fmt::Display| EngineError::Translation { pc, message: e.to_string() };
         let stubs = &self.stubs;
         let module = self.module.get_or_insert_with(|| module(&stubs.target));
         let name = format!("{pc:x}.{}", self.functions);
         self.functions += 1;
         let signature = &context.func.signature;
-        let id = module
-            .declare_function(&name, Linkage::Local, signature)
-            .map_err(|e| failed(&e))?;
-        module
-            .define_function(id, context)
-            .map_err(|e| failed(&e))?;
+        let id =
+            module.declare_function(&name, Linkage::Local, signature).map_err(|e| failed(&e))?;
+        module.define_function(id, context).map_err(|e| failed(&e))?;
         module.finalize_definitions().map_err(|e| failed(&e))?;
         Ok(module.get_finalized_function(id))
     }

@@ -13,7 +13,7 @@ use kvrm_ir::{
 use kvrm_mem::GRANULE;
 
 use crate::context::{ExitKind, LaneContext};
-use crate::flags::{FlagKind, FlagState, FlagWrite, flag_index};
+use crate::flags::{FlagKind, FlagState, FlagWrite, Known, Operand, flag_index};
 use crate::translate::{Translator, context_flags, host_type, stub_signature, var_offset};
 
 /// Host values of a routine's values, and what comparisons they stand for.
@@ -58,12 +58,8 @@ impl Translator<'_> {
             conditions: vec![None; routine.values.len()],
         };
         let flag_write = FlagWrite::of(routine);
-        self.stmts(
-            routine,
-            &mut values,
-            &routine.body.stmts,
-            flag_write.is_some(),
-        );
+        self.flags_overtaken = flag_write.is_some();
+        self.stmts(routine, &mut values, &routine.body.stmts, flag_write.is_some());
         if let Some(write) = flag_write {
             self.keep_flags(routine, &values, write);
         }
@@ -104,15 +100,12 @@ impl Translator<'_> {
                 self.value(routine, values, *$v)
             };
         }
-        let result_type = stmt
-            .results
-            .first()
-            .map(|r| host_type(routine.value(*r).ty));
+        let result_type = stmt.results.first().map(|r| host_type(routine.value(*r).ty));
         let ty = |v: &IrValue| routine.value(*v).ty;
         if let [result] = stmt.results[..]
             && let Some(Condition::Compares(cc)) = values.conditions[result.0 as usize]
         {
-            let [x, y] = self.kept_operands();
+            let [x, y] = self.operands();
             return vec![self.b.ins().icmp(cc, x, y)];
         }
         match &stmt.op {
@@ -203,21 +196,13 @@ impl Translator<'_> {
                 let at = self.guest_address(addr);
                 vec![self.rmw(*op, at, value)]
             }
-            Op::Cas {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas { addr, expected, new } => {
                 let (expected, new) = (get!(expected), get!(new));
                 let addr = get!(addr);
                 let at = self.guest_address(addr);
                 vec![self.cas(at, expected, new)]
             }
-            Op::Cas128 {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas128 { addr, expected, new } => {
                 let operands = [addr, &expected[0], &expected[1], &new[0], &new[1]];
                 let operands = operands.map(|v| get!(v));
                 self.cas128(operands)
@@ -247,20 +232,13 @@ impl Translator<'_> {
                 }
                 vec![]
             }
-            Op::If {
-                cond,
-                then,
-                otherwise,
-            } => {
+            Op::If { cond, then, otherwise } => {
                 let cond = get!(cond);
                 let [a, b, merge] = std::array::from_fn(|_| self.b.create_block());
                 let results: Vec<Value> = stmt
                     .results
                     .iter()
-                    .map(|r| {
-                        self.b
-                            .append_block_param(merge, host_type(routine.value(*r).ty))
-                    })
+                    .map(|r| self.b.append_block_param(merge, host_type(routine.value(*r).ty)))
                     .collect();
                 self.b.ins().brif(cond, a, &[], b, &[]);
                 for (block, arm) in [(a, then), (b, otherwise)] {
@@ -320,11 +298,7 @@ impl Translator<'_> {
     ) -> Value {
         let host = host_type(ty);
         if known.is_some_and(|d| d != 0 && d != ty.mask()) {
-            return if signed {
-                self.b.ins().sdiv(a, b)
-            } else {
-                self.b.ins().udiv(a, b)
-            };
+            return if signed { self.b.ins().sdiv(a, b) } else { self.b.ins().udiv(a, b) };
         }
         let zero = self.b.ins().iconst(host, 0);
         let one = self.b.ins().iconst(host, 1);
@@ -384,40 +358,62 @@ impl Translator<'_> {
 
     /// Remembers the operands of an operation instead of its flags.
     fn keep_flags(&mut self, routine: &Routine, values: &Values, write: FlagWrite) {
-        let ty = routine.value(write.x).ty;
-        let [x_var, y_var] = self.operands[usize::from(ty == IrType::U64)];
-        let x = self.value(routine, values, write.x);
-        let y = match write.y {
-            Some(y) => self.value(routine, values, y),
-            None => self.b.ins().iconst(host_type(ty), 0),
-        };
-        self.b.def_var(x_var, x);
-        self.b.def_var(y_var, y);
-        self.flags = FlagState::Known(write.kind, ty);
+        let known = write.known(routine);
+        for (i, value) in [Some(write.x), write.y].into_iter().enumerate() {
+            if let (Operand::Kept, Some(value)) = (known.operands[i], value) {
+                let value = self.value(routine, values, value);
+                self.keep_operand(known.ty, i, value);
+            }
+        }
+        self.flags = FlagState::Known(known);
     }
 
-    fn kept_operands(&mut self) -> [Value; 2] {
-        let FlagState::Known(_, ty) = self.flags else {
-            unreachable!("no operands are kept")
-        };
-        self.operands[usize::from(ty == IrType::U64)].map(|var| self.b.use_var(var))
+    /// Puts an operand of the flags into the variable for it.
+    pub(crate) fn keep_operand(&mut self, ty: IrType, index: usize, value: Value) {
+        let var = self.operand_vars[usize::from(ty == IrType::U64)][index];
+        self.b.def_var(var, value);
+    }
+
+    /// An operand of the flags, wherever it is.
+    pub(crate) fn operand(&mut self, known: Known, index: usize) -> Value {
+        match known.operands[index] {
+            Operand::Kept => {
+                let var = self.operand_vars[usize::from(known.ty == IrType::U64)][index];
+                self.b.use_var(var)
+            }
+            Operand::Const(bits) => self.b.ins().iconst(host_type(known.ty), bits as i64),
+            Operand::Reg(slot, plus) => {
+                let value = self.read_register(slot);
+                let value = self.convert(ConvOp::Trunc, value, host_type(known.ty));
+                match plus {
+                    0 => value,
+                    plus => {
+                        let plus = self.b.ins().iconst(host_type(known.ty), plus as i64);
+                        self.b.ins().iadd(value, plus)
+                    }
+                }
+            }
+        }
+    }
+
+    fn operands(&mut self) -> [Value; 2] {
+        let FlagState::Known(known) = self.flags else { unreachable!("the flags are stored") };
+        [self.operand(known, 0), self.operand(known, 1)]
     }
 
     /// Reads N, Z, C or V.
     pub(crate) fn read_flag(&mut self, index: usize) -> Value {
-        let FlagState::Known(kind, _) = self.flags else {
+        let FlagState::Known(Known { kind, .. }) = self.flags else {
             return self.b.use_var(self.flag_vars[index]);
         };
-        let [x, y] = self.kept_operands();
+        let [x, y] = self.operands();
         match (kind, index) {
             (FlagKind::Logic, 0) => self.b.ins().icmp_imm_s(IntCC::SignedLessThan, x, 0),
             (FlagKind::Logic, 1) => self.b.ins().icmp_imm_s(IntCC::Equal, x, 0),
             (FlagKind::Logic, _) => self.b.ins().iconst(types::I8, 0),
             (FlagKind::Sub, 0) => {
                 let difference = self.b.ins().isub(x, y);
-                self.b
-                    .ins()
-                    .icmp_imm_s(IntCC::SignedLessThan, difference, 0)
+                self.b.ins().icmp_imm_s(IntCC::SignedLessThan, difference, 0)
             }
             (FlagKind::Sub, 1) => self.b.ins().icmp(IntCC::Equal, x, y),
             (FlagKind::Sub, 2) => self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, x, y),
@@ -446,7 +442,7 @@ impl Translator<'_> {
     /// comparison it stands for.
     fn condition(&self, values: &Values, op: &Op) -> Option<Condition> {
         use Condition::{Compares, Negative, Overflow};
-        let FlagState::Known(FlagKind::Sub, _) = self.flags else {
+        let FlagState::Known(Known { kind: FlagKind::Sub, .. }) = self.flags else {
             return None;
         };
         let of = |v: &IrValue| values.conditions[v.0 as usize];
@@ -491,16 +487,11 @@ impl Translator<'_> {
         };
         if access == Access::Read {
             let last = self.target.memory_size - u64::from(len);
-            let outside = self
-                .b
-                .ins()
-                .icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
+            let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
             return self.leave_if(outside, leave);
         }
         let [slow, slower, out, go_on] = std::array::from_fn(|_| self.b.create_block());
-        [slow, slower, out]
-            .into_iter()
-            .for_each(|block| self.b.set_cold_block(block));
+        [slow, slower, out].into_iter().for_each(|block| self.b.set_cold_block(block));
         self.probe_write(addr, len, go_on, slow);
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
@@ -509,10 +500,7 @@ impl Translator<'_> {
         self.b.seal_block(slower);
         self.ask_the_host(addr, len);
         let allowed_at = offset_of!(LaneContext, allowed) as i32;
-        let allowed = self
-            .b
-            .ins()
-            .load(types::I64, context_flags(), self.context, allowed_at);
+        let allowed = self.b.ins().load(types::I64, context_flags(), self.context, allowed_at);
         self.b.ins().brif(allowed, go_on, &[], out, &[]);
         self.b.switch_to_block(out);
         self.b.seal_block(out);
@@ -528,10 +516,7 @@ impl Translator<'_> {
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let units = self.target.memory_size >> log_len;
         let unit = self.b.ins().rotr_imm_u(addr, log_len);
-        let fits = self
-            .b
-            .ins()
-            .icmp_imm_u(IntCC::UnsignedLessThan, unit, units as i64);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, unit, units as i64);
         let aligned = self.b.create_block();
         self.b.ins().brif(fits, aligned, &[], otherwise, &[]);
         self.b.switch_to_block(aligned);
@@ -545,10 +530,7 @@ impl Translator<'_> {
     fn probe_write_unaligned(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let last = self.target.memory_size - u64::from(len);
-        let fits = self
-            .b
-            .ins()
-            .icmp_imm_u(IntCC::UnsignedLessThanOrEqual, addr, last as i64);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, addr, last as i64);
         let inside = self.b.create_block();
         self.b.set_cold_block(inside);
         self.b.ins().brif(fits, inside, &[], otherwise, &[]);
@@ -576,9 +558,7 @@ impl Translator<'_> {
     fn call_stub(&mut self, stub: *const u8, a: Value, b: Value) {
         let signature = self.b.import_signature(stub_signature());
         let stub = self.b.ins().iconst(types::I64, stub as i64);
-        self.b
-            .ins()
-            .call_indirect(signature, stub, &[self.context, a, b]);
+        self.b.ins().call_indirect(signature, stub, &[self.context, a, b]);
     }
 
     fn rmw(&mut self, op: RmwOp, at: Value, value: Value) -> Value {
@@ -635,16 +615,12 @@ impl Translator<'_> {
         [1, 2]
             .map(|i| {
                 let at = offset(i) as i32;
-                self.b
-                    .ins()
-                    .load(types::I64, context_flags(), self.context, at)
+                self.b.ins().load(types::I64, context_flags(), self.context, at)
             })
             .to_vec()
     }
 }
 
 fn slot(routine: &Routine, index: IrValue) -> u64 {
-    routine
-        .constant(index)
-        .expect("register numbers are known in translated code")
+    routine.constant(index).expect("register numbers are known in translated code")
 }

@@ -33,10 +33,7 @@ impl Lane {
     pub(crate) fn new(space: Option<Space>) -> Lane {
         Lane {
             context: Box::new(LaneContext::new()),
-            status: LaneStatus {
-                stop: None,
-                count: 0,
-            },
+            status: LaneStatus { stop: None, count: 0 },
             space,
             own_code: None,
             budget: 0,
@@ -47,11 +44,7 @@ impl Lane {
 
     /// Points the context at the memory the lane works on.
     pub(crate) fn attach(&mut self, shared: Option<&mut Space>) {
-        let space = self
-            .space
-            .as_mut()
-            .or(shared)
-            .expect("memory is private or shared");
+        let space = self.space.as_mut().or(shared).expect("memory is private or shared");
         (self.context.memory, self.context.granules) = (space.base(), space.granule_base());
     }
 
@@ -89,10 +82,7 @@ impl Lane {
 
     /// Lets all stores to pages that are written already through: no translation is made from them.
     fn open_dirty_pages(&mut self) {
-        let space = self
-            .space
-            .as_mut()
-            .expect("only private memory parts from the image");
+        let space = self.space.as_mut().expect("only private memory parts from the image");
         for page in space.dirty_pages().collect::<Vec<_>>() {
             space.set_page_granules(page * PAGE, 0);
         }

@@ -83,34 +83,20 @@ impl CpuEngine {
             }
             MemoryModel::Private => {
                 for lane in 0..config.lanes {
-                    lanes.push(Lane::new(Some(
-                        Space::private(&image).map_err(memory(lane))?,
-                    )));
+                    lanes.push(Lane::new(Some(Space::private(&image).map_err(memory(lane))?)));
                 }
             }
         }
-        lanes
-            .iter_mut()
-            .for_each(|lane| lane.attach(shared.as_mut()));
+        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
         let caches = (0..threads).map(|_| JumpCache::new()).collect();
         let code = Mutex::new(Code::new(&stubs));
-        Ok(CpuEngine {
-            config,
-            code,
-            lanes,
-            caches,
-            shared,
-            image,
-            breakpoints: Vec::new(),
-            stubs,
-        })
+        Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
     }
 
     fn space(&self, lane: usize) -> &Space {
         let own = self.lanes[lane].space.as_ref();
-        own.or(self.shared.as_ref())
-            .expect("memory is private or shared")
+        own.or(self.shared.as_ref()).expect("memory is private or shared")
     }
 
     fn code(&mut self) -> &mut Code {
@@ -126,11 +112,7 @@ impl CpuEngine {
             }
         }
         code.clear();
-        for own in self
-            .lanes
-            .iter_mut()
-            .filter_map(|lane| lane.own_code.as_mut())
-        {
+        for own in self.lanes.iter_mut().filter_map(|lane| lane.own_code.as_mut()) {
             own.clear();
         }
     }
@@ -169,9 +151,7 @@ impl CpuEngine {
         let (run, work) = (&run, &work);
         let go = |lanes: &mut [Lane], cache: &mut JumpCache| {
             let running = lanes.iter_mut().filter(|lane| lane.status.stop.is_none());
-            running
-                .into_iter()
-                .try_for_each(|lane| work(run, lane, cache))
+            running.into_iter().try_for_each(|lane| work(run, lane, cache))
         };
         if let [cache] = &mut self.caches[..] {
             return go(&mut self.lanes, cache);
@@ -193,19 +173,14 @@ impl CpuEngine {
                     })
                 })
                 .collect();
-            workers
-                .into_iter()
-                .try_for_each(|worker| worker.join().expect("workers do not panic"))
+            workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
         })
     }
 
     /// Lanes that stand at a breakpoint when a run begins pass it.
     fn pass_breakpoints(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.for_running_lanes(request, 1, |run, lane, _| {
-            let at_breakpoint = run
-                .breakpoints
-                .binary_search(&lane.context.state.pc)
-                .is_ok();
+            let at_breakpoint = run.breakpoints.binary_search(&lane.context.state.pc).is_ok();
             if at_breakpoint && lane.budget > 0 {
                 run.pass(lane);
             }
@@ -277,9 +252,7 @@ impl Engine for CpuEngine {
             }
             return;
         }
-        let Lane {
-            space, own_code, ..
-        } = &mut self.lanes[lane];
+        let Lane { space, own_code, .. } = &mut self.lanes[lane];
         let space = space.as_mut().expect("memory is private or shared");
         let mut view = match own_code {
             Some(code) => View::Own(code),
@@ -328,10 +301,7 @@ impl Engine for CpuEngine {
             space.reset(&self.image);
         }
         lane.context.state = CpuState::new();
-        lane.status = LaneStatus {
-            stop: None,
-            count: 0,
-        };
+        lane.status = LaneStatus { stop: None, count: 0 };
         lane.own_code = None;
     }
 }

@@ -37,10 +37,7 @@ pub(crate) fn uses(region: &Region) -> Uses {
 
 fn for_each_stmt(stmts: &[Stmt], f: &mut impl FnMut(&Stmt)) {
     for stmt in stmts {
-        if let Op::If {
-            then, otherwise, ..
-        } = &stmt.op
-        {
+        if let Op::If { then, otherwise, .. } = &stmt.op {
             for_each_stmt(&then.stmts, f);
             for_each_stmt(&otherwise.stmts, f);
         }
@@ -63,13 +60,8 @@ pub(crate) struct Dirty {
 impl Dirty {
     pub(crate) fn of(region: &Region) -> Dirty {
         let insns = region.blocks.values().flat_map(|block| &block.insns);
-        let written = insns
-            .map(|insn| (insn.pc, registers_written(insn)))
-            .collect();
-        let mut dirty = Dirty {
-            blocks: HashMap::new(),
-            written,
-        };
+        let written = insns.map(|insn| (insn.pc, registers_written(insn))).collect();
+        let mut dirty = Dirty { blocks: HashMap::new(), written };
         let mut pending = vec![(region.entry, 0)];
         while let Some((pc, incoming)) = pending.pop() {
             let Some(block) = region.blocks.get(&pc) else {
@@ -81,15 +73,8 @@ impl Dirty {
                 continue;
             }
             dirty.blocks.insert(pc, merged);
-            let outgoing = block
-                .insns
-                .iter()
-                .fold(merged, |set, i| set | dirty.written[&i.pc]);
-            pending.extend(
-                successors(region, block)
-                    .into_iter()
-                    .map(|next| (next, outgoing)),
-            );
+            let outgoing = block.insns.iter().fold(merged, |set, i| set | dirty.written[&i.pc]);
+            pending.extend(successors(region, block).into_iter().map(|next| (next, outgoing)));
         }
         dirty
     }
@@ -121,9 +106,7 @@ fn registers_written(insn: &Insn) -> u64 {
 fn successors(region: &Region, block: &Block) -> Vec<u64> {
     match block.insns.last().map(|last| &last.flow) {
         Some(Flow::Jump(target)) => vec![*target],
-        Some(Flow::Branch {
-            taken, otherwise, ..
-        }) => vec![*taken, *otherwise],
+        Some(Flow::Branch { taken, otherwise, .. }) => vec![*taken, *otherwise],
         Some(Flow::Indirect(_)) => region.return_sites.clone(),
         Some(Flow::Stop) => vec![],
         Some(Flow::Next) | None => vec![block.next],

@@ -78,37 +78,23 @@ impl Region {
         let insns: Vec<Insn> = words.map(|(pc, word)| Insn::new(pc, word)).collect();
         let next = entry + 4 * insns.len() as u64;
         let blocks = BTreeMap::from([(entry, Block { insns, next })]);
-        Region {
-            entry,
-            blocks,
-            return_sites: Vec::new(),
-        }
+        Region { entry, blocks, return_sites: Vec::new() }
     }
 
     /// Addresses of all instructions.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
-        self.blocks
-            .values()
-            .flat_map(|block| block.insns.iter().map(|insn| insn.pc))
+        self.blocks.values().flat_map(|block| block.insns.iter().map(|insn| insn.pc))
     }
 }
 
 impl Insn {
     fn new(pc: u64, word: u32) -> Insn {
         match decode(word) {
-            None => Insn {
-                pc,
-                body: Body::Undefined(word),
-                flow: Flow::Stop,
-            },
+            None => Insn { pc, body: Body::Undefined(word), flow: Flow::Stop },
             Some(row) => {
                 let routine = translated_form(row, word, pc);
                 let flow = flow(&routine);
-                Insn {
-                    pc,
-                    body: Body::Routine(routine),
-                    flow,
-                }
+                Insn { pc, body: Body::Routine(routine), flow }
             }
         }
     }
@@ -117,9 +103,7 @@ impl Insn {
         match self.flow {
             Flow::Next => vec![self.pc.wrapping_add(4)],
             Flow::Jump(target) => vec![target],
-            Flow::Branch {
-                taken, otherwise, ..
-            } => vec![otherwise, taken],
+            Flow::Branch { taken, otherwise, .. } => vec![otherwise, taken],
             Flow::Indirect(_) | Flow::Stop => vec![],
         }
     }
@@ -129,11 +113,7 @@ impl Insn {
 fn flow(routine: &Routine) -> Flow {
     let stmts = &routine.body.stmts;
     let always = |s: &Stmt| match s.op {
-        Op::Exit {
-            cond,
-            exit: Exit { .. },
-            ..
-        } => routine.constant(cond).is_some(),
+        Op::Exit { cond, exit: Exit { .. }, .. } => routine.constant(cond).is_some(),
         _ => false,
     };
     if stmts.iter().any(always) {
@@ -151,17 +131,10 @@ fn flow(routine: &Routine) -> Flow {
         return Flow::Jump(pc);
     }
     let definition = stmts.iter().find(|s| s.results.contains(&target));
-    if let Some(Stmt {
-        op: Op::Select(cond, a, b),
-        ..
-    }) = definition
+    if let Some(Stmt { op: Op::Select(cond, a, b), .. }) = definition
         && let (Some(taken), Some(otherwise)) = (routine.constant(*a), routine.constant(*b))
     {
-        return Flow::Branch {
-            cond: *cond,
-            taken,
-            otherwise,
-        };
+        return Flow::Branch { cond: *cond, taken, otherwise };
     }
     Flow::Indirect(target)
 }
@@ -230,21 +203,12 @@ impl Finder {
                     block.next != pc
                         || self.leaders.contains(&pc)
                         || block.insns.len() == BLOCK_LIMIT
-                        || block
-                            .insns
-                            .last()
-                            .is_some_and(|last| last.flow != Flow::Next)
+                        || block.insns.last().is_some_and(|last| last.flow != Flow::Next)
                 }
             };
             if starts {
                 blocks.extend(current.take());
-                current = Some((
-                    pc,
-                    Block {
-                        insns: Vec::new(),
-                        next: pc,
-                    },
-                ));
+                current = Some((pc, Block { insns: Vec::new(), next: pc }));
             }
             let (_, block) = current.as_mut().expect("set above");
             block.insns.push(insn);

@@ -25,14 +25,8 @@ unsafe impl Send for JumpCache {}
 
 impl JumpCache {
     pub(crate) fn new() -> JumpCache {
-        let empty = JumpEntry {
-            pc: NO_PC,
-            code: std::ptr::null(),
-        };
-        JumpCache {
-            entries: Box::new([empty; JUMP_ENTRIES]),
-            generation: 0,
-        }
+        let empty = JumpEntry { pc: NO_PC, code: std::ptr::null() };
+        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0 }
     }
 
     fn entry(&mut self, pc: u64) -> &mut JumpEntry {
@@ -97,10 +91,7 @@ impl Run<'_> {
         if lane.budget == 0 && lane.status.stop.is_none() {
             lane.stop(Stop::MaxCycles);
         }
-        self.control.report(
-            lane.status.count - before,
-            lane.status.stop.is_some().into(),
-        );
+        self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
         Ok(())
     }
 
@@ -149,11 +140,7 @@ impl Run<'_> {
     /// The words translations are made from, but for addresses where they must end.
     fn words<'m>(&'m self, memory: &'m RawMemory) -> impl Fn(u64) -> Option<u32> + 'm {
         |pc| {
-            if self.is_breakpoint(pc) {
-                None
-            } else {
-                fetch(memory, pc).ok()
-            }
+            if self.is_breakpoint(pc) { None } else { fetch(memory, pc).ok() }
         }
     }
 
@@ -164,11 +151,7 @@ impl Run<'_> {
         cache: &mut JumpCache,
         pc: u64,
     ) -> Result<Option<*const u8>, EngineError> {
-        cache.belong_to(
-            lane.own_code
-                .as_ref()
-                .map_or(self.generation, |own| own.generation()),
-        );
+        cache.belong_to(lane.own_code.as_ref().map_or(self.generation, |own| own.generation()));
         let entry = cache.entry(pc);
         if entry.pc == pc {
             return Ok(Some(entry.code));
@@ -197,16 +180,10 @@ impl Run<'_> {
         f: impl FnOnce(&mut Code, &RawMemory, &mut CloseGranules<'_>) -> T,
     ) -> T {
         let memory = self.memory(lane);
-        let source = if lane.own_code.is_some() {
-            &memory
-        } else {
-            &self.source
-        };
+        let source = if lane.own_code.is_some() { &memory } else { &self.source };
         let granules = lane.context.granules;
         let own = lane.own_code.is_some();
-        let Lane {
-            own_code, space, ..
-        } = lane;
+        let Lane { own_code, space, .. } = lane;
         let mut close = |page: u64, closed: u64| match space {
             // The image's translations are checked on entry instead.
             Some(_) if !own => {}
@@ -229,19 +206,9 @@ impl Run<'_> {
         code: *const u8,
     ) -> Result<(), EngineError> {
         let memory = self.memory(lane);
-        let Lane {
-            context,
-            space,
-            own_code,
-            status,
-            ..
-        } = lane;
+        let Lane { context, space, own_code, status, .. } = lane;
         let view = view(self.code, own_code);
-        let mut slow = SlowPath {
-            space: space.as_mut(),
-            memory,
-            view,
-        };
+        let mut slow = SlowPath { space: space.as_mut(), memory, view };
         context.host = std::ptr::from_mut(&mut slow).cast();
         context.count_base = status.count + fuel;
         context.jump_cache = cache.entries.as_ptr();
@@ -260,9 +227,7 @@ impl Run<'_> {
             ExitKind::Fuel => return self.finish(lane, cache),
             ExitKind::Probe => self.refused(lane),
             ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
-            ExitKind::Undefined => lane.stop(Stop::Undefined {
-                word: detail as u32,
-            }),
+            ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),
             ExitKind::Stale => lane.part_from_image(self.stubs),
         }
         Ok(())
@@ -298,10 +263,7 @@ impl Run<'_> {
     /// The instruction at PC was refused an access: it faults, or it writes near translated words.
     fn refused(&self, lane: &mut Lane) {
         let (addr, len) = (lane.context.detail, lane.context.len);
-        let inside = self
-            .memory(lane)
-            .probe(Access::Write, addr, len as u32)
-            .is_ok();
+        let inside = self.memory(lane).probe(Access::Write, addr, len as u32).is_ok();
         if self.shared() && inside && self.locked().overlaps(addr, len) {
             (lane.writes_code, lane.slice_over) = (true, true);
         } else {
@@ -321,36 +283,22 @@ impl Run<'_> {
         if lane.budget == 0 && lane.status.stop.is_none() {
             lane.stop(Stop::MaxCycles);
         }
-        self.control.report(
-            lane.status.count - before,
-            lane.status.stop.is_some().into(),
-        );
+        self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
     }
 
     /// Executes the instruction at PC with the evaluator.
     fn step(&self, lane: &mut Lane) {
         let memory = self.memory(lane);
         let mut written = None;
-        let Lane {
-            context,
-            space,
-            own_code,
-            status,
-            ..
-        } = lane;
+        let Lane { context, space, own_code, status, .. } = lane;
         let mut view = view(self.code, own_code);
-        let end = step(
-            &mut context.state,
-            status.count,
-            memory,
-            &mut |addr, len| {
-                if let Some(space) = space
-                    && !begin_write(space, &mut view, addr, len.into())
-                {
-                    written = Some((addr, len));
-                }
-            },
-        );
+        let end = step(&mut context.state, status.count, memory, &mut |addr, len| {
+            if let Some(space) = space
+                && !begin_write(space, &mut view, addr, len.into())
+            {
+                written = Some((addr, len));
+            }
+        });
         match end {
             Step::Done => lane.status.count += 1,
             Step::DoneAndStopped(stop) => {

@@ -59,10 +59,7 @@ pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext, addr: u64, len:
     // SAFETY: translated code passes the context it was entered with, whose `host` the engine has set
     // to a `SlowPath` that nobody else uses meanwhile.
     let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
-    let inside = slow
-        .memory
-        .probe(kvrm_ir::Access::Write, addr, len as u32)
-        .is_ok();
+    let inside = slow.memory.probe(kvrm_ir::Access::Write, addr, len as u32).is_ok();
     context.allowed = match &mut slow.space {
         Some(space) if inside => begin_write(space, &mut slow.view, addr, len).into(),
         // In shared memory only translated words are closed.

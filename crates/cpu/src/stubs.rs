@@ -49,29 +49,16 @@ fn host_flags(model: MemoryModel) -> settings::Flags {
     set("enable_probestack", "false");
     // Tail calls need them.
     set("preserve_frame_pointers", "true");
-    set(
-        "enable_verifier",
-        if cfg!(debug_assertions) {
-            "true"
-        } else {
-            "false"
-        },
-    );
+    set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" });
     // Redundant loads of memory that other lanes write are not redundant.
     let alone = model == MemoryModel::Private;
-    set(
-        "enable_alias_analysis",
-        if alone { "true" } else { "false" },
-    );
+    set("enable_alias_analysis", if alone { "true" } else { "false" });
     settings::Flags::new(flags)
 }
 
 /// An empty module for the host.
 pub(crate) fn module(target: &Target) -> JITModule {
-    JITModule::new(JITBuilder::with_isa(
-        target.isa.clone(),
-        default_libcall_names(),
-    ))
+    JITModule::new(JITBuilder::with_isa(target.isa.clone(), default_libcall_names()))
 }
 
 impl Stubs {
@@ -81,13 +68,8 @@ impl Stubs {
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
         let nowhere = std::ptr::null();
         let shared = model == MemoryModel::Shared;
-        let mut target = Target {
-            isa,
-            memory_size,
-            shared,
-            probe_stub: nowhere,
-            cas_stub: nowhere,
-        };
+        let mut target =
+            Target { isa, memory_size, shared, probe_stub: nowhere, cas_stub: nowhere };
         let mut module = module(&target);
         let probe = define(&mut module, "probe", stub_signature(), |b, args| {
             call_host(b, slow::probe as *const u8, args);
@@ -95,12 +77,7 @@ impl Stubs {
         let cas = define(&mut module, "cas128", stub_signature(), |b, args| {
             call_host(b, slow::cas128 as *const u8, args);
         });
-        let untranslated = define(
-            &mut module,
-            "untranslated",
-            function_signature(),
-            untranslated,
-        );
+        let untranslated = define(&mut module, "untranslated", function_signature(), untranslated);
         let enter = define(&mut module, "enter", enter_signature(), enter);
         module.finalize_definitions().map_err(|e| unsupported(&e))?;
         let address = |id| module.get_finalized_function(id);
@@ -108,30 +85,19 @@ impl Stubs {
         // SAFETY: `enter_signature` is the signature of `Enter`.
         let enter = unsafe { std::mem::transmute::<*const u8, Enter>(address(enter)) };
         let untranslated = address(untranslated);
-        Ok(Stubs {
-            target,
-            enter,
-            untranslated,
-            module: Some(module),
-        })
+        Ok(Stubs { target, enter, untranslated, module: Some(module) })
     }
 }
 
 fn host_signature(params: usize) -> Signature {
-    let host = if cfg!(windows) {
-        CallConv::WindowsFastcall
-    } else {
-        CallConv::SystemV
-    };
+    let host = if cfg!(windows) { CallConv::WindowsFastcall } else { CallConv::SystemV };
     let host = if cfg!(all(target_vendor = "apple", target_arch = "aarch64")) {
         CallConv::AppleAarch64
     } else {
         host
     };
     let mut signature = Signature::new(host);
-    signature
-        .params
-        .extend(vec![AbiParam::new(types::I64); params]);
+    signature.params.extend(vec![AbiParam::new(types::I64); params]);
     signature
 }
 
@@ -146,9 +112,7 @@ fn define(
     signature: Signature,
     fill: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
 ) -> cranelift_module::FuncId {
-    let id = module
-        .declare_function(name, Linkage::Local, &signature)
-        .expect("names are unique");
+    let id = module.declare_function(name, Linkage::Local, &signature).expect("names are unique");
     let mut context = Context::new();
     context.func.signature = signature;
     let mut scratch = FunctionBuilderContext::new();
@@ -161,9 +125,7 @@ fn define(
     fill(&mut b, &args);
     b.ins().return_(&[]);
     b.finalize(module.isa().frontend_config());
-    module
-        .define_function(id, &mut context)
-        .expect("stubs compile on every supported host");
+    module.define_function(id, &mut context).expect("stubs compile on every supported host");
     id
 }
 
@@ -175,17 +137,14 @@ fn call_host(b: &mut FunctionBuilder<'_>, function: *const u8, args: &[Value]) {
 
 /// Returns to the engine, which will translate.
 fn untranslated(b: &mut FunctionBuilder<'_>, args: &[Value]) {
-    let &[context, fuel, pc] = args else {
-        unreachable!("the signature has three parameters")
-    };
+    let &[context, fuel, pc] = args else { unreachable!("the signature has three parameters") };
     let kind = b.ins().iconst(types::I32, ExitKind::Chain as i64);
     for (value, offset) in [
         (pc, offset_of!(LaneContext, state.pc)),
         (fuel, offset_of!(LaneContext, fuel)),
         (kind, offset_of!(LaneContext, exit)),
     ] {
-        b.ins()
-            .store(context_flags(), value, context, offset as i32);
+        b.ins().store(context_flags(), value, context, offset as i32);
     }
 }
 

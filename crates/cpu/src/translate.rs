@@ -16,7 +16,7 @@ use kvrm_ir::Type as IrType;
 use kvrm_mem::GRANULE;
 
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
-use crate::flags::{FLAGS, FlagState};
+use crate::flags::{FLAGS, FlagState, Operand};
 use crate::liveness::{Dirty, uses};
 use crate::region::{Body, Flow, Insn, Region};
 
@@ -90,8 +90,8 @@ pub(crate) struct Translator<'a> {
     dirty: u64,
     regs: [Option<Variable>; X_SLOTS],
     pub(crate) flag_vars: [Variable; 4],
-    /// Kept operands of the flags, 32 and 64 bits wide.
-    pub(crate) operands: [[Variable; 2]; 2],
+    /// For kept operands of the flags, 32 and 64 bits wide.
+    pub(crate) operand_vars: [[Variable; 2]; 2],
     fuel: Variable,
     pub(crate) context: Value,
     pub(crate) memory: Value,
@@ -99,6 +99,8 @@ pub(crate) struct Translator<'a> {
     versions: HashMap<(u64, FlagState), Block>,
     pending: Vec<(u64, FlagState, Block)>,
     pub(crate) flags: FlagState,
+    /// The current instruction sets all flags, so nobody needs the old ones any more.
+    pub(crate) flags_overtaken: bool,
     uses_flags: bool,
     /// Address of the current instruction.
     pub(crate) pc: u64,
@@ -124,17 +126,12 @@ pub(crate) fn translate(
     b.seal_block(entry);
     let [context, fuel] = [b.block_params(entry)[0], b.block_params(entry)[1]];
     let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
-        b.ins().load(
-            types::I64,
-            context_flags().with_readonly(),
-            context,
-            offset as i32,
-        )
+        b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
     };
     let memory = pointer(&mut b, offset_of!(LaneContext, memory));
     let granules = pointer(&mut b, offset_of!(LaneContext, granules));
     let flag_vars = FLAGS.map(|_| b.declare_var(types::I8));
-    let operands = [types::I32, types::I64].map(|ty| [b.declare_var(ty), b.declare_var(ty)]);
+    let operand_vars = [types::I32, types::I64].map(|ty| [b.declare_var(ty), b.declare_var(ty)]);
     let fuel_var = b.declare_var(types::I64);
     b.def_var(fuel_var, fuel);
     let mut translator = Translator {
@@ -147,7 +144,7 @@ pub(crate) fn translate(
         dirty: 0,
         regs: [None; X_SLOTS],
         flag_vars,
-        operands,
+        operand_vars,
         fuel: fuel_var,
         context,
         memory,
@@ -155,6 +152,7 @@ pub(crate) fn translate(
         versions: HashMap::new(),
         pending: Vec::new(),
         flags: FlagState::Stored,
+        flags_overtaken: false,
         uses_flags: false,
         pc: region.entry,
         unexecuted: 0,
@@ -189,19 +187,14 @@ impl Translator<'_> {
         for slot in (0..X_SLOTS).filter(|slot| used.registers >> slot & 1 != 0) {
             let var = self.b.declare_var(types::I64);
             let value =
-                self.b
-                    .ins()
-                    .load(types::I64, context_flags(), self.context, slot_offset(slot));
+                self.b.ins().load(types::I64, context_flags(), self.context, slot_offset(slot));
             self.b.def_var(var, value);
             self.regs[slot] = Some(var);
         }
         if used.flags {
             for (var, flag) in self.flag_vars.into_iter().zip(FLAGS) {
                 let offset = var_offset(flag);
-                let value = self
-                    .b
-                    .ins()
-                    .load(types::I8, context_flags(), self.context, offset);
+                let value = self.b.ins().load(types::I8, context_flags(), self.context, offset);
                 self.b.def_var(var, value);
             }
         }
@@ -211,10 +204,7 @@ impl Translator<'_> {
         let Some(any_open) = addresses
             .iter()
             .map(|addr| {
-                let at = self
-                    .b
-                    .ins()
-                    .iadd_imm_u(self.granules, (addr / GRANULE) as i64);
+                let at = self.b.ins().iadd_imm_u(self.granules, (addr / GRANULE) as i64);
                 self.b.ins().load(types::I8, context_flags(), at, 0)
             })
             .collect::<Vec<_>>()
@@ -246,11 +236,7 @@ impl Translator<'_> {
             self.insn(insn);
             self.dirty |= self.dirty_at.written_by(insn.pc);
         }
-        if guest
-            .insns
-            .last()
-            .is_none_or(|last| last.flow == Flow::Next)
-        {
+        if guest.insns.last().is_none_or(|last| last.flow == Flow::Next) {
             match self.ending {
                 Ending::Chain => self.go_to(guest.next),
                 Ending::Fuel => self.leave(ExitKind::Fuel, guest.next, 0),
@@ -273,11 +259,7 @@ impl Translator<'_> {
         match insn.flow {
             Flow::Next | Flow::Stop => {}
             Flow::Jump(target) => self.go_to(target),
-            Flow::Branch {
-                cond,
-                taken,
-                otherwise,
-            } => {
+            Flow::Branch { cond, taken, otherwise } => {
                 let cond = self.value(routine, &values, cond);
                 self.branch(cond, taken, otherwise);
             }
@@ -309,7 +291,7 @@ impl Translator<'_> {
             return Some(*block);
         }
         let existing = self.versions.keys().filter(|(at, _)| *at == pc).count();
-        if self.flags != FlagState::Stored && existing >= VERSIONS {
+        if !self.flags_are_settled() && existing >= VERSIONS {
             return None;
         }
         let block = self.b.create_block();
@@ -319,13 +301,11 @@ impl Translator<'_> {
     }
 
     /// Jumps where [`version`](Self::version) knows no block: out of the region, or into a block that
-    /// wants the flags stored.
+    /// has versions enough.
     fn go_to_the_long_way(&mut self, pc: u64) {
         if self.region.blocks.contains_key(&pc) {
             self.store_flags_in_variables();
-            let block = self
-                .version(pc)
-                .expect("every block has a version with stored flags");
+            let block = self.version(pc).expect("every block has a version with stored flags");
             self.b.ins().jump(block, &[]);
             return;
         }
@@ -337,12 +317,29 @@ impl Translator<'_> {
         self.tail_call(code, pc);
     }
 
+    /// True if the flags are where a block with many predecessors wants them.
+    fn flags_are_settled(&self) -> bool {
+        match self.flags {
+            FlagState::Stored => true,
+            FlagState::Known(known) => known == known.kept(),
+        }
+    }
+
+    /// Moves operands of the flags to variables.
+    fn settle_flags(&mut self) {
+        if let FlagState::Known(known) = self.flags {
+            for index in 0..2 {
+                let value = self.operand(known, index);
+                self.keep_operand(known.ty, index, value);
+            }
+            self.flags = FlagState::Known(known.kept());
+        }
+    }
+
     fn tail_call(&mut self, code: Value, pc: Value) {
         let signature = self.b.import_signature(function_signature());
         let fuel = self.b.use_var(self.fuel);
-        self.b
-            .ins()
-            .return_call_indirect(signature, code, &[self.context, fuel, pc]);
+        self.b.ins().return_call_indirect(signature, code, &[self.context, fuel, pc]);
     }
 
     fn branch(&mut self, cond: Value, taken: u64, otherwise: u64) {
@@ -377,16 +374,10 @@ impl Translator<'_> {
         }
         self.store_dirty();
         let cache_at = offset_of!(LaneContext, jump_cache) as i32;
-        let cache = self
-            .b
-            .ins()
-            .load(types::I64, context_flags(), self.context, cache_at);
+        let cache = self.b.ins().load(types::I64, context_flags(), self.context, cache_at);
         let index = self.b.ins().ushr_imm_u(target, 2);
         let index = self.b.ins().band_imm_u(index, JUMP_ENTRIES as i64 - 1);
-        let offset = self
-            .b
-            .ins()
-            .imul_imm_u(index, size_of::<JumpEntry>() as i64);
+        let offset = self.b.ins().imul_imm_u(index, size_of::<JumpEntry>() as i64);
         let entry = self.b.ins().iadd(cache, offset);
         let pc_at = offset_of!(JumpEntry, pc) as i32;
         let found = self.b.ins().load(types::I64, context_flags(), entry, pc_at);
@@ -400,10 +391,7 @@ impl Translator<'_> {
         self.b.switch_to_block(jump);
         self.b.seal_block(jump);
         let code_at = offset_of!(JumpEntry, code) as i32;
-        let code = self
-            .b
-            .ins()
-            .load(types::I64, context_flags(), entry, code_at);
+        let code = self.b.ins().load(types::I64, context_flags(), entry, code_at);
         self.tail_call(code, target);
     }
 
@@ -439,9 +427,7 @@ impl Translator<'_> {
     }
 
     pub(crate) fn store_context(&mut self, offset: usize, value: Value) {
-        self.b
-            .ins()
-            .store(context_flags(), value, self.context, offset as i32);
+        self.b.ins().store(context_flags(), value, self.context, offset as i32);
     }
 
     /// Brings the lane context up to date.
@@ -480,17 +466,30 @@ impl Translator<'_> {
     }
 
     pub(crate) fn write_register(&mut self, slot: u64, value: Value) {
+        if !self.flags_overtaken {
+            self.keep_operands_in(slot);
+        }
         let var = self.regs[slot as usize].expect("registers of the region are loaded");
         self.b.def_var(var, value);
+    }
+
+    /// A register is about to change: operands of the flags that it holds move to variables.
+    fn keep_operands_in(&mut self, slot: u64) {
+        let FlagState::Known(mut known) = self.flags else { return };
+        for index in 0..2 {
+            if matches!(known.operands[index], Operand::Reg(held, _) if held == slot) {
+                let value = self.operand(known, index);
+                self.keep_operand(known.ty, index, value);
+                known.operands[index] = Operand::Kept;
+            }
+        }
+        self.flags = FlagState::Known(known);
     }
 
     /// Instructions the lane has completed before the current one.
     pub(crate) fn count(&mut self) -> Value {
         let offset = offset_of!(LaneContext, count_base) as i32;
-        let base = self
-            .b
-            .ins()
-            .load(types::I64, context_flags(), self.context, offset);
+        let base = self.b.ins().load(types::I64, context_flags(), self.context, offset);
         let fuel = self.b.use_var(self.fuel);
         let left = self.b.ins().iadd_imm_s(fuel, self.unexecuted);
         self.b.ins().isub(base, left)

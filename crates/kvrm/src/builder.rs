@@ -89,10 +89,7 @@ impl Default for MachineBuilder {
             threads: 0,
             translate_after: 3,
         };
-        MachineBuilder {
-            engine: EngineKind::Auto,
-            config,
-        }
+        MachineBuilder { engine: EngineKind::Auto, config }
     }
 }
 
@@ -139,9 +136,7 @@ impl MachineBuilder {
 
     /// Builds the machine: memory and all registers zero.
     pub fn build(self) -> Result<Machine> {
-        let Config {
-            lanes, memory_size, ..
-        } = self.config;
+        let Config { lanes, memory_size, .. } = self.config;
         if lanes == 0 {
             return Err(Error::NoLanes);
         }

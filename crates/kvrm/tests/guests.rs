@@ -21,9 +21,7 @@ struct Expected {
 
 fn expected() -> Vec<Expected> {
     let text = std::fs::read_to_string(guests().join("expected.txt")).unwrap();
-    let rows = text
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let rows = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     rows.map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         Expected {
@@ -38,10 +36,7 @@ fn expected() -> Vec<Expected> {
 
 fn run(engine: EngineKind, model: MemoryModel, row: &Expected, limit: u64) -> Option<u64> {
     let code = std::fs::read(guests().join(format!("bin/{}.bin", row.name))).unwrap();
-    let builder = Machine::builder()
-        .engine(engine)
-        .memory(MEMORY)
-        .model(model);
+    let builder = Machine::builder().engine(engine).memory(MEMORY).model(model);
     let mut machine = builder.build().unwrap();
     machine.load(BASE, &code).unwrap();
     machine.set_entry(BASE).unwrap();
@@ -71,16 +66,9 @@ fn results_on_the_evaluator() {
     let mut compared = 0;
     for row in expected() {
         if let Some(result) = run(EngineKind::Eval, MemoryModel::Private, &row, 200_000) {
-            assert_eq!(
-                result, row.result,
-                "{} {} {}",
-                row.name, row.input, row.iterations
-            );
+            assert_eq!(result, row.result, "{} {} {}", row.name, row.input, row.iterations);
             compared += 1;
         }
     }
-    assert!(
-        compared >= 10,
-        "only {compared} guests are short enough to compare"
-    );
+    assert!(compared >= 10, "only {compared} guests are short enough to compare");
 }

@@ -37,10 +37,7 @@ impl Space {
 
     fn over(bytes: MmapMut, private: bool) -> io::Result<Space> {
         let granules = bytes.len() / GRANULE as usize;
-        let granules = MmapOptions::new()
-            .len(granules)
-            .no_reserve_swap()
-            .map_anon()?;
+        let granules = MmapOptions::new().len(granules).no_reserve_swap().map_anon()?;
         Ok(Space {
             bytes,
             granules,
@@ -168,9 +165,7 @@ struct PageSet(Vec<u64>);
 
 impl PageSet {
     fn contains(&self, page: usize) -> bool {
-        self.0
-            .get(page / 64)
-            .is_some_and(|bits| bits >> (page % 64) & 1 != 0)
+        self.0.get(page / 64).is_some_and(|bits| bits >> (page % 64) & 1 != 0)
     }
 
     fn insert(&mut self, page: usize) {
@@ -191,22 +186,13 @@ mod tests {
     fn private_spaces_keep_their_changes_to_themselves() {
         let mut image = Image::new(4 * PAGE).unwrap();
         image.bytes_mut()[5000] = 7;
-        let mut spaces = [
-            Space::private(&image).unwrap(),
-            Space::private(&image).unwrap(),
-        ];
+        let mut spaces = [Space::private(&image).unwrap(), Space::private(&image).unwrap()];
         spaces[0].begin_writing(5000, 0);
         spaces[0].write(5000, &[9]);
         assert_eq!((spaces[0].bytes()[5000], spaces[1].bytes()[5000]), (9, 7));
-        assert_eq!(
-            (spaces[0].granule(5000), spaces[0].granule(0)),
-            (OPEN, CLOSED)
-        );
+        assert_eq!((spaces[0].granule(5000), spaces[0].granule(0)), (OPEN, CLOSED));
         spaces[0].reset(&image);
-        assert_eq!(
-            (spaces[0].bytes()[5000], spaces[0].granule(5000)),
-            (7, CLOSED)
-        );
+        assert_eq!((spaces[0].bytes()[5000], spaces[0].granule(5000)), (7, CLOSED));
     }
 
     #[test]
