@@ -23,8 +23,8 @@ Examples:
   kvrm bench --only sha256 --lanes 64
   kvrm bench --engine eval --seconds 0.1 --json
 
-Results are checked as far as guests/expected.txt knows them; a wrong one is an error. The programs
-are described in guests/README.md. `reset` counts how often per second one lane on one thread can be
+Results are checked as far as guests/expected.txt knows them; a wrong one is an error. The programs \
+are described in guests/README.md. `reset` counts how often per second one lane on one thread can be \
 reset, started and run for 1,000 instructions.")]
 pub(crate) struct Bench {
     /// Run only this program (repeatable)
@@ -50,9 +50,12 @@ pub(crate) struct Bench {
     json: bool,
 }
 
+fn all() -> impl Iterator<Item = &'static Guest> {
+    GUESTS.iter().chain([&RESET])
+}
+
 fn names() -> clap::builder::PossibleValuesParser {
-    let all = GUESTS.iter().chain([&RESET]);
-    all.map(|guest| guest.name).collect::<Vec<_>>().into()
+    all().map(|guest| guest.name).collect::<Vec<_>>().into()
 }
 
 fn duration(text: &str) -> Result<f64, String> {
@@ -99,8 +102,8 @@ const QUIET: Duration = Duration::from_secs(2);
 
 impl Bench {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
-        let guests: Vec<_> = GUESTS.iter().filter(|guest| self.wanted(guest)).collect();
-        if let Some(guest) = guests.iter().find(|guest| !self.possible(guest)) {
+        let mut wanted = all().filter(|guest| self.wanted(guest));
+        if let Some(guest) = wanted.find(|guest| !self.possible(guest)) {
             return Err(Failure::Usage(format!(
                 "{} keeps its data where every lane would write it: leave out --shared",
                 guest.name
@@ -117,7 +120,7 @@ impl Bench {
             reset: None,
         };
         self.header(out, &document)?;
-        for guest in guests {
+        for guest in GUESTS.iter().filter(|guest| self.wanted(guest)) {
             self.check(guest)?;
             let speed = self.measure(guest)?;
             self.row(out, &speed)?;
@@ -137,7 +140,7 @@ impl Bench {
     /// True if the guest was asked for, or if all were and it can run in the memory chosen.
     fn wanted(&self, guest: &Guest) -> bool {
         match self.only.is_empty() {
-            true => self.possible(guest) || guest.name == RESET.name,
+            true => self.possible(guest),
             false => self.only.iter().any(|name| name == guest.name),
         }
     }
@@ -190,7 +193,7 @@ impl Bench {
             iterations = (iterations as f64 * factor) as u64;
             first = start(&mut machine, guest, iterations)?;
         }
-        let mut best = first.seconds;
+        let mut best = f64::INFINITY;
         for _ in 0..3 {
             let again = start(&mut machine, guest, iterations)?;
             let steady = again.results == first.results || self.model.shared;
@@ -222,6 +225,9 @@ impl Bench {
         let time = Duration::from_secs_f64(self.seconds);
         let (start, mut executions) = (Instant::now(), 0);
         while start.elapsed() < time {
+            if progress::interrupted() {
+                return Err(Failure::Interrupted);
+            }
             for case in &cases {
                 machine.reset(0)?;
                 machine.set_register(0, Reg::X(0), case.input)?;

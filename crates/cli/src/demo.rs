@@ -21,8 +21,8 @@ Examples:
   kvrm demo
   kvrm demo --width 3840 --height 2160 --max-iterations 5000 --out large.png
 
-Each row of the picture is computed by a machine of its own: a lane that runs guests/src/mandelbrot.c,
-in 64-bit fixed point. The picture goes to the terminal (in colour unless NO_COLOR is set) and into a
+Each row of the picture is computed by a machine of its own: a lane that runs guests/src/mandelbrot.c, \
+in 64-bit fixed point. The picture goes to the terminal (in colour unless NO_COLOR is set) and into a \
 PNG file.")]
 pub(crate) struct Demo {
     /// Pixels in a row
@@ -114,9 +114,9 @@ impl Demo {
     /// Centre and distance of pixels, in the guest's fixed point, so that the whole set is in view.
     fn view(&self) -> (u64, u64, u64) {
         const ONE: f64 = (1u64 << 60) as f64;
-        let step = (3.1 / f64::from(self.width)).max(2.5 / f64::from(self.height));
-        // Of a very long picture, what the guest's numbers can express.
-        let widest = 7.9 / f64::from(self.width.max(self.height));
+        let step = (3.1 / f64::from(self.width)).max(2.4 / f64::from(self.height));
+        // The guest's numbers reach from -4 to 4; of a very long picture, the ends of the set are missing.
+        let widest = (6.5 / f64::from(self.width)).min(7.9 / f64::from(self.height));
         let fixed = |number: f64| ((number * ONE) as i64).cast_unsigned();
         (fixed(-0.7), 0, fixed(step.min(widest)))
     }
@@ -134,9 +134,9 @@ impl Demo {
 
     fn save(&self, picture: &Picture) -> Result<()> {
         let file = File::create(&self.out).map_err(|e| Failure::file("write", &self.out, &e))?;
-        picture.write_png(BufWriter::new(file)).map_err(|error| {
-            Failure::Host(format!("cannot write {}: {error}", self.out.display()))
-        })
+        picture
+            .write_png(BufWriter::new(file))
+            .map_err(|error| Failure::Host(format!("cannot write {}: {error}", self.out.display())))
     }
 
     fn summary(&self, machine: &Machine, report: &RunReport, iterations: u64) -> Summary<'_> {
@@ -171,10 +171,10 @@ impl Demo {
         )?;
         writeln!(
             out,
-            "{} on {}: {} instructions in {}, {}/s ({}/s per lane)",
+            "{} on {}: {} in {}, {}/s ({}/s per lane)",
             text::lanes(lanes),
             machine.engine(),
-            text::thousands(report.cycles),
+            text::instructions(report.cycles),
             text::seconds(report.elapsed),
             text::short(report.ips()),
             text::short(report.ips() / lanes as f64),

@@ -8,6 +8,12 @@ use crate::failure::Result;
 
 /// Options of `kvrm devices`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  kvrm devices
+  kvrm devices --json
+
+The first engine is the one `--engine auto` takes.")]
 pub(crate) struct Devices {
     /// Print JSON
     #[arg(long)]

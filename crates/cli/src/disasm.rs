@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use disarm64::InsnDisplay;
+use kvrm::a64::Instruction;
 use serde::Serialize;
 
 use crate::args;
@@ -83,10 +84,18 @@ fn line(address: u64, word: u32) -> Line {
         word: format!("{word:08x}"),
         row: row.map(|row| row.name),
         text: match row {
-            Some(_) => text(address, word),
+            Some(row) => text(address, usual(row, word)),
             None => format!(".inst {word:#010x}  // undefined"),
         },
     }
+}
+
+/// The word with the bits that should have a value at that value: disassemblers insist on them.
+fn usual(row: &Instruction, word: u32) -> u32 {
+    let pattern = &row.pattern;
+    let fields = pattern.fields.iter();
+    let fields = fields.fold(0, |mask, field| field.set(mask, u32::MAX));
+    word & (pattern.mask | fields) | pattern.preferred
 }
 
 /// Assembly for a word of the table; the word itself if the disassembler does not know it.
@@ -96,4 +105,29 @@ fn text(address: u64, word: u32) -> String {
     };
     let text = instruction.display_at(address).to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_text_at_any_address() {
+        // Random fields: xorshift.
+        let mut random = 0x9e37_79b9_u32;
+        for row in kvrm::a64::table() {
+            for _ in 0..2_000 {
+                random ^= random << 13;
+                random ^= random >> 17;
+                random ^= random << 5;
+                let word = random & !row.pattern.mask | row.pattern.value;
+                if row.matches(word) {
+                    let address = u64::from(random) << 32 | 0xffff_fffc;
+                    let line = line(address, word);
+                    assert_eq!(line.row, Some(row.name));
+                    assert!(!line.text.starts_with(".inst"), "{}: {word:08x}", row.name);
+                }
+            }
+        }
+    }
 }

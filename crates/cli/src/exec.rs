@@ -26,11 +26,11 @@ Examples:
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
-Code is raw: no headers, little-endian words. A lane runs until HLT (HALT), SVC (SYSCALL), BRK or a
---break address (BREAKPOINT), a word that is no instruction (UNDEFINED), an access outside memory
+Code is raw: no headers, little-endian words. A lane runs until HLT (HALT), SVC (SYSCALL), BRK or a \
+--break address (BREAKPOINT), a word that is no instruction (UNDEFINED), an access outside memory \
 (FAULT) or the limit (MAX_CYCLES).
 
-Exit code: 0 if the run went through, however the lanes stopped; 1 if something failed on this side
+Exit code: 0 if the run went through, however the lanes stopped; 1 if something failed on this side \
 (a file, memory); 2 if the command line is wrong; 130 after Ctrl-C, with the results so far printed.")]
 pub(crate) struct Exec {
     /// File of A64 code; - is standard input
@@ -174,12 +174,14 @@ impl Exec {
         } else {
             lanes.min(Self::FEW)
         };
-        let ranges = match self.shown.is_empty() {
-            true => vec![0..default],
-            false => self.shown.clone(),
+        let mut shown: Vec<usize> = match self.shown.is_empty() {
+            true => (0..default).collect(),
+            false => self.shown.iter().cloned().flatten().collect(),
         };
+        shown.sort_unstable();
+        shown.dedup();
         Ok(Shown {
-            lanes: ranges,
+            lanes: shown,
             dumps: &self.dumps,
             all_registers: self.all_registers,
         })

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::Range;
 
 use kvrm::{FaultKind, Machine, MemoryModel, Reg, RunReport, Stop};
 use serde::{Serialize, Serializer};
@@ -12,7 +11,8 @@ use crate::text;
 
 /// What of the machine to print.
 pub(crate) struct Shown<'a> {
-    pub(crate) lanes: Vec<Range<usize>>,
+    /// In ascending order.
+    pub(crate) lanes: Vec<usize>,
     /// Address and length.
     pub(crate) dumps: &'a [(u64, u64)],
     pub(crate) all_registers: bool,
@@ -20,12 +20,6 @@ pub(crate) struct Shown<'a> {
 
 /// Registers per line.
 const COLUMNS: usize = 3;
-
-impl Shown<'_> {
-    fn lanes(&self) -> impl Iterator<Item = usize> {
-        self.lanes.iter().cloned().flatten()
-    }
-}
 
 fn registers(machine: &Machine, lane: usize) -> Result<Vec<(Reg, u64)>> {
     let all = Reg::all().filter(|reg| *reg != Reg::Pc);
@@ -57,10 +51,10 @@ pub(crate) fn write_human(
     report: &RunReport,
     shown: &Shown<'_>,
 ) -> Result<()> {
-    for lane in shown.lanes() {
+    for &lane in &shown.lanes {
         write_lane(out, machine, lane, shown)?;
     }
-    let printed = shown.lanes().count();
+    let printed = shown.lanes.len();
     if printed < machine.lanes() {
         let hidden = text::lanes(machine.lanes() - printed);
         writeln!(
@@ -75,11 +69,11 @@ pub(crate) fn write_human(
         .collect();
     writeln!(
         out,
-        "{} on {}: {}; {} instructions in {}, {}/s",
+        "{} on {}: {}; {} in {}, {}/s",
         text::lanes(machine.lanes()),
         machine.engine(),
         stops.join(", "),
-        text::thousands(report.cycles),
+        text::instructions(report.cycles),
         text::seconds(report.elapsed),
         text::short(report.ips()),
     )?;
@@ -95,10 +89,10 @@ fn write_lane(
     let stop = machine.stop(lane)?;
     writeln!(
         out,
-        "lane {lane}: {} at pc {:#x} after {} instructions",
+        "lane {lane}: {} at pc {:#x} after {}",
         stop.map_or("CANCELLED".to_string(), |stop| stop.to_string()),
         machine.pc(lane)?,
-        text::thousands(machine.cycles(lane)?),
+        text::instructions(machine.cycles(lane)?),
     )?;
     let mut registers = registers(machine, lane)?;
     registers.retain(|(_, value)| *value != 0 || shown.all_registers);
@@ -258,7 +252,8 @@ pub(crate) fn write_json(
     report: &RunReport,
     shown: &Shown<'_>,
 ) -> Result<()> {
-    let lanes = shown.lanes().map(|lane| lane_entry(machine, lane, shown));
+    let lanes = shown.lanes.iter();
+    let lanes = lanes.map(|&lane| lane_entry(machine, lane, shown));
     let model = match machine.memory_model() {
         MemoryModel::Shared => "shared",
         MemoryModel::Private => "private",

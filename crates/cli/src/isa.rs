@@ -10,6 +10,12 @@ use crate::failure::Result;
 
 /// Options of `kvrm isa`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  kvrm isa
+  kvrm isa --json | jq '.[] | select(.group == \"Hints\")'
+
+Each line is an encoding: its name, and its bits as the Arm manual draws them.")]
 pub(crate) struct Isa {
     /// Print JSON
     #[arg(long, conflicts_with = "markdown")]

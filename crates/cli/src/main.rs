@@ -35,7 +35,7 @@ use failure::{Failure, Result};
     after_help = "\
 Start with `kvrm demo`. `kvrm help COMMAND` shows a command's options and examples.
 
-Exit code: 0 all went well, 1 something failed (a file, memory, a wrong result), 2 the command line is
+Exit code: 0 all went well, 1 something failed (a file, memory, a wrong result), 2 the command line is \
 wrong, 130 Ctrl-C."
 )]
 struct Cli {

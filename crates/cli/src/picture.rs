@@ -155,31 +155,28 @@ fn colour(count: u16, square: u16, limit: u16) -> Light {
     let square = f32::from(square.max(1025)) / 256.0;
     // Without the fraction, bands of equal counts would show.
     let smooth = f32::from(count) + 1.0 - (square.log2() / 2.0).log2();
-    palette(PHASE + CYCLES_PER_OCTAVE * smooth.max(1.0).log2())
+    palette(smooth.max(1.0).log2())
 }
 
-/// Where in the palette a point that leaves at once lies.
-const PHASE: f32 = 0.0;
-/// How far the palette advances when the number of iterations doubles.
-const CYCLES_PER_OCTAVE: f32 = 0.16;
-
-/// Colours around a circle, in sRGB, with their places on it.
-const STOPS: [(f32, [u8; 3]); 6] = [
-    (0.0, [0, 7, 100]),
-    (0.16, [32, 107, 203]),
-    (0.42, [237, 255, 255]),
-    (0.6425, [255, 170, 0]),
-    (0.8575, [0, 2, 0]),
-    (1.0, [0, 7, 100]),
+/// Colours, in sRGB, for points that leave after 2 to the power of so many iterations.
+const STOPS: [(f32, [u8; 3]); 9] = [
+    (0.0, [2, 2, 8]),
+    (1.6, [4, 8, 30]),
+    (2.6, [13, 42, 116]),
+    (3.5, [30, 110, 204]),
+    (4.4, [150, 216, 250]),
+    (5.2, [255, 240, 190]),
+    (6.2, [255, 158, 36]),
+    (7.6, [176, 36, 70]),
+    (10.0, [40, 6, 60]),
 ];
 
-/// The colour at a place on the circle; the whole part does not matter.
+/// The colour at a place among the stops, or that of the nearest one.
 fn palette(place: f32) -> Light {
-    let place = place.rem_euclid(1.0);
     let next = STOPS.partition_point(|(stop, _)| *stop <= place);
     let next = next.clamp(1, STOPS.len() - 1);
     let ((start, from), (end, to)) = (STOPS[next - 1], STOPS[next]);
-    let way = (place - start) / (end - start);
+    let way = ((place - start) / (end - start)).clamp(0.0, 1.0);
     // Eased, so that no edge shows at a stop.
     let way = way * way * (3.0 - 2.0 * way);
     zip(from_srgb(from), from_srgb(to), |a, b| a + (b - a) * way)
@@ -204,4 +201,65 @@ fn to_srgb(light: Light) -> [u8; 3] {
         };
         (value * 255.0).round() as u8
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rows: the left half is in the set, the right half far from it or near.
+    fn picture() -> Picture {
+        let mut picture = Picture::new(4);
+        picture.push_row(&[50, 50, 1, 1], &[0, 0, 2000, 2000], 50);
+        picture.push_row(&[50, 50, 30, 30], &[0, 0, 2000, 2000], 50);
+        picture
+    }
+
+    fn drawn(style: Style) -> String {
+        let mut text = Vec::new();
+        picture().draw(&mut text, style, 80, 24).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn colours_come_back_from_light() {
+        for value in 0..=255 {
+            assert_eq!(to_srgb(from_srgb([value; 3])), [value; 3]);
+        }
+        for (place, colour) in STOPS {
+            assert_eq!(to_srgb(palette(place)), colour);
+        }
+    }
+
+    #[test]
+    fn neighbouring_counts_have_neighbouring_colours() {
+        // Just before and just after a step of the count.
+        let (before, after) = (colour(40, 4095, 100), colour(41, 1025, 100));
+        let far = zip(before, after, |a, b| (a - b).abs());
+        assert!(far.iter().all(|channel| *channel < 0.1), "{far:?}");
+    }
+
+    #[test]
+    fn the_set_is_black_and_its_border_bright() {
+        assert_eq!(colour(50, 0, 50), [0.0; 3]);
+        let shades = drawn(Style::Plain);
+        assert_eq!(shades.lines().count(), 1);
+        assert!(shades.starts_with("  ") && shades.trim().len() == 2);
+    }
+
+    #[test]
+    fn a_character_holds_two_pixels() {
+        let text = drawn(Style::Colour);
+        assert_eq!(text.matches('▀').count(), 4);
+        assert!(text.starts_with("\x1b[38;2;0;0;0m\x1b[48;2;0;0;0m"));
+        assert!(text.ends_with("\x1b[0m\n"));
+    }
+
+    #[test]
+    fn the_file_is_a_picture_of_that_size() {
+        let mut file = Vec::new();
+        picture().write_png(&mut file).unwrap();
+        let reader = png::Decoder::new(std::io::Cursor::new(file)).read_info();
+        assert_eq!(reader.unwrap().info().size(), (4, 2));
+    }
 }

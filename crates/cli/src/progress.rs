@@ -41,6 +41,11 @@ pub(crate) fn run(machine: &mut Machine, max_cycles: u64, quiet: Duration) -> Re
     Ok(report?)
 }
 
+/// True once Ctrl-C was pressed during or after a [`run`]: for loops outside of it.
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
 /// A control for one run that Ctrl-C cancels; the second Ctrl-C ends the process.
 fn cancellable() -> Arc<RunControl> {
     static INSTALL: Once = Once::new();
@@ -58,7 +63,7 @@ fn cancellable() -> Arc<RunControl> {
     let control = Arc::new(RunControl::new());
     *lock() = Some(control.clone());
     // It may have been pressed between two runs.
-    if INTERRUPTED.load(Ordering::SeqCst) {
+    if interrupted() {
         control.cancel();
     }
     control

@@ -44,10 +44,17 @@ pub(crate) fn seconds(time: Duration) -> String {
 
 /// "1 lane", "2 lanes".
 pub(crate) fn lanes(n: usize) -> String {
-    match n {
-        1 => "1 lane".to_string(),
-        n => format!("{} lanes", thousands(n as u64)),
-    }
+    plural(n as u64, "lane")
+}
+
+/// "1 instruction", "2 instructions".
+pub(crate) fn instructions(n: u64) -> String {
+    plural(n, "instruction")
+}
+
+fn plural(n: u64, noun: &str) -> String {
+    let ending = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", thousands(n))
 }
 
 #[cfg(test)]
@@ -63,6 +70,10 @@ mod tests {
         assert_eq!(short(1_234_000_000.0), "1.23 G");
         assert_eq!(short(45_600.0), "45.6 K");
         assert_eq!(short(456_000.0), "456 K");
+        assert_eq!(
+            (lanes(1), instructions(2_000)),
+            ("1 lane".into(), "2,000 instructions".into())
+        );
         assert_eq!(seconds(Duration::from_micros(1500)), "1.5 ms");
     }
 }
