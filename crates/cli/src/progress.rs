@@ -82,15 +82,18 @@ fn watch(control: &RunControl, lanes: u64, quiet: Duration, ended: &Receiver<()>
     let bar = ProgressBar::new(lanes)
         .with_style(style(lanes))
         .with_elapsed(start.elapsed());
-    while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+    loop {
         let executed = control.executed() as f64;
         let speed = executed / start.elapsed().as_secs_f64();
-        bar.set_position(control.stopped());
         bar.set_message(format!(
             "{} instructions, {}/s",
             text::short(executed),
             text::short(speed)
         ));
+        bar.set_position(control.stopped());
+        if ended.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
     }
     bar.finish_and_clear();
 }
