@@ -60,6 +60,10 @@ pub(crate) struct LaneContext {
     pub(crate) granules: *mut u8,
     /// The running thread's jump cache.
     pub(crate) jump_cache: *const JumpEntry,
+    /// Entry of the slow path of probes.
+    pub(crate) probe_stub: *const u8,
+    /// Entry of the 128-bit compare and swap.
+    pub(crate) cas_stub: *const u8,
     /// Instructions completed before, plus the fuel given: subtracting the fuel left gives the count.
     pub(crate) count_base: u64,
     /// On return: instructions that may still be executed.
@@ -68,9 +72,9 @@ pub(crate) struct LaneContext {
     pub(crate) exit: u32,
     /// On return: the reason of an exit.
     pub(crate) reason: u32,
-    /// On return: the detail of an exit, the address of a probe, or the undefined word.
+    /// On return: the detail of an exit, or the undefined word. For probes, the address.
     pub(crate) detail: u64,
-    /// On return: the length of a probe.
+    /// For probes: the length.
     pub(crate) len: u64,
     /// From the slow path of a probe: whether to go on.
     pub(crate) allowed: u64,
@@ -87,6 +91,8 @@ impl LaneContext {
             memory: std::ptr::null_mut(),
             granules: std::ptr::null_mut(),
             jump_cache: std::ptr::null(),
+            probe_stub: std::ptr::null(),
+            cas_stub: std::ptr::null(),
             count_base: 0,
             fuel: 0,
             exit: 0,

@@ -105,8 +105,7 @@ impl Translator<'_> {
         if let [result] = stmt.results[..]
             && let Some(Condition::Compares(cc)) = values.conditions[result.0 as usize]
         {
-            let [x, y] = self.operands();
-            return vec![self.b.ins().icmp(cc, x, y)];
+            return vec![self.compare_operands(cc)];
         }
         match &stmt.op {
             Op::Word => unreachable!("the word is known in translated code"),
@@ -401,6 +400,23 @@ impl Translator<'_> {
         [self.operand(known, 0), self.operand(known, 1)]
     }
 
+    /// Compares the operands of kept flags of a subtraction.
+    fn compare_operands(&mut self, cc: IntCC) -> Value {
+        let FlagState::Known(known) = self.flags else { unreachable!("the flags are stored") };
+        // Equality can be seen from the difference, if a register holds it: the minuend, which would
+        // have to be kept for longer, is not needed.
+        if let [Operand::Reg(slot, plus), Operand::Const(y)] = known.operands
+            && plus == y
+            && matches!(cc, IntCC::Equal | IntCC::NotEqual)
+        {
+            let difference = self.read_register(slot);
+            let difference = self.convert(ConvOp::Trunc, difference, host_type(known.ty));
+            return self.b.ins().icmp_imm_u(cc, difference, 0);
+        }
+        let [x, y] = self.operands();
+        self.b.ins().icmp(cc, x, y)
+    }
+
     /// Reads N, Z, C or V.
     pub(crate) fn read_flag(&mut self, index: usize) -> Value {
         let FlagState::Known(Known { kind, .. }) = self.flags else {
@@ -415,7 +431,7 @@ impl Translator<'_> {
                 let difference = self.b.ins().isub(x, y);
                 self.b.ins().icmp_imm_s(IntCC::SignedLessThan, difference, 0)
             }
-            (FlagKind::Sub, 1) => self.b.ins().icmp(IntCC::Equal, x, y),
+            (FlagKind::Sub, 1) => self.compare_operands(IntCC::Equal),
             (FlagKind::Sub, 2) => self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, x, y),
             (FlagKind::Sub, _) => self.sub_overflow(x, y),
             (FlagKind::Add, 3) => self.add_overflow(x, y),
@@ -479,16 +495,20 @@ impl Translator<'_> {
 
     /// Leaves unless the access is allowed.
     fn probe(&mut self, access: Access, addr: Value, len: u32) {
-        let leave = |t: &mut Self| {
+        // Stored rather than passed, so that nothing has to be kept in registers for it.
+        let tell = |t: &mut Self| {
             let len = t.b.ins().iconst(types::I64, i64::from(len));
             t.store_context(offset_of!(LaneContext, detail), addr);
             t.store_context(offset_of!(LaneContext, len), len);
-            t.leave(ExitKind::Probe, t.pc, t.unexecuted);
         };
+        let leave = |t: &mut Self| t.leave(ExitKind::Probe, t.pc, t.unexecuted);
         if access == Access::Read {
             let last = self.target.memory_size - u64::from(len);
             let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
-            return self.leave_if(outside, leave);
+            return self.leave_if(outside, |t| {
+                tell(t);
+                leave(t);
+            });
         }
         let [slow, slower, out, go_on] = std::array::from_fn(|_| self.b.create_block());
         [slow, slower, out].into_iter().for_each(|block| self.b.set_cold_block(block));
@@ -498,7 +518,8 @@ impl Translator<'_> {
         self.probe_write_unaligned(addr, len, go_on, slower);
         self.b.switch_to_block(slower);
         self.b.seal_block(slower);
-        self.ask_the_host(addr, len);
+        tell(self);
+        self.call_stub(offset_of!(LaneContext, probe_stub));
         let allowed_at = offset_of!(LaneContext, allowed) as i32;
         let allowed = self.b.ins().load(types::I64, context_flags(), self.context, allowed_at);
         self.b.ins().brif(allowed, go_on, &[], out, &[]);
@@ -550,15 +571,11 @@ impl Translator<'_> {
         self.b.ins().load(types::I8, guest_flags(), at, 0)
     }
 
-    fn ask_the_host(&mut self, addr: Value, len: u32) {
-        let len = self.b.ins().iconst(types::I64, i64::from(len));
-        self.call_stub(self.target.probe_stub, addr, len);
-    }
-
-    fn call_stub(&mut self, stub: *const u8, a: Value, b: Value) {
+    /// Calls the stub whose address the lane context has at `offset`.
+    fn call_stub(&mut self, offset: usize) {
         let signature = self.b.import_signature(stub_signature());
-        let stub = self.b.ins().iconst(types::I64, stub as i64);
-        self.b.ins().call_indirect(signature, stub, &[self.context, a, b]);
+        let stub = self.b.ins().load(types::I64, context_flags(), self.context, offset as i32);
+        self.b.ins().call_indirect(signature, stub, &[self.context]);
     }
 
     fn rmw(&mut self, op: RmwOp, at: Value, value: Value) -> Value {
@@ -610,8 +627,7 @@ impl Translator<'_> {
         for (i, value) in operands.into_iter().enumerate() {
             self.store_context(offset(i), value);
         }
-        let none = self.b.ins().iconst(types::I64, 0);
-        self.call_stub(self.target.cas_stub, none, none);
+        self.call_stub(offset_of!(LaneContext, cas_stub));
         [1, 2]
             .map(|i| {
                 let at = offset(i) as i32;

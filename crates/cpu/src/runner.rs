@@ -209,6 +209,7 @@ impl Run<'_> {
         let Lane { context, space, own_code, status, .. } = lane;
         let view = view(self.code, own_code);
         let mut slow = SlowPath { space: space.as_mut(), memory, view };
+        (context.probe_stub, context.cas_stub) = (self.stubs.probe, self.stubs.cas);
         context.host = std::ptr::from_mut(&mut slow).cast();
         context.count_base = status.count + fuel;
         context.jump_cache = cache.entries.as_ptr();

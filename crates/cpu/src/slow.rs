@@ -55,10 +55,11 @@ pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len
 }
 
 /// A store that was not let through at once: decides in `allowed`.
-pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext, addr: u64, len: u64) {
+pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext) {
     // SAFETY: translated code passes the context it was entered with, whose `host` the engine has set
     // to a `SlowPath` that nobody else uses meanwhile.
     let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
+    let (addr, len) = (context.detail, context.len);
     let inside = slow.memory.probe(kvrm_ir::Access::Write, addr, len as u32).is_ok();
     context.allowed = match &mut slow.space {
         Some(space) if inside => begin_write(space, &mut slow.view, addr, len).into(),
@@ -68,7 +69,7 @@ pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext, addr: u64, len:
 }
 
 /// Compares and swaps 128 bits, operands and result in the context.
-pub(crate) unsafe extern "C" fn cas128(context: *mut LaneContext, _: u64, _: u64) {
+pub(crate) unsafe extern "C" fn cas128(context: *mut LaneContext) {
     // SAFETY: as in `probe`.
     let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
     let [addr, low, high, new_low, new_high] = context.cas;

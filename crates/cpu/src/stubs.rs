@@ -20,6 +20,10 @@ pub(crate) type Enter = unsafe extern "C" fn(*mut LaneContext, u64, u64, *const 
 pub(crate) struct Stubs {
     pub(crate) target: Target,
     pub(crate) enter: Enter,
+    /// Slow path of probes, for the lane context.
+    pub(crate) probe: *const u8,
+    /// 128-bit compare and swap, for the lane context.
+    pub(crate) cas: *const u8,
     /// What a guest address without a translation leads to.
     pub(crate) untranslated: *const u8,
     module: Option<JITModule>,
@@ -66,10 +70,7 @@ impl Stubs {
         let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let nowhere = std::ptr::null();
-        let shared = model == MemoryModel::Shared;
-        let mut target =
-            Target { isa, memory_size, shared, probe_stub: nowhere, cas_stub: nowhere };
+        let target = Target { isa, memory_size, shared: model == MemoryModel::Shared };
         let mut module = module(&target);
         let probe = define(&mut module, "probe", stub_signature(), |b, args| {
             call_host(b, slow::probe as *const u8, args);
@@ -81,11 +82,11 @@ impl Stubs {
         let enter = define(&mut module, "enter", enter_signature(), enter);
         module.finalize_definitions().map_err(|e| unsupported(&e))?;
         let address = |id| module.get_finalized_function(id);
-        (target.probe_stub, target.cas_stub) = (address(probe), address(cas));
+        let (probe, cas) = (address(probe), address(cas));
         // SAFETY: `enter_signature` is the signature of `Enter`.
         let enter = unsafe { std::mem::transmute::<*const u8, Enter>(address(enter)) };
         let untranslated = address(untranslated);
-        Ok(Stubs { target, enter, untranslated, module: Some(module) })
+        Ok(Stubs { target, enter, probe, cas, untranslated, module: Some(module) })
     }
 }
 

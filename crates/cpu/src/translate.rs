@@ -26,10 +26,6 @@ pub(crate) struct Target {
     pub(crate) memory_size: u64,
     /// Whether other threads use the same guest memory.
     pub(crate) shared: bool,
-    /// Entry of the slow path of probes.
-    pub(crate) probe_stub: *const u8,
-    /// Entry of the 128-bit compare and swap.
-    pub(crate) cas_stub: *const u8,
 }
 
 /// Where code for a guest address will be found, once there is some.
@@ -56,10 +52,10 @@ pub(crate) fn function_signature() -> Signature {
     signature
 }
 
-/// The signature of the slow-path stubs: context, address, and length with access.
+/// The signature of the slow-path stubs, which get the lane context and leave every register alone.
 pub(crate) fn stub_signature() -> Signature {
     let mut signature = Signature::new(CallConv::PreserveAll);
-    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.params.push(AbiParam::new(types::I64));
     signature
 }
 

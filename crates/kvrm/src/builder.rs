@@ -20,16 +20,26 @@ pub enum EngineKind {
     Eval,
 }
 
+impl EngineKind {
+    /// Every choice there is, whether or not this computer can run it.
+    pub const ALL: [EngineKind; 3] = [EngineKind::Auto, EngineKind::Cpu, EngineKind::Eval];
+
+    /// The name users choose it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Auto => "auto",
+            EngineKind::Cpu => "cpu",
+            EngineKind::Eval => "eval",
+        }
+    }
+}
+
 impl FromStr for EngineKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<EngineKind> {
-        match name {
-            "auto" => Ok(EngineKind::Auto),
-            "cpu" => Ok(EngineKind::Cpu),
-            "eval" => Ok(EngineKind::Eval),
-            _ => Err(Error::UnknownEngine(name.to_string())),
-        }
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| Error::UnknownEngine(name.to_string()))
     }
 }
 
