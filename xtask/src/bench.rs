@@ -1,0 +1,301 @@
+//! `cargo xtask bench-peers`: kvrm beside QEMU's user mode, the same guests in the same run.
+//!
+//! Both are timed from outside, from start to end of the process, translation included. Their runs
+//! alternate, so that whatever else the computer does hits both, and the fastest of each counts: the
+//! speed of QEMU's code varies by up to a factor of three from start to start.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::bench_page;
+use crate::host::{self, Host};
+use crate::shell::{self, Outcome, cargo, command, root};
+use crate::tools::{self, cannot};
+
+/// Guests and their numbers of iterations: about a second each under QEMU.
+const GUESTS: [(&str, u64); 8] = [
+    ("loop", 600_000_000),
+    ("loop_store", 600_000_000),
+    ("collatz", 3_000_000),
+    ("sha256", 2_000_000),
+    ("sort", 15_000),
+    ("crc32", 70_000),
+    ("strsearch", 15_000),
+    ("matmul", 14_000),
+];
+/// How often something short is started.
+const STARTS: usize = 20;
+/// How often what `kvrm bench` measures is measured.
+const REPEATS: usize = 3;
+
+/// A guest under both.
+pub(crate) struct Peers {
+    pub(crate) guest: &'static str,
+    pub(crate) instructions: u64,
+    /// Seconds.
+    pub(crate) kvrm: f64,
+    pub(crate) qemu: f64,
+}
+
+/// All that is measured.
+pub(crate) struct Measurements {
+    pub(crate) version: String,
+    pub(crate) rounds: usize,
+    pub(crate) peers: Vec<Peers>,
+    /// Executions of 1,000 instructions per second, each after a reset.
+    pub(crate) resets: f64,
+    pub(crate) scaling: Scaling,
+    /// Seconds from start to end of a process that executes three instructions (QEMU: a few dozen).
+    pub(crate) start: f64,
+    pub(crate) qemu_start: f64,
+    pub(crate) memory: Memory,
+}
+
+/// Instructions per second of many lanes.
+pub(crate) struct Scaling {
+    pub(crate) lanes: usize,
+    pub(crate) one_thread: f64,
+    pub(crate) all_threads: f64,
+}
+
+/// Memory of a process with many lanes, in KiB.
+pub(crate) struct Memory {
+    pub(crate) lanes: u64,
+    pub(crate) resident: u64,
+    pub(crate) page_tables: u64,
+}
+
+/// Options of `cargo xtask bench-peers`.
+pub(crate) struct Options {
+    rounds: usize,
+    print: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
+        let mut options = Options { rounds: 5, print: false };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--print" => options.print = true,
+                "--rounds" => {
+                    let number = arguments.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+                    options.rounds = number.ok_or("--rounds needs a number, at least 1")?;
+                }
+                other => return Err(format!("unexpected {other}")),
+            }
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn run(&self) -> Outcome {
+        if !cfg!(target_os = "linux") {
+            return Err("QEMU's user mode runs on Linux only, and so does this".to_string());
+        }
+        tools::qemu()?;
+        let kvrm = Kvrm::build()?;
+        let host = Host::describe();
+        let measurements = Measurements {
+            version: kvrm.version()?,
+            rounds: self.rounds,
+            peers: kvrm.peers(self.rounds)?,
+            resets: kvrm.resets()?,
+            scaling: kvrm.scaling()?,
+            start: kvrm.start()?,
+            qemu_start: qemu_start()?,
+            memory: kvrm.memory()?,
+        };
+        let page = bench_page::page(&host, &measurements);
+        if self.print {
+            print!("{page}");
+            return Ok(());
+        }
+        println!("\n{}", bench_page::table(&measurements));
+        bench_page::write(&page, &bench_page::summary(&host, &measurements))
+    }
+}
+
+/// The program that is measured.
+struct Kvrm(PathBuf);
+
+impl Kvrm {
+    fn build() -> Outcome<Kvrm> {
+        shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
+        let metadata =
+            shell::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
+        let metadata = json(&metadata)?;
+        let folder = metadata["target_directory"].as_str().unwrap_or("target");
+        Ok(Kvrm(Path::new(folder).join("release/kvrm")))
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = command(&self.0);
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// With the commit, where there is one.
+    fn version(&self) -> Outcome<String> {
+        let version = shell::output(&mut self.command("--version"))?;
+        let commit = shell::output(command("git").args(["rev-parse", "--short", "HEAD"]));
+        let commit = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));
+        Ok(format!("{}{commit}", version.trim()))
+    }
+
+    /// Each guest under both, in turns.
+    fn peers(&self, rounds: usize) -> Outcome<Vec<Peers>> {
+        GUESTS.into_iter().map(|(guest, iterations)| self.peer(guest, iterations, rounds)).collect()
+    }
+
+    fn peer(&self, guest: &'static str, iterations: u64, rounds: usize) -> Outcome<Peers> {
+        let exec = format!(
+            "exec guests/bin/{guest}.bin --base 0x10000 --memory 1M --threads 1 --json \
+             --max-cycles 1T --set x0=1 --set x1={iterations}"
+        );
+        let mut peers = Peers { guest, instructions: 0, kvrm: f64::INFINITY, qemu: f64::INFINITY };
+        for _ in 0..rounds {
+            let (seconds, text) = timed(&mut self.command(&exec))?;
+            peers.kvrm = peers.kvrm.min(seconds);
+            let lane = &json(&text)?["lanes"][0];
+            peers.instructions = lane["cycles"].as_u64().unwrap_or(0);
+            let ours = number(lane["registers"]["x0"].as_str().unwrap_or(""), guest)?;
+
+            let (seconds, text) = timed(&mut qemu(guest, iterations))?;
+            peers.qemu = peers.qemu.min(seconds);
+            let theirs = number(&text, guest)?;
+            if ours != theirs {
+                return Err(format!("{guest}: kvrm gave {ours:016x}, QEMU {theirs:016x}"));
+            }
+        }
+        println!("{guest:12} kvrm {:6.3} s   qemu {:6.3} s", peers.kvrm, peers.qemu);
+        Ok(peers)
+    }
+
+    fn resets(&self) -> Outcome<f64> {
+        best(REPEATS, || {
+            let text = shell::output(&mut self.command("bench --only reset --threads 1 --json"))?;
+            float(&json(&text)?["reset"]["executions_per_second"])
+        })
+    }
+
+    fn scaling(&self) -> Outcome<Scaling> {
+        const LANES: usize = 64;
+        let speed = |threads: usize| {
+            let bench = format!("bench --only sha256 --lanes {LANES} --threads {threads} --json");
+            best(REPEATS, || {
+                let text = shell::output(&mut self.command(&bench))?;
+                float(&json(&text)?["guests"][0]["instructions_per_second"])
+            })
+        };
+        Ok(Scaling { lanes: LANES, one_thread: speed(1)?, all_threads: speed(0)? })
+    }
+
+    /// Start, three instructions (mov x0, #41; add x0, x0, #1; hlt #0), end.
+    fn start(&self) -> Outcome<f64> {
+        let program = Program::write("start", &[0xd280_0520, 0x9100_0400, 0xd440_0000])?;
+        let mut exec = self.command("exec");
+        exec.arg(&program.0);
+        let seconds = best(STARTS, || Ok(-timed(&mut exec)?.0))?;
+        Ok(-seconds)
+    }
+
+    /// Lanes of 16 MiB that write one page each (str x0, [x1]; hlt #0). They are many enough for the
+    /// result not to fit into a pipe, so that the process waits, all lanes alive, to be looked at.
+    fn memory(&self) -> Outcome<Memory> {
+        const LANES: u64 = 1000;
+        let program = Program::write("memory", &[0xf900_0020, 0xd440_0000])?;
+        let exec = format!("exec --memory 16M --lanes {LANES} --set x1=0x800000 --json");
+        let mut exec = self.command(&exec);
+        let mut child = exec.arg(&program.0).stdout(Stdio::piped()).spawn().map_err(message)?;
+        let mut output = child.stdout.take().ok_or("no output")?;
+        let mut text = vec![0];
+        output.read_exact(&mut text).map_err(message)?;
+        let status = format!("/proc/{}/status", child.id());
+        let status = std::fs::read_to_string(&status).map_err(message)?;
+        output.read_to_end(&mut text).map_err(message)?;
+        child.wait().map_err(message)?;
+
+        let result = json(&String::from_utf8_lossy(&text))?;
+        if result["totals"]["stops"]["HALT"] != LANES {
+            return Err(format!("not all lanes halted: {}", result["totals"]["stops"]));
+        }
+        let kib = |name: &str| {
+            let value = host::value(&status, name, ':');
+            let number = value.and_then(|value| value.strip_suffix("kB")?.trim().parse().ok());
+            number.ok_or(format!("the system does not tell {name}"))
+        };
+        Ok(Memory { lanes: LANES, resident: kib("VmHWM")?, page_tables: kib("VmPTE")? })
+    }
+}
+
+fn qemu(guest: &str, iterations: u64) -> Command {
+    let mut command = command("qemu-aarch64-static");
+    command.arg(format!("guests/linux/{guest}")).args(["1", &iterations.to_string()]);
+    command
+}
+
+/// The same for QEMU, with a program that does next to nothing.
+fn qemu_start() -> Outcome<f64> {
+    let seconds = best(STARTS, || Ok(-timed(&mut qemu("loop", 1))?.0))?;
+    Ok(-seconds)
+}
+
+/// A file of code that is removed in the end.
+struct Program(PathBuf);
+
+impl Program {
+    fn write(name: &str, words: &[u32]) -> Outcome<Program> {
+        let name = format!("kvrm-bench-{name}-{}.bin", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        std::fs::write(&path, bytes).map_err(|error| cannot("write", &path, &error))?;
+        Ok(Program(path))
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Nothing is lost if a few bytes stay behind in the folder for temporary files.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Runs a command: the seconds it took, and what it printed.
+fn timed(command: &mut Command) -> Outcome<(f64, String)> {
+    let start = Instant::now();
+    let text = shell::output(command)?;
+    Ok((start.elapsed().as_secs_f64(), text))
+}
+
+/// The largest of several measurements.
+fn best(times: usize, mut measure: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
+    (0..times).try_fold(f64::NEG_INFINITY, |best, _| Ok(best.max(measure()?)))
+}
+
+fn json(text: &str) -> Outcome<Value> {
+    serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))
+}
+
+fn float(value: &Value) -> Outcome<f64> {
+    value.as_f64().ok_or(format!("not a number: {value}"))
+}
+
+/// A hexadecimal result.
+fn number(text: &str, guest: &str) -> Outcome<u64> {
+    let digits = text.trim();
+    u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16)
+        .map_err(|_| format!("{guest}: not a result: {digits:?}"))
+}
+
+fn message(error: std::io::Error) -> String {
+    format!("cannot measure memory: {error}")
+}
+
+/// Where the page goes.
+pub(crate) fn page_path() -> PathBuf {
+    root().join("docs/BENCHMARKS.md")
+}

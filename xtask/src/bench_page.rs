@@ -1,0 +1,195 @@
+//! The page of benchmarks, and the part of README that comes from the same measurements.
+
+use std::fs;
+use std::path::Path;
+
+use crate::bench::{Measurements, Peers, page_path};
+use crate::host::Host;
+use crate::shell::{Outcome, root};
+use crate::tools::cannot;
+
+const README_START: &str = "<!-- Written by `cargo xtask bench-peers`. -->";
+const README_END: &str = "<!-- End of what it writes. -->";
+
+/// docs/BENCHMARKS.md.
+pub(crate) fn page(host: &Host, m: &Measurements) -> String {
+    let cores = host.cores;
+    let scaling = &m.scaling;
+    let threads = format!(
+        "{} lanes of `sha256`: {:.2} billion instructions per second on one thread, {:.2} on {cores} \
+         ({:.2} times as many)",
+        scaling.lanes,
+        scaling.one_thread / 1e9,
+        scaling.all_threads / 1e9,
+        scaling.all_threads / scaling.one_thread
+    );
+    let memory = format!(
+        "{} lanes with 16 MiB of private memory each, of which each writes one page: {} resident, all \
+         lanes and the program together, and {} of page tables in the system",
+        thousands(m.memory.lanes),
+        mebibytes(m.memory.resident),
+        mebibytes(m.memory.page_tables)
+    );
+    format!(
+        "\
+# Benchmarks
+
+Written by `cargo xtask bench-peers`, which installs what it needs, runs a few minutes and replaces this
+page and the table in the README. Run it on an idle computer.
+
+| | |
+|---|---|
+| date | {date} |
+| processor | {cpu}, {cores} cores |
+| system | {system} |
+| load when it began | {load} |
+| kvrm | {version} |
+| QEMU | {qemu} |
+| Rust | {rustc} |
+
+## One machine, one thread, beside QEMU
+
+Each program of [guests/](../guests/README.md) is built twice from one source: as a raw image, which kvrm
+runs, and as a static Linux program, which `qemu-aarch64-static` runs. Times are of the whole process, from
+start to end, translation included; kvrm and QEMU take turns, and the best of {rounds} counts for each. Results
+are compared. The last
+column is above 1 where kvrm is faster.
+
+{table}
+The guests use integer instructions only. kvrm counts every instruction exactly and checks every access
+against the guest's memory; QEMU's user mode does neither, and in return can run whole Linux programs.
+
+## Other measurements
+
+- Starting over: {resets} executions per second of 1,000 instructions each, on one thread, every one
+  after a reset of registers and memory (`kvrm bench --only reset`).
+- Threads: {threads}.
+- Start-up: {start:.1} ms for `kvrm exec` with three instructions, from start to end of the process (best of
+  20; `qemu-aarch64-static` with a program that does next to nothing takes {qemu_start:.1} ms).
+- Memory: {memory}.
+",
+        date = host.date,
+        cpu = host.cpu,
+        system = host.system,
+        load = host.load,
+        version = m.version,
+        qemu = host.qemu,
+        rustc = host.rustc,
+        rounds = m.rounds,
+        table = table(m),
+        resets = thousands(m.resets as u64),
+        start = m.start * 1e3,
+        qemu_start = m.qemu_start * 1e3,
+    )
+}
+
+/// The comparison.
+pub(crate) fn table(m: &Measurements) -> String {
+    let row = |p: &Peers| {
+        format!(
+            "| `{}` | {} | {:.3} | {:.3} | {:.2} | {:.2} |\n",
+            p.guest,
+            thousands(p.instructions),
+            p.kvrm,
+            p.qemu,
+            rate(p, p.kvrm),
+            p.qemu / p.kvrm
+        )
+    };
+    let rows: String = m.peers.iter().map(row).collect();
+    format!(
+        "\
+| program | instructions | kvrm, s | QEMU, s | kvrm, billion instructions/s | QEMU's time / kvrm's |
+|---|---:|---:|---:|---:|---:|
+{rows}| geometric mean | | | | | {:.2} |
+",
+        mean(m)
+    )
+}
+
+/// What README shows.
+pub(crate) fn summary(host: &Host, m: &Measurements) -> String {
+    let names: Vec<_> = m.peers.iter().map(|p| format!("`{}`", p.guest)).collect();
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let cells = |label: &str, value: &dyn Fn(&Peers) -> f64| {
+        let values = m.peers.iter().map(|p| format!("{:.2}", value(p)));
+        line(&std::iter::once(label.to_string()).chain(values).collect::<Vec<_>>())
+    };
+    let header = line(&[&["one machine, one thread".to_string()], &names[..]].concat());
+    format!(
+        "\
+{header}|---|{}
+{}{}
+Also: {} times a second reset and run 1,000 instructions (one thread); {:.1} ms from start to end of a
+process that runs three; {} for {} machines of 16 MiB that each wrote a page. {}, {}.
+",
+        "---:|".repeat(names.len()),
+        cells("billion instructions/s", &|p| rate(p, p.kvrm)),
+        cells("times as fast as QEMU", &|p| p.qemu / p.kvrm),
+        thousands(m.resets as u64),
+        m.start * 1e3,
+        mebibytes(m.memory.resident + m.memory.page_tables),
+        thousands(m.memory.lanes),
+        host.cpu,
+        host.date,
+    )
+}
+
+/// Writes the page, and the summary into README.
+pub(crate) fn write(page: &str, summary: &str) -> Outcome {
+    let path = page_path();
+    fs::write(&path, page).map_err(|error| cannot("write", &path, &error))?;
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
+    let readme = replace(&readme, summary).ok_or("README.md has no place for the summary")?;
+    fs::write(&path, readme).map_err(|error| cannot("write", &path, &error))?;
+    println!("written: docs/BENCHMARKS.md and the table in {}", Path::new("README.md").display());
+    Ok(())
+}
+
+fn replace(readme: &str, summary: &str) -> Option<String> {
+    let (before, rest) = readme.split_once(README_START)?;
+    let (_, after) = rest.split_once(README_END)?;
+    Some(format!("{before}{README_START}\n{summary}{README_END}{after}"))
+}
+
+/// Billions of instructions per second.
+fn rate(peers: &Peers, seconds: f64) -> f64 {
+    peers.instructions as f64 / seconds / 1e9
+}
+
+/// Of all the ratios.
+fn mean(m: &Measurements) -> f64 {
+    let sum: f64 = m.peers.iter().map(|p| (p.qemu / p.kvrm).ln()).sum();
+    (sum / m.peers.len() as f64).exp()
+}
+
+fn mebibytes(kib: u64) -> String {
+    format!("{:.1} MiB", kib as f64 / 1024.0)
+}
+
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_groups() {
+        assert_eq!(thousands(7), "7");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(100_000), "100,000");
+    }
+
+    #[test]
+    fn the_summary_replaces_the_one_before() {
+        let readme = format!("a\n{README_START}\nold\n{README_END}\nb\n");
+        let new = format!("a\n{README_START}\nnew\n{README_END}\nb\n");
+        assert_eq!(replace(&readme, "new\n"), Some(new));
+        assert_eq!(replace("nothing", "new\n"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Checks that the guest programs kept in the repository are what their sources give.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{self, Outcome, command, root};
+use crate::tools::{self, cannot};
+
+/// The compiler that the programs kept here came from; others give other bytes.
+const COMPILER: &str = "12.2";
+
+/// Builds everything in a copy, compares, and runs what was built.
+pub(crate) fn check() -> Outcome {
+    tools::emulators()?;
+    let kept = root().join("guests");
+    let copy = root().join(".cache/guests-check");
+    tools::remove(&copy)?;
+    fs::create_dir_all(root().join(".cache")).map_err(|e| cannot("create", &copy, &e))?;
+    shell::run(command("cp").arg("-R").arg(&kept).arg(&copy))?;
+    ["bin", "linux"].iter().try_for_each(|built| tools::remove(&copy.join(built)))?;
+    shell::output(&mut command(copy.join("build.sh")))?;
+
+    let version = shell::output(command("aarch64-linux-gnu-gcc").arg("-dumpfullversion"))?;
+    let version = version.trim();
+    if version.starts_with(COMPILER) {
+        compare(&kept, &copy)?;
+    } else {
+        println!("not compared byte by byte: this is GCC {version}, guests/ is from {COMPILER}");
+    }
+    for guests in [&kept, &copy] {
+        shell::run(command("python3").arg(guests.join("check.py")).args(["--linux", "--bare"]))?;
+    }
+    tools::remove(&copy)
+}
+
+/// Both folders must have the same programs.
+fn compare(kept: &Path, built: &Path) -> Outcome {
+    for folder in ["bin", "linux"] {
+        let (kept, built) = (files(&kept.join(folder))?, files(&built.join(folder))?);
+        let names = |files: &[(String, Vec<u8>)]| {
+            files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
+        };
+        if names(&kept) != names(&built) {
+            let (kept, built) = (names(&kept), names(&built));
+            return Err(format!("guests/{folder} has {kept}; the sources give {built}"));
+        }
+        for ((name, kept), (_, built)) in kept.iter().zip(&built) {
+            if kept != built {
+                return Err(format!(
+                    "guests/{folder}/{name} is not what its source gives: run guests/build.sh"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names and contents of a folder's files, in order.
+fn files(folder: &Path) -> Outcome<Vec<(String, Vec<u8>)>> {
+    let entries = fs::read_dir(folder).map_err(|e| cannot("read", folder, &e))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, fs::read(&path).map_err(|e| cannot("read", &path, &e))?))
+    };
+    paths.into_iter().map(read).collect()
+}

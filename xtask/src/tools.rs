@@ -1,0 +1,174 @@
+//! What tests and measurements need besides Rust and Python 3, installed where it is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{self, Outcome, cargo, command, root, works};
+
+const UNICORN: &str = "unicorn==2.1.4";
+/// Fails unless that very version can be imported.
+const IMPORT_UNICORN: &str = "import unicorn; assert unicorn.__version__ == '2.1.4'";
+
+/// A Debian package, and how to see that what it brings is there.
+struct Package {
+    name: &'static str,
+    present: fn() -> bool,
+}
+
+const QEMU: Package =
+    Package { name: "qemu-user-static", present: || works("qemu-aarch64-static", &["--version"]) };
+const CROSS_COMPILER: Package = Package {
+    name: "gcc-aarch64-linux-gnu",
+    present: || works("aarch64-linux-gnu-gcc", &["--version"]),
+};
+const CROSS_LIBC: Package = Package {
+    name: "libc6-dev-arm64-cross",
+    present: || Path::new("/usr/aarch64-linux-gnu/lib/libc.a").exists(),
+};
+const VENV: Package =
+    Package { name: "python3-venv", present: || works("python3", &["-c", "import ensurepip"]) };
+
+/// QEMU alone.
+pub(crate) fn qemu() -> Outcome {
+    install(&[QEMU])
+}
+
+/// QEMU, and what builds programs for it.
+pub(crate) fn emulators() -> Outcome {
+    install(&[QEMU, CROSS_COMPILER, CROSS_LIBC])
+}
+
+/// `cargo fmt` and `cargo clippy`.
+pub(crate) fn rust_components() -> Outcome {
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if cargo_has(subcommand) {
+            continue;
+        }
+        println!("installing the Rust component {component}");
+        let installed = shell::run(command("rustup").args(["component", "add", component]));
+        if installed.is_err() || !cargo_has(subcommand) {
+            return Err(format!(
+                "`cargo {subcommand}` is missing and rustup could not add it: install the \
+                 component {component} of this Rust toolchain"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn cargo_has(subcommand: &str) -> bool {
+    shell::output(cargo().args([subcommand, "--version"])).is_ok()
+}
+
+/// A Python that has Unicorn: the one the environment names, or one in `.cache/`.
+pub(crate) fn oracle_python() -> Outcome<PathBuf> {
+    if let Some(python) = std::env::var_os("KVRM_ORACLE_PYTHON").map(PathBuf::from) {
+        return match works(&python, &["-c", IMPORT_UNICORN]) {
+            true => Ok(python),
+            false => Err(format!(
+                "KVRM_ORACLE_PYTHON is {}, which cannot import {UNICORN}: install it there \
+                 (`pip install {UNICORN}`), or unset the variable to have it done",
+                python.display()
+            )),
+        };
+    }
+    let folder = root().join(".cache/oracle-python");
+    let python = folder.join("bin/python3");
+    if works(&python, &["-c", IMPORT_UNICORN]) {
+        return Ok(python);
+    }
+    if !works("python3", &["-c", "import sys; assert sys.version_info >= (3, 8)"]) {
+        return Err(
+            "python3 (3.8 or later) is missing: install it (`apt-get install python3`)".to_string()
+        );
+    }
+    println!("installing {UNICORN} into .cache/oracle-python");
+    let attempts = [environment, packages];
+    let mut reasons = Vec::new();
+    for attempt in attempts {
+        remove(&folder)?;
+        let tried = attempt(&folder);
+        if tried.is_ok() && works(&python, &["-c", IMPORT_UNICORN]) {
+            return Ok(python);
+        }
+        reasons.extend(tried.err());
+    }
+    remove(&folder)?;
+    Err(format!(
+        "cannot install the Python package {UNICORN}: {}. Install it into any Python \
+         (`pip install {UNICORN}`) and set KVRM_ORACLE_PYTHON to that Python",
+        reasons.join("; ")
+    ))
+}
+
+/// An environment of its own.
+fn environment(folder: &Path) -> Outcome {
+    if !(VENV.present)() {
+        install(&[VENV])?;
+    }
+    shell::output(command("python3").args(["-m", "venv"]).arg(folder))?;
+    let python = folder.join("bin/python3");
+    shell::output(command(python).args(["-m", "pip", "install", "--quiet", UNICORN])).map(drop)
+}
+
+/// Where environments cannot be made: a folder of packages, and a command that looks there.
+fn packages(folder: &Path) -> Outcome {
+    let (packages, bin) = (folder.join("packages"), folder.join("bin"));
+    let mut pip = command("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&packages).arg(UNICORN);
+    shell::output(&mut pip)?;
+    std::fs::create_dir_all(&bin).map_err(|e| cannot("create", &bin, &e))?;
+    let script =
+        format!("#!/bin/sh\nPYTHONPATH='{}' exec python3 \"$@\"\n", packages.to_string_lossy());
+    let python = bin.join("python3");
+    std::fs::write(&python, script).map_err(|e| cannot("write", &python, &e))?;
+    shell::run(command("chmod").arg("+x").arg(&python))
+}
+
+/// Removes a folder if there is one.
+pub(crate) fn remove(folder: &Path) -> Outcome {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(cannot("remove", folder, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Installs the Debian packages that are not there.
+fn install(packages: &[Package]) -> Outcome {
+    let missing: Vec<_> = packages.iter().filter(|package| !(package.present)()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|package| package.name).collect();
+    let by_hand = format!("install by hand what these Debian packages bring: {}", names.join(" "));
+    if !works("apt-get", &["--version"]) {
+        return Err(format!("programs are missing and there is no apt-get: {by_hand}"));
+    }
+    println!("installing the Debian packages {}", names.join(" "));
+    apt_get(&["update", "-qq"])
+        .and_then(|()| {
+            let options = ["install", "-y", "-qq", "--no-install-recommends"];
+            apt_get(&[&options[..], &names[..]].concat())
+        })
+        .map_err(|error| format!("{error}: {by_hand}"))?;
+    match missing.iter().find(|package| !(package.present)()) {
+        Some(package) => {
+            Err(format!("{} is installed, but not what it should bring: {by_hand}", package.name))
+        }
+        None => Ok(()),
+    }
+}
+
+fn apt_get(arguments: &[&str]) -> Outcome {
+    let root = shell::output(command("id").arg("-u"))?.trim() == "0";
+    let mut apt_get: Command = command(if root { "env" } else { "sudo" });
+    apt_get.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(arguments);
+    shell::run(&mut apt_get)
+}
+
+/// A message about a file.
+pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {what} {}: {error}", path.display())
+}
