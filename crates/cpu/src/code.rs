@@ -26,8 +26,7 @@ pub(crate) struct Code {
     context: Context,
     scratch: FunctionBuilderContext,
     entries: HashMap<u64, *const u8>,
-    /// One cell per guest address that translations jump to.
-    #[expect(clippy::vec_box, reason = "translations hold the addresses of the cells")]
+    /// One cell per guest address that translations jump to; they hold its address.
     cells: HashMap<u64, Box<LinkCell>>,
     /// Beginnings of blocks, by address and length.
     tails: HashMap<(u64, u64), Tail>,

@@ -4,6 +4,8 @@ use std::ffi::c_void;
 
 use kvrm_a64::state::CpuState;
 
+use crate::flags::LeftFlags;
+
 /// Why translated code returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -76,6 +78,8 @@ pub(crate) struct LaneContext {
     pub(crate) detail: u64,
     /// For probes: the length.
     pub(crate) len: u64,
+    /// On return: flags still to be computed.
+    pub(crate) flags: LeftFlags,
     /// From the slow path of a probe: whether to go on.
     pub(crate) allowed: u64,
     /// Operands of a 128-bit compare and swap: address, expected, new; the old value replaces `expected`.
@@ -99,6 +103,7 @@ impl LaneContext {
             reason: 0,
             detail: 0,
             len: 0,
+            flags: LeftFlags::default(),
             allowed: 0,
             cas: [0; 5],
             host: std::ptr::null_mut(),

@@ -5,7 +5,7 @@
 //! addition or a logical operation, keeps the operands instead, and computes a flag where one is read
 //! or where the lane leaves translated code.
 
-use kvrm_a64::state::{C, N, V, Z};
+use kvrm_a64::state::{C, CpuState, N, V, Z};
 use kvrm_ir::{BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, Value, Var};
 
 /// The flag variables, in the order in which the translator keeps them.
@@ -45,6 +45,16 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// A number for the operation, for [`LeftFlags`].
+    pub(crate) fn code(self) -> i64 {
+        let kind = match self.kind {
+            FlagKind::Sub => 1,
+            FlagKind::Add => 2,
+            FlagKind::Logic => 3,
+        };
+        kind << 1 | i64::from(self.ty == Type::U64)
+    }
+
     /// The same with both operands kept.
     pub(crate) fn kept(self) -> Known {
         Known { operands: [Operand::Kept; 2], ..self }
@@ -61,6 +71,40 @@ pub(crate) enum Operand {
     Const(u64),
     /// The contents of a guest register plus a constant.
     Reg(u64, u64),
+}
+
+/// Flags that translated code has left to be computed: the operation and its operands.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct LeftFlags {
+    /// [`Known::code`], or 0 if the flags are stored.
+    pub(crate) code: u32,
+    /// For 32-bit operations, the low half.
+    pub(crate) x: u64,
+    /// As `x`.
+    pub(crate) y: u64,
+}
+
+impl LeftFlags {
+    /// Computes the flags, if that was left to do.
+    pub(crate) fn settle(&mut self, state: &mut CpuState) {
+        if self.code == 0 {
+            return;
+        }
+        // A 32-bit operation is done on the upper halves, where its flags come out alike.
+        let up = if self.code & 1 == 0 { 32 } else { 0 };
+        let (x, y) = (self.x << up, self.y << up);
+        let (result, c, v) = match self.code >> 1 {
+            1 => (x.wrapping_sub(y), x >= y, (x as i64).overflowing_sub(y as i64).1),
+            2 => {
+                (x.wrapping_add(y), x.overflowing_add(y).1, (x as i64).overflowing_add(y as i64).1)
+            }
+            _ => (x, false, false),
+        };
+        (state.n, state.z) = (((result as i64) < 0).into(), (result == 0).into());
+        (state.c, state.v) = (c.into(), v.into());
+        self.code = 0;
+    }
 }
 
 /// All four flags of one operation.

@@ -69,24 +69,23 @@ impl CpuEngine {
     /// Builds the lanes, all registers zero.
     pub fn new(mut config: Config) -> Result<CpuEngine, EngineError> {
         let size = config.memory_size;
-        let memory = |lane| move |source| EngineError::Memory { lane, size, source };
+        let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         if config.threads == 0 {
             config.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
         let stubs = Arc::new(Stubs::new(size, config.model)?);
-        let image = Image::new(size).map_err(memory(0))?;
-        let (mut shared, mut lanes) = (None, Vec::with_capacity(config.lanes));
-        match config.model {
+        let image = Image::new(size).map_err(|e| memory((0, e)))?;
+        let mut shared = None;
+        let mut lanes: Vec<Lane> = match config.model {
             MemoryModel::Shared => {
-                shared = Some(Space::shared(&image).map_err(memory(0))?);
-                lanes.extend((0..config.lanes).map(|_| Lane::new(None)));
+                shared = Some(Space::shared(&image).map_err(|e| memory((0, e)))?);
+                (0..config.lanes).map(|_| Lane::new(None)).collect()
             }
             MemoryModel::Private => {
-                for lane in 0..config.lanes {
-                    lanes.push(Lane::new(Some(Space::private(&image).map_err(memory(lane))?)));
-                }
+                let spaces = Space::private(&image, config.lanes).map_err(memory)?;
+                spaces.into_iter().map(|space| Lane::new(Some(space))).collect()
             }
-        }
+        };
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
         let caches = (0..threads).map(|_| JumpCache::new()).collect();

@@ -11,7 +11,7 @@ use kvrm_a64::{decode, translated_form};
 use kvrm_ir::{Exit, Op, Routine, Stmt, Value};
 
 /// Instructions in a region at the most.
-const REGION_LIMIT: usize = 400;
+const REGION_LIMIT: usize = 256;
 /// Instructions in a block at the most, so that the remainder of a run's limit stays short.
 const BLOCK_LIMIT: usize = 128;
 

@@ -8,7 +8,7 @@ use kvrm_ir::Access;
 use kvrm_mem::{CLOSED, GRANULE, PAGE, RawMemory};
 
 use crate::code::{CloseGranules, Code};
-use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, NO_PC};
+use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
 use crate::lane::Lane;
 use crate::slow::{SlowPath, View, begin_write};
 use crate::stubs::Stubs;
@@ -218,6 +218,8 @@ impl Run<'_> {
         // is complete, and its memory outlives the call.
         unsafe { (self.stubs.enter)(&mut **context, fuel, pc, code) };
         status.count += fuel - context.fuel;
+        let LaneContext { flags, state, .. } = &mut **context;
+        flags.settle(state);
         self.exited(lane, cache)
     }
 

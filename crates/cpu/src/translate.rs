@@ -300,8 +300,8 @@ impl Translator<'_> {
     /// has versions enough.
     fn go_to_the_long_way(&mut self, pc: u64) {
         if self.region.blocks.contains_key(&pc) {
-            self.store_flags_in_variables();
-            let block = self.version(pc).expect("every block has a version with stored flags");
+            self.settle_flags();
+            let block = self.version(pc).expect("settled flags have a version");
             self.b.ins().jump(block, &[]);
             return;
         }
@@ -407,7 +407,23 @@ impl Translator<'_> {
 
     /// Returns to the engine with the lane at `pc`, giving back the fuel of `unexecuted` instructions.
     pub(crate) fn leave(&mut self, kind: ExitKind, pc: u64, unexecuted: i64) {
-        self.store_dirty();
+        self.store_dirty_registers();
+        match self.flags {
+            FlagState::Stored => self.store_flags(),
+            // The engine computes them: there are many exits, and few are ever taken.
+            FlagState::Known(known) => {
+                let code = self.b.ins().iconst(types::I32, known.code());
+                self.store_context(offset_of!(LaneContext, flags.code), code);
+                for (index, offset) in
+                    [offset_of!(LaneContext, flags.x), offset_of!(LaneContext, flags.y)]
+                        .into_iter()
+                        .enumerate()
+                {
+                    let value = self.operand(known, index);
+                    self.store_context(offset, value);
+                }
+            }
+        }
         let pc = self.b.ins().iconst(types::I64, pc as i64);
         self.return_with(kind, pc, unexecuted);
     }
@@ -428,11 +444,19 @@ impl Translator<'_> {
 
     /// Brings the lane context up to date.
     fn store_dirty(&mut self) {
+        self.store_dirty_registers();
+        self.store_flags();
+    }
+
+    fn store_dirty_registers(&mut self) {
         let dirty = self.dirty;
         for slot in (0..X_SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
             let value = self.read_register(slot as u64);
             self.store_context(slot_offset(slot) as usize, value);
         }
+    }
+
+    fn store_flags(&mut self) {
         if self.uses_flags {
             let flags = self.flag_values();
             for (flag, value) in FLAGS.into_iter().zip(flags) {

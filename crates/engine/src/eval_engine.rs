@@ -32,13 +32,11 @@ impl EvalEngine {
     /// Builds the lanes, all registers zero.
     pub fn new(config: Config) -> Result<EvalEngine, EngineError> {
         let size = config.memory_size;
-        let memory = |lane| move |source| EngineError::Memory { lane, size, source };
-        let image = Image::new(size).map_err(memory(0))?;
+        let memory = |(lane, source)| EngineError::Memory { lane, size, source };
+        let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let spaces = match config.model {
-            MemoryModel::Shared => vec![Space::shared(&image).map_err(memory(0))?],
-            MemoryModel::Private => (0..config.lanes)
-                .map(|lane| Space::private(&image).map_err(memory(lane)))
-                .collect::<Result<_, _>>()?,
+            MemoryModel::Shared => vec![Space::shared(&image).map_err(|e| memory((0, e)))?],
+            MemoryModel::Private => Space::private(&image, config.lanes).map_err(memory)?,
         };
         let lanes = (0..config.lanes).map(|_| Lane::new()).collect();
         Ok(EvalEngine { config, image, spaces, lanes })

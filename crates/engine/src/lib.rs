@@ -64,7 +64,7 @@ pub struct LaneStatus {
 pub enum EngineError {
     /// The operating system refused memory.
     #[error(
-        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes or a smaller memory"
+        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes or a smaller memory (Linux limits mappings: sysctl vm.max_map_count)"
     )]
     Memory {
         /// Which lane's memory.

@@ -1,6 +1,8 @@
 //! The memory one lane, or all of them together, work on.
 
 use std::io;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use memmap2::{MmapMut, MmapOptions};
 
@@ -12,7 +14,7 @@ const GRANULES: usize = (PAGE / GRANULE) as usize;
 /// A guest's memory: its bytes and the state of their granules.
 pub struct Space {
     bytes: MmapMut,
-    granules: MmapMut,
+    granules: Granules,
     /// Pages written since the last reset; unused by shared memory, which has no reset of its own.
     dirty: Vec<u32>,
     /// The same as a set.
@@ -25,27 +27,33 @@ pub struct Space {
 impl Space {
     /// The image itself, for every lane: all granules start open.
     pub fn shared(image: &Image) -> io::Result<Space> {
-        let mut space = Space::over(image.map_shared()?, false)?;
+        let [granules] =
+            Granules::new(image.size(), 1)?.try_into().ok().expect("one was asked for");
+        let mut space = Space::over(image.map_shared()?, granules, false);
         space.granules.fill(OPEN);
         Ok(space)
     }
 
-    /// A copy-on-write view of the image, for one lane: all granules start closed.
-    pub fn private(image: &Image) -> io::Result<Space> {
-        Space::over(image.map_private()?, true)
+    /// Copy-on-write views of the image, one for each lane: all granules start closed. An error comes
+    /// with the number of the lane for which there was no more room.
+    pub fn private(image: &Image, lanes: usize) -> Result<Vec<Space>, (usize, io::Error)> {
+        let granules = Granules::new(image.size(), lanes).map_err(|e| (0, e))?;
+        let spaces = granules.into_iter().enumerate().map(|(lane, granules)| {
+            let bytes = image.map_private().map_err(|e| (lane, e))?;
+            Ok(Space::over(bytes, granules, true))
+        });
+        spaces.collect()
     }
 
-    fn over(bytes: MmapMut, private: bool) -> io::Result<Space> {
-        let granules = bytes.len() / GRANULE as usize;
-        let granules = MmapOptions::new().len(granules).no_reserve_swap().map_anon()?;
-        Ok(Space {
+    fn over(bytes: MmapMut, granules: Granules, private: bool) -> Space {
+        Space {
             bytes,
             granules,
             dirty: Vec::new(),
             dirty_set: PageSet::default(),
             own: PageSet::default(),
             private,
-        })
+        }
     }
 
     /// Size in bytes.
@@ -159,6 +167,50 @@ impl Space {
     }
 }
 
+/// The state bytes of one space, part of one mapping for all of them: the operating system limits the
+/// number of mappings, not their size.
+struct Granules {
+    start: *mut u8,
+    len: usize,
+    /// Keeps the mapping.
+    _arena: Arc<MmapMut>,
+}
+
+// SAFETY: no two spaces have the same part of the arena.
+unsafe impl Send for Granules {}
+// SAFETY: as above.
+unsafe impl Sync for Granules {}
+
+impl Granules {
+    /// State bytes for `count` spaces of `size` bytes, all closed.
+    fn new(size: u64, count: usize) -> io::Result<Vec<Granules>> {
+        let len = (size / GRANULE) as usize;
+        let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "address space exhausted");
+        let total = len.checked_mul(count).ok_or_else(too_large)?;
+        let mut arena = MmapOptions::new().len(total).no_reserve_swap().map_anon()?;
+        let start = arena.as_mut_ptr();
+        let arena = Arc::new(arena);
+        let part =
+            |i: usize| Granules { start: start.wrapping_add(i * len), len, _arena: arena.clone() };
+        Ok((0..count).map(part).collect())
+    }
+}
+
+impl Deref for Granules {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the part of the arena that is this space's alone.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl DerefMut for Granules {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
 /// A set of page numbers, one bit each.
 #[derive(Default)]
 struct PageSet(Vec<u64>);
@@ -186,7 +238,7 @@ mod tests {
     fn private_spaces_keep_their_changes_to_themselves() {
         let mut image = Image::new(4 * PAGE).unwrap();
         image.bytes_mut()[5000] = 7;
-        let mut spaces = [Space::private(&image).unwrap(), Space::private(&image).unwrap()];
+        let mut spaces = Space::private(&image, 2).unwrap();
         spaces[0].begin_writing(5000, 0);
         spaces[0].write(5000, &[9]);
         assert_eq!((spaces[0].bytes()[5000], spaces[1].bytes()[5000]), (9, 7));
@@ -198,7 +250,7 @@ mod tests {
     #[test]
     fn a_changed_image_reaches_pages_already_copied() {
         let mut image = Image::new(4 * PAGE).unwrap();
-        let mut space = Space::private(&image).unwrap();
+        let mut space = Space::private(&image, 1).unwrap().remove(0);
         space.begin_writing(0, 0);
         space.write(0, &[1]);
         image.bytes_mut()[8..12].fill(5);
