@@ -51,13 +51,13 @@ page and the table in the README. Run it on an idle computer.
 
 Each program of [guests/](../guests/README.md) is built twice from one source: as a raw image, which kvrm
 runs, and as a static Linux program, which `qemu-aarch64-static` runs. Times are of the whole process, from
-start to end, translation included; kvrm and QEMU take turns, and the best of {rounds} counts for each. Results
-are compared. The last
-column is above 1 where kvrm is faster.
+start to end, translation included; kvrm and QEMU take turns, and the best of {rounds} counts for each. Their
+results are compared. The last column is above 1 where kvrm is faster.
 
 {table}
 The guests use integer instructions only. kvrm counts every instruction exactly and checks every access
-against the guest's memory; QEMU's user mode does neither, and in return can run whole Linux programs.
+against the guest's memory; QEMU's user mode does not count, leaves checking to the host's page tables, and
+in return runs whole Linux programs.
 
 ## Other measurements
 
