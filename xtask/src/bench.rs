@@ -99,6 +99,9 @@ impl Options {
         tools::qemu()?;
         let kvrm = Kvrm::build()?;
         let host = Host::describe();
+        if host.load.parse().is_ok_and(|load: f64| load > 0.5) {
+            println!("the load is {}: something else is running, expect worse numbers", host.load);
+        }
         let measurements = Measurements {
             version: kvrm.version()?,
             rounds: self.rounds,
@@ -194,7 +197,7 @@ impl Kvrm {
         Ok(Scaling { lanes: LANES, one_thread: speed(1)?, all_threads: speed(0)? })
     }
 
-    /// Start, three instructions (mov x0, #41; add x0, x0, #1; hlt #0), end.
+    /// Start, three instructions (`mov x0, #41; add x0, x0, #1; hlt #0`), end.
     fn start(&self) -> Outcome<f64> {
         let program = Program::write("start", &[0xd280_0520, 0x9100_0400, 0xd440_0000])?;
         let mut exec = self.command("exec");
@@ -203,7 +206,7 @@ impl Kvrm {
         Ok(-seconds)
     }
 
-    /// Lanes of 16 MiB that write one page each (str x0, [x1]; hlt #0). They are many enough for the
+    /// Lanes of 16 MiB that write one page each (`str x0, [x1]; hlt #0`). They are many enough for the
     /// result not to fit into a pipe, so that the process waits, all lanes alive, to be looked at.
     fn memory(&self) -> Outcome<Memory> {
         const LANES: u64 = 1000;

@@ -16,7 +16,7 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
     let cores = host.cores;
     let scaling = &m.scaling;
     let threads = format!(
-        "{} lanes of `sha256`: {:.2} billion instructions per second on one thread, {:.2} on {cores} \
+        "{} lanes of `sha256`: {:.2} billion instructions per second on one thread,\n  {:.2} on {cores} \
          ({:.2} times as many)",
         scaling.lanes,
         scaling.one_thread / 1e9,
@@ -24,7 +24,7 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
         scaling.all_threads / scaling.one_thread
     );
     let memory = format!(
-        "{} lanes with 16 MiB of private memory each, of which each writes one page: {} resident, all \
+        "{} lanes with 16 MiB of private memory each, of which each writes one page: {} resident, all\n  \
          lanes and the program together, and {} of page tables in the system",
         thousands(m.memory.lanes),
         mebibytes(m.memory.resident),
