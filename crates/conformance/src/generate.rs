@@ -158,6 +158,12 @@ pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
     panic!("no word found for {}", row.name);
 }
 
+/// Whether the bits that should have a value have it.
+pub fn has_preferred_bits(row: &Instruction, word: u32) -> bool {
+    let fields = row.pattern.fields.iter().fold(0, |bits, f| f.set(bits, u32::MAX));
+    word & !(row.pattern.mask | fields) == row.pattern.preferred
+}
+
 fn draw_word(random: &mut Random, row: &'static Instruction) -> u32 {
     let pattern = &row.pattern;
     let mut word = pattern.value | pattern.preferred;
