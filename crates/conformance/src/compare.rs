@@ -1,8 +1,5 @@
 //! Runs cases everywhere and compares what came of them.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use kvrm_a64::Instruction;
 use kvrm_oracles::{Outcome, OutcomeKind};
 
@@ -117,7 +114,12 @@ impl Bench {
     }
 
     /// Compares `cases` cases of a row.
-    pub fn row(&mut self, row: &'static Instruction, cases: u64, seed: u64) -> Result<RowReport, String> {
+    pub fn row(
+        &mut self,
+        row: &'static Instruction,
+        cases: u64,
+        seed: u64,
+    ) -> Result<RowReport, String> {
         let mut report = RowReport::new(row);
         let mut generator = Generator::new(Random::part(seed, row.index as u64));
         while report.cases < cases {
@@ -155,8 +157,15 @@ fn forms_agree(test: &Test, forms: &[Ran; 3], report: &mut RowReport) -> bool {
     if let Some(odd) = odd {
         let names = [format!("{:?}", FORMS[0]), format!("{:?}", FORMS[odd])];
         report.differs(|| {
-            let results = [(names[0].as_str(), &forms[0].outcome), (names[1].as_str(), &forms[odd].outcome)];
-            describe(test, &results, &format!("stops: {:?} and {:?}", forms[0].stop, forms[odd].stop))
+            let results = [
+                (names[0].as_str(), &forms[0].outcome),
+                (names[1].as_str(), &forms[odd].outcome),
+            ];
+            describe(
+                test,
+                &results,
+                &format!("stops: {:?} and {:?}", forms[0].stop, forms[odd].stop),
+            )
         });
     }
     odd.is_none()
@@ -203,7 +212,9 @@ pub fn agree(oracle: Which, ours: &Outcome, theirs: &Outcome) -> bool {
     let knows_detail = match (theirs.kind, oracle) {
         // Hosts do not tell QEMU about addresses that no program can have.
         (OutcomeKind::MemoryFault, Which::Qemu) => ours.detail >> 47 == 0,
-        (OutcomeKind::MemoryFault, Which::Unicorn) | (OutcomeKind::AlignmentFault, Which::Qemu) => true,
+        (OutcomeKind::MemoryFault, Which::Unicorn) | (OutcomeKind::AlignmentFault, Which::Qemu) => {
+            true
+        }
         (OutcomeKind::Svc, _) => true,
         _ => false,
     };
@@ -212,34 +223,4 @@ pub fn agree(oracle: Which, ours: &Outcome, theirs: &Outcome) -> bool {
         && ours.state == theirs.state
         && ours.window == theirs.window
         && (!knows_detail || ours.detail == theirs.detail)
-}
-
-/// Compares rows on several threads; `progress` hears of each one finished. The reports are in the order
-/// of the rows.
-pub fn compare_rows(
-    tools: &Tools,
-    rows: &[&'static Instruction],
-    cases: u64,
-    seed: u64,
-    threads: usize,
-    progress: &(dyn Fn(&RowReport) + Sync),
-) -> Result<Vec<RowReport>, String> {
-    let next = AtomicUsize::new(0);
-    let reports = Mutex::new(Vec::new());
-    let work = || -> Result<(), String> {
-        let mut bench = Bench::new(tools)?;
-        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let report = bench.row(row, cases, seed)?;
-            progress(&report);
-            reports.lock().expect("no thread panicked").push(report);
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|t| t.join().expect("the thread's panic is shown above"))
-    })?;
-    let mut reports = reports.into_inner().expect("no thread panicked");
-    reports.sort_by_key(|report| report.row.index);
-    Ok(reports)
 }

@@ -38,13 +38,21 @@ pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String
 pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> String {
     let mut text = format!("  code at {:#x}:\n", case.code_address);
     for (i, word) in case.code.iter().enumerate() {
-        text += &format!("    {:#x}: {}\n", case.code_address + 4 * i as u64, instruction(*word));
+        text += &format!(
+            "    {:#x}: {}\n",
+            case.code_address + 4 * i as u64,
+            instruction(*word)
+        );
     }
     text += &format!("  before: {}\n", registers(&case.state, None));
     for (name, outcome) in results {
-        let Outcome { kind, detail, pc, .. } = outcome;
-        text += &format!("  {name}: {kind:?} {detail:#x}, pc {pc:#x}; changed: {}\n",
-            registers(&outcome.state, Some(&case.state)));
+        let Outcome {
+            kind, detail, pc, ..
+        } = outcome;
+        text += &format!(
+            "  {name}: {kind:?} {detail:#x}, pc {pc:#x}; changed: {}\n",
+            registers(&outcome.state, Some(&case.state))
+        );
         text += &window_changes(case, outcome);
     }
     text + "  " + note + "\n"
@@ -53,7 +61,11 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
 /// The registers, or those that differ from `before`.
 fn registers(state: &State, before: Option<&State>) -> String {
     let list = |state: &State| -> Vec<u64> {
-        state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()
+        state
+            .x
+            .into_iter()
+            .chain([state.sp, state.nzcv, state.tpidr_el0])
+            .collect()
     };
     let old = before.map(list);
     let mut text = String::new();
@@ -74,7 +86,14 @@ fn registers(state: &State, before: Option<&State>) -> String {
 fn window_changes(case: &Case, outcome: &Outcome) -> String {
     let changed = (0..case.window.len()).filter(|i| case.window[*i] != outcome.window[*i]);
     let bytes: Vec<_> = changed
-        .map(|i| format!("{:#x}:{:02x}->{:02x}", WINDOW_START + i as u64, case.window[i], outcome.window[i]))
+        .map(|i| {
+            format!(
+                "{:#x}:{:02x}->{:02x}",
+                WINDOW_START + i as u64,
+                case.window[i],
+                outcome.window[i]
+            )
+        })
         .collect();
     if bytes.is_empty() {
         return String::new();

@@ -6,7 +6,9 @@
 //! something else are dropped; how many is counted.
 
 use kvrm_a64::{Instruction, decode};
-use kvrm_oracles::{CODE_END, CODE_START, Case, MEMORY_END, MEMORY_START, State, WINDOW_LEN, WINDOW_START};
+use kvrm_oracles::{
+    CODE_END, CODE_START, Case, MEMORY_END, MEMORY_START, State, WINDOW_LEN, WINDOW_START,
+};
 
 use crate::flat::{Flat, Touch};
 use crate::random::Random;
@@ -107,7 +109,10 @@ impl Generator {
             expect_what_is_there(&mut test);
         }
         test.touches = self.flat.run(&test.case).1.to_vec();
-        test.touches.iter().all(|t| is_allowed(&test, *t)).then_some(test)
+        test.touches
+            .iter()
+            .all(|t| is_allowed(&test, *t))
+            .then_some(test)
     }
 
     /// Moves the base register so that the access meets a target of our choice.
@@ -160,7 +165,11 @@ pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
 
 /// Whether the bits that should have a value have it.
 pub fn has_preferred_bits(row: &Instruction, word: u32) -> bool {
-    let fields = row.pattern.fields.iter().fold(0, |bits, f| f.set(bits, u32::MAX));
+    let fields = row
+        .pattern
+        .fields
+        .iter()
+        .fold(0, |bits, f| f.set(bits, u32::MAX));
     word & !(row.pattern.mask | fields) == row.pattern.preferred
 }
 
@@ -211,7 +220,13 @@ pub fn random_state(random: &mut Random) -> State {
     };
     for _ in 0..4 {
         let value = state.x[random.below(31) as usize];
-        let related = [value, value.wrapping_neg(), !value, value.wrapping_add(1), value << 32];
+        let related = [
+            value,
+            value.wrapping_neg(),
+            !value,
+            value.wrapping_add(1),
+            value << 32,
+        ];
         state.x[random.below(31) as usize] = random.pick(&related);
     }
     state
@@ -245,8 +260,10 @@ fn base_register(test: &Test) -> Option<u32> {
     if test.row.name == "DC_ZVA" {
         return Some(test.field("Rt")).filter(|r| *r != 31);
     }
-    let accesses = test.row.group.contains("oad") || test.row.group.contains("wap")
-        || test.row.group.contains("tomic") || test.row.group == "LDAPR/STLR (unscaled immediate)";
+    let accesses = test.row.group.contains("oad")
+        || test.row.group.contains("wap")
+        || test.row.group.contains("tomic")
+        || test.row.group == "LDAPR/STLR (unscaled immediate)";
     if test.row.name == "CLREX" {
         return Some(sequence::CLREX_BASE);
     }
@@ -259,12 +276,20 @@ fn base_weight(test: &Test) -> i64 {
     if !is_offset || test.field("Rn") == 31 {
         return 1;
     }
-    let scale = if test.field("S") == 1 { test.word >> 30 } else { 0 };
+    let scale = if test.field("S") == 1 {
+        test.word >> 30
+    } else {
+        0
+    };
     1 + (1 << scale)
 }
 
 fn get_base(state: &State, register: u32) -> u64 {
-    if register == 31 { state.sp } else { state.x[register as usize] }
+    if register == 31 {
+        state.sp
+    } else {
+        state.x[register as usize]
+    }
 }
 
 fn set_base(state: &mut State, register: u32, value: u64) {
@@ -287,7 +312,10 @@ fn aim_literal(random: &mut Random, row: &Instruction, word: u32, pc: u64) -> u3
         3 => MEMORY_END + random.below(0x80000),
         _ => WINDOW_START + random.below(WINDOW_LEN as u64),
     };
-    let field = row.pattern.field("imm19").expect("a literal load has an offset");
+    let field = row
+        .pattern
+        .field("imm19")
+        .expect("a literal load has an offset");
     field.set(word, (target.wrapping_sub(pc) >> 2) as u32)
 }
 
@@ -312,10 +340,17 @@ fn aim_branch(random: &mut Random, test: &mut Test) {
 
 /// Makes a compare and swap find what it compares with.
 fn expect_what_is_there(test: &mut Test) {
-    let Some(base) = base_register(test) else { return };
+    let Some(base) = base_register(test) else {
+        return;
+    };
     let addr = get_base(&test.case.state, base);
     let offset = addr.wrapping_sub(WINDOW_START) as usize;
-    let Some(place) = test.case.window.get_mut(offset..).and_then(|w| w.first_chunk_mut::<16>()) else {
+    let Some(place) = test
+        .case
+        .window
+        .get_mut(offset..)
+        .and_then(|w| w.first_chunk_mut::<16>())
+    else {
         return;
     };
     let value = |r: usize| test.case.state.x.get(r).copied().unwrap_or(0);

@@ -110,11 +110,17 @@ fn case(word: u32, code_address: u64) -> Case {
 }
 
 /// Tries words.
-pub fn try_words(bench: &mut Bench, words: u64, mut random: Random) -> Result<InvalidReport, String> {
+pub fn try_words(
+    bench: &mut Bench,
+    words: u64,
+    mut random: Random,
+) -> Result<InvalidReport, String> {
     let mut report = InvalidReport::default();
     while report.words < words {
         let count = BATCH.min(words - report.words);
-        let cases: Vec<_> = (0..count).map(|i| case(draw(&mut random), CODE_START + 16 * i)).collect();
+        let cases: Vec<_> = (0..count)
+            .map(|i| case(draw(&mut random), CODE_START + 16 * i))
+            .collect();
         try_batch(bench, &cases, &mut report)?;
         report.words += count;
     }
@@ -126,7 +132,9 @@ fn try_batch(bench: &mut Bench, cases: &[Case], report: &mut InvalidReport) -> R
         return Err("invalid words need both oracles".to_string());
     };
     for (case, answers) in cases.iter().zip(first.iter().zip(&second)) {
-        let (Some(first), Some(second)) = answers else { continue };
+        let (Some(first), Some(second)) = answers else {
+            continue;
+        };
         let undefined = [first, second].map(|outcome| outcome.kind == OutcomeKind::Undefined);
         match undefined {
             [true, true] => {
@@ -147,15 +155,28 @@ fn expect_undefined(
     report: &mut InvalidReport,
 ) -> Result<(), String> {
     let word = case.code[0];
-    let Some(row) = decode(word) else { return Ok(()) };
+    let Some(row) = decode(word) else {
+        return Ok(());
+    };
     let [ours, ..] = bench.ours.run(case).map_err(|e| e.to_string())?;
     if ours.outcome.kind == OutcomeKind::Undefined {
         return Ok(());
     }
-    let test = Test { row, word, case: case.clone(), touches: Vec::new() };
+    let test = Test {
+        row,
+        word,
+        case: case.clone(),
+        touches: Vec::new(),
+    };
     let explained = (0..2).all(|oracle| {
-        let seen = Seen { test: &test, ours: &ours, theirs: theirs[oracle] };
-        let mut known = KNOWN.iter().filter(|known| known.oracles.contains(&ORACLES[oracle]));
+        let seen = Seen {
+            test: &test,
+            ours: &ours,
+            theirs: theirs[oracle],
+        };
+        let mut known = KNOWN
+            .iter()
+            .filter(|known| known.oracles.contains(&ORACLES[oracle]));
         known.any(|known| (known.explains)(&seen))
     });
     if explained {
@@ -165,13 +186,17 @@ fn expect_undefined(
     report.different += 1;
     if report.descriptions.len() < 5 {
         let results = [("ours", &ours.outcome), ("both oracles", theirs[0])];
-        report.descriptions.push(describe(&test, &results, "must be UNDEFINED"));
+        report
+            .descriptions
+            .push(describe(&test, &results, "must be UNDEFINED"));
     }
     Ok(())
 }
 
 fn note_missing(word: u32, report: &mut InvalidReport) {
-    let (None, Some(group)) = (decode(word), integer_group(word)) else { return };
+    let (None, Some(group)) = (decode(word), integer_group(word)) else {
+        return;
+    };
     let (count, words) = report.missing.entry(group).or_default();
     *count += 1;
     if words.len() < SAMPLES {
@@ -181,8 +206,11 @@ fn note_missing(word: u32, report: &mut InvalidReport) {
 
 /// The samples of missing words as text, one a line.
 pub fn missing_words(report: &InvalidReport) -> String {
-    report.missing.iter().fold(String::new(), |text, (group, (count, words))| {
-        let list: Vec<_> = words.iter().take(4).map(|w| instruction(*w)).collect();
-        text + &format!("  {group}: {count}, such as {}\n", list.join(", "))
-    })
+    report
+        .missing
+        .iter()
+        .fold(String::new(), |text, (group, (count, words))| {
+            let list: Vec<_> = words.iter().take(4).map(|w| instruction(*w)).collect();
+            text + &format!("  {group}: {count}, such as {}\n", list.join(", "))
+        })
 }

@@ -52,7 +52,11 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "LDP, LDNP, LDPSW, LDXP into one register twice: CONSTRAINED UNPREDICTABLE, the register \
             may become UNKNOWN; we write the second value last, the oracles the first",
-        explains: |s| is_load_pair(s) && s.test.field("Rt") == s.test.field("Rt2") && differs_in_register(s, "Rt"),
+        explains: |s| {
+            is_load_pair(s)
+                && s.test.field("Rt") == s.test.field("Rt2")
+                && differs_in_register(s, "Rt")
+        },
     },
     // Exclusives.
     Known {
@@ -65,7 +69,9 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "a store-exclusive to a misaligned address without a monitor: ExclusiveMonitorsPass \
             checks alignment before the monitor; the oracles just fail the store",
-        explains: |s| is_exclusive(s) && ours_is(s, OutcomeKind::AlignmentFault) && fails_the_store(s),
+        explains: |s| {
+            is_exclusive(s) && ours_is(s, OutcomeKind::AlignmentFault) && fails_the_store(s)
+        },
     },
     // Alignment of ordered accesses.
     Known {
@@ -174,14 +180,19 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "CTR_EL0, CNTFRQ_EL0, CNTVCT_EL0: this machine's own caches and clock",
         explains: |s| {
-            matches!(s.test.row.name, "MRS_CTR_EL0" | "MRS_CNTFRQ_EL0" | "MRS_CNTVCT_EL0")
-                && differs_in_register(s, "Rt")
+            matches!(
+                s.test.row.name,
+                "MRS_CTR_EL0" | "MRS_CNTFRQ_EL0" | "MRS_CNTVCT_EL0"
+            ) && differs_in_register(s, "Rt")
         },
     },
     Known {
         oracles: QEMU,
         reason: "DCZID_EL0, MIDR_EL1: the block size of DC ZVA; the processor's maker",
-        explains: |s| matches!(s.test.row.name, "MRS_DCZID_EL0" | "MRS_MIDR_EL1") && differs_in_register(s, "Rt"),
+        explains: |s| {
+            matches!(s.test.row.name, "MRS_DCZID_EL0" | "MRS_MIDR_EL1")
+                && differs_in_register(s, "Rt")
+        },
     },
     Known {
         oracles: QEMU,
@@ -194,7 +205,8 @@ pub const KNOWN: &[Known] = &[
             but Linux reads them for programs; Unicorn is the bare processor",
         explains: |s| {
             let row = s.test.row;
-            (row.name == "MRS_ID" || row.name.ends_with("_EL1")) && s.theirs.kind == OutcomeKind::Undefined
+            (row.name == "MRS_ID" || row.name.ends_with("_EL1"))
+                && s.theirs.kind == OutcomeKind::Undefined
         },
     },
     Known {
@@ -207,7 +219,11 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "FPCR, FPSR: the oracles' processor has half precision (FZ16) and AArch32 (Len, Stride, the \
             flags of FPSR), whose bits are RES0 without them",
-        explains: |s| is_fp_control(s.test) && same_but_for(s, |o| o.state.x = s.theirs.state.x) && keeps_our_bits(s),
+        explains: |s| {
+            is_fp_control(s.test)
+                && same_but_for(s, |o| o.state.x = s.theirs.state.x)
+                && keeps_our_bits(s)
+        },
     },
 ];
 
@@ -217,7 +233,10 @@ pub const OWN: &[Own] = &[
         rows: &["HLT"],
         reason: "both oracles say UNDEFINED",
         expected: |test, ran| {
-            ran.stop == Some(Stop::Halt { imm: test.field("imm16") as u16 })
+            ran.stop
+                == Some(Stop::Halt {
+                    imm: test.field("imm16") as u16,
+                })
                 && unchanged(test, &ran.outcome, 0)
         },
     },
@@ -285,7 +304,9 @@ fn differs_in_register(seen: &Seen<'_>, field: &str) -> bool {
 
 fn is_load_pair(seen: &Seen<'_>) -> bool {
     let name = seen.test.row.name;
-    ["LDP", "LDNP", "LDXP"].iter().any(|pair| name.starts_with(pair))
+    ["LDP", "LDNP", "LDXP"]
+        .iter()
+        .any(|pair| name.starts_with(pair))
 }
 
 fn is_store_pair(seen: &Seen<'_>) -> bool {
@@ -311,7 +332,8 @@ fn status(test: &Test, outcome: &Outcome) -> Option<u64> {
 
 /// A store-exclusive that the oracle has executed, but not let pass. The status may go to the zero register.
 fn fails_the_store(seen: &Seen<'_>) -> bool {
-    seen.theirs.kind == OutcomeKind::Done && status(seen.test, seen.theirs).is_none_or(|status| status == 1)
+    seen.theirs.kind == OutcomeKind::Done
+        && status(seen.test, seen.theirs).is_none_or(|status| status == 1)
 }
 
 /// A store-exclusive that fails for us and writes memory for the oracle, whatever status it reports.
@@ -329,19 +351,28 @@ fn passes_for_them(seen: &Seen<'_>) -> bool {
 }
 
 fn is_ordered(seen: &Seen<'_>) -> bool {
-    matches!(seen.test.row.group, "Load/store ordered" | "LDAPR/STLR (unscaled immediate)")
+    matches!(
+        seen.test.row.group,
+        "Load/store ordered" | "LDAPR/STLR (unscaled immediate)"
+    )
 }
 
 /// An alignment fault of ours where the oracle went on to access memory.
 fn unchecked_alignment(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::AlignmentFault)
-        && matches!(seen.theirs.kind, OutcomeKind::Done | OutcomeKind::MemoryFault)
+        && matches!(
+            seen.theirs.kind,
+            OutcomeKind::Done | OutcomeKind::MemoryFault
+        )
 }
 
 /// A store that faults at the end of memory, of which the oracle wrote what lies before.
 fn stores_half(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::MemoryFault)
-        && seen.test.touch().is_some_and(|touch| touch.write && touch.straddles_end())
+        && seen
+            .test
+            .touch()
+            .is_some_and(|touch| touch.write && touch.straddles_end())
         && same_but_for(seen, |ours| ours.window = seen.theirs.window)
 }
 
@@ -350,7 +381,10 @@ fn zva_faults(seen: &Seen<'_>) -> bool {
 }
 
 fn is_fp_control(test: &Test) -> bool {
-    matches!(test.row.name, "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR")
+    matches!(
+        test.row.name,
+        "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR"
+    )
 }
 
 /// The register that the second of two instructions, a read of FPCR or FPSR, goes to.
@@ -360,14 +394,22 @@ fn read_to(test: &Test) -> usize {
 
 /// The bits of FPCR (AHP, DN, FZ, RMode) or FPSR (QC and the cumulative exceptions) that exist.
 fn fp_control_mask(test: &Test) -> u64 {
-    if test.row.name.ends_with("FPCR") { 0x07c0_0000 } else { 0x0800_009f }
+    if test.row.name.ends_with("FPCR") {
+        0x07c0_0000
+    } else {
+        0x0800_009f
+    }
 }
 
 fn keeps_our_bits(seen: &Seen<'_>) -> bool {
     let register = read_to(seen.test);
     let (ours, theirs) = (seen.ours.outcome.state.x, seen.theirs.state.x);
     (0..31).all(|i| {
-        let kept = if i == register { fp_control_mask(seen.test) } else { u64::MAX };
+        let kept = if i == register {
+            fp_control_mask(seen.test)
+        } else {
+            u64::MAX
+        };
         ours[i] == theirs[i] & kept
     })
 }
@@ -392,6 +434,9 @@ fn reads(test: &Test, ran: &Ran, value: u64) -> bool {
     if let Some(register) = expected.x.get_mut(test.field("Rt") as usize) {
         *register = value;
     }
-    let done = Outcome { state: test.case.state, ..ran.outcome.clone() };
+    let done = Outcome {
+        state: test.case.state,
+        ..ran.outcome.clone()
+    };
     ran.stop.is_none() && ran.outcome.state == expected && unchanged(test, &done, 1)
 }

@@ -45,7 +45,9 @@ the conformance suite compares with emulators that must be installed:
 impl Tools {
     /// Looks for the programs of the oracles that are wanted, and builds what QEMU runs.
     pub fn find(wanted: [bool; 2]) -> Result<Tools, String> {
-        let variable = |name: &str, default: &str| PathBuf::from(std::env::var_os(name).unwrap_or(default.into()));
+        let variable = |name: &str, default: &str| {
+            PathBuf::from(std::env::var_os(name).unwrap_or(default.into()))
+        };
         let folder = std::env::temp_dir().join(format!("kvrm-conformance-{}", std::process::id()));
         let mut tools = Tools {
             python: variable("KVRM_ORACLE_PYTHON", "python3"),
@@ -64,8 +66,12 @@ impl Tools {
     pub fn start(&self) -> Result<Oracles, String> {
         let start = |which| -> Result<Option<Box<dyn Oracle>>, Error> {
             Ok(match which {
-                Which::Unicorn if self.wanted[0] => Some(Box::new(UnicornOracle::start(&self.python)?)),
-                Which::Qemu if self.wanted[1] => Some(Box::new(QemuOracle::start(&self.qemu, &self.harness)?)),
+                Which::Unicorn if self.wanted[0] => {
+                    Some(Box::new(UnicornOracle::start(&self.python)?))
+                }
+                Which::Qemu if self.wanted[1] => {
+                    Some(Box::new(QemuOracle::start(&self.qemu, &self.harness)?))
+                }
                 Which::Unicorn | Which::Qemu => None,
             })
         };

@@ -119,7 +119,11 @@ fn machine(engine: EngineKind) -> kvrm::Result<Machine> {
 /// Puts a case into a machine's first lane.
 pub fn load(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
     machine.reset(0)?;
-    let code: Vec<u8> = case.code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let code: Vec<u8> = case
+        .code
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     machine.write_memory(0, case.code_address, &code)?;
     machine.write_memory(0, WINDOW_START, &case.window)?;
     for (i, value) in case.state.x.iter().enumerate() {

@@ -53,7 +53,12 @@ impl ProgramReport {
 /// Runs programs of every flavour.
 pub fn run_programs(bench: &mut Bench, programs: u64, seed: u64) -> Result<ProgramReport, String> {
     let mut report = ProgramReport::default();
-    let flavours = [Flavour::Plain, Flavour::Plain, Flavour::WithSignedAtomics, Flavour::SelfModifying];
+    let flavours = [
+        Flavour::Plain,
+        Flavour::Plain,
+        Flavour::WithSignedAtomics,
+        Flavour::SelfModifying,
+    ];
     let mut batches = 0;
     while report.programs < programs {
         let flavour = flavours[batches % flavours.len()];
@@ -80,11 +85,17 @@ fn run_batch(
     };
     for (i, case) in cases.iter().enumerate() {
         report.programs += 1;
-        let Some(ours) = on_our_engines(bench, case, &mut random, report)? else { continue };
+        let Some(ours) = on_our_engines(bench, case, &mut random, report)? else {
+            continue;
+        };
         report.instructions += ours.count;
         for (oracle, answers) in answers.iter().enumerate() {
             let skip = oracle == 0 && flavour == Flavour::WithSignedAtomics;
-            let Some(theirs) = answers.as_ref().and_then(|answers| answers[i].as_ref()).filter(|_| !skip) else {
+            let Some(theirs) = answers
+                .as_ref()
+                .and_then(|answers| answers[i].as_ref())
+                .filter(|_| !skip)
+            else {
                 continue;
             };
             report.compared[oracle] += 1;
@@ -108,18 +119,33 @@ fn on_our_engines(
 ) -> Result<Option<Ran>, String> {
     let forms = bench.ours.run(case).map_err(|e| e.to_string())?;
     let whole = forms[0].clone();
-    let mut same = forms.iter().all(|form| *form == whole) && whole.outcome.kind == OutcomeKind::Done;
-    let mut shown = forms.into_iter().find(|form| *form != whole).unwrap_or(whole.clone());
+    let mut same =
+        forms.iter().all(|form| *form == whole) && whole.outcome.kind == OutcomeKind::Done;
+    let mut shown = forms
+        .into_iter()
+        .find(|form| *form != whole)
+        .unwrap_or(whole.clone());
     if same {
-        let pieces = in_pieces(bench.ours.engines(), case, random, report).map_err(|e| e.to_string())?;
+        let pieces =
+            in_pieces(bench.ours.engines(), case, random, report).map_err(|e| e.to_string())?;
         if let Some(odd) = pieces.into_iter().find(|ran| *ran != whole) {
             (same, shown) = (false, odd);
         }
     }
     if !same {
         report.differs(|| {
-            let note = format!("stops: {:?} and {:?}; counts: {} and {}", whole.stop, shown.stop, whole.count, shown.count);
-            describe_case(case, &[("eval", &whole.outcome), ("other form or in pieces", &shown.outcome)], &note)
+            let note = format!(
+                "stops: {:?} and {:?}; counts: {} and {}",
+                whole.stop, shown.stop, whole.count, shown.count
+            );
+            describe_case(
+                case,
+                &[
+                    ("eval", &whole.outcome),
+                    ("other form or in pieces", &shown.outcome),
+                ],
+                &note,
+            )
         });
     }
     Ok(same.then_some(whole))
@@ -145,7 +171,8 @@ fn in_pieces(
         }
         report.stops += 1;
         let results = [result(engines[0], case)?, result(engines[1], case)?];
-        let done = results[0].stop != Some(kvrm::Stop::MaxCycles) || results[0].count > MAX_EXECUTED.into();
+        let done = results[0].stop != Some(kvrm::Stop::MaxCycles)
+            || results[0].count > MAX_EXECUTED.into();
         if done || results[0] != results[1] {
             break results;
         }

@@ -23,7 +23,9 @@ pub fn row(name: &str) -> &'static Instruction {
 /// The word with some fields set.
 pub fn with(row: &Instruction, word: u32, fields: &[(&str, u32)]) -> u32 {
     fields.iter().fold(word, |word, (name, value)| {
-        row.pattern.field(name).map_or(word, |field| field.set(word, *value))
+        row.pattern
+            .field(name)
+            .map_or(word, |field| field.set(word, *value))
     })
 }
 
@@ -34,8 +36,22 @@ pub fn around(random: &mut Random, subject: &'static Instruction, word: u32) -> 
         "CLREX" => around_clrex(random, word),
         "MSR_FPCR" => vec![word, read_back(random, "MRS_FPCR")],
         "MSR_FPSR" => vec![word, read_back(random, "MRS_FPSR")],
-        "MRS_FPCR" => vec![with(row("MSR_FPCR"), row("MSR_FPCR").pattern.value, &[("Rt", rt)]), word],
-        "MRS_FPSR" => vec![with(row("MSR_FPSR"), row("MSR_FPSR").pattern.value, &[("Rt", rt)]), word],
+        "MRS_FPCR" => vec![
+            with(
+                row("MSR_FPCR"),
+                row("MSR_FPCR").pattern.value,
+                &[("Rt", rt)],
+            ),
+            word,
+        ],
+        "MRS_FPSR" => vec![
+            with(
+                row("MSR_FPSR"),
+                row("MSR_FPSR").pattern.value,
+                &[("Rt", rt)],
+            ),
+            word,
+        ],
         name if name.starts_with("STX") && !random.once_in(8) => {
             vec![matching_load(random, subject, word), word]
         }
@@ -53,7 +69,10 @@ fn read_back(random: &mut Random, name: &str) -> u32 {
 /// The registers a word names, but for those it would be the only one to name.
 fn named(subject: &Instruction, word: u32) -> Vec<u32> {
     let fields = subject.pattern.fields.iter();
-    fields.filter(|f| f.name.starts_with('R')).map(|f| f.get(word)).collect()
+    fields
+        .filter(|f| f.name.starts_with('R'))
+        .map(|f| f.get(word))
+        .collect()
 }
 
 /// A register that is none of those.
@@ -79,7 +98,11 @@ fn partner(random: &mut Random, subject: &Instruction, word: u32, from: &str, to
     let rn = subject.pattern.field("Rn").map_or(0, |f| f.get(word));
     let mut fresh = |field| (field, other_than(random, &mut taken));
     let fields = [fresh("Rt"), fresh("Rt2"), fresh("Rs"), ("Rn", rn)];
-    with(partner, partner.pattern.value | partner.pattern.preferred, &fields)
+    with(
+        partner,
+        partner.pattern.value | partner.pattern.preferred,
+        &fields,
+    )
 }
 
 fn matching_load(random: &mut Random, subject: &Instruction, word: u32) -> u32 {
@@ -92,9 +115,17 @@ fn matching_store(random: &mut Random, subject: &Instruction, word: u32) -> u32 
 
 /// A load-exclusive, CLREX, and the store-exclusive that must now fail.
 fn around_clrex(random: &mut Random, word: u32) -> Vec<u32> {
-    let (load, store) = random.pick(&[("LDXR_W", "STXR_W"), ("LDXR_X", "STXR_X"), ("LDXP_X", "STXP_X")]);
+    let (load, store) = random.pick(&[
+        ("LDXR_W", "STXR_W"),
+        ("LDXR_X", "STXR_X"),
+        ("LDXP_X", "STXP_X"),
+    ]);
     let code = |name, fields: &[(&str, u32)]| {
-        with(row(name), row(name).pattern.value | row(name).pattern.preferred, fields)
+        with(
+            row(name),
+            row(name).pattern.value | row(name).pattern.preferred,
+            fields,
+        )
     };
     let base = ("Rn", CLREX_BASE);
     vec![
