@@ -1,6 +1,7 @@
 //! Starting the oracles, and asking them.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kvrm_oracles::{Case, Error, Oracle, Outcome, QemuOracle, UnicornOracle, build_qemu_harness};
 
@@ -48,7 +49,11 @@ impl Tools {
         let variable = |name: &str, default: &str| {
             PathBuf::from(std::env::var_os(name).unwrap_or(default.into()))
         };
-        let folder = std::env::temp_dir().join(format!("kvrm-conformance-{}", std::process::id()));
+        // Tests of one process run side by side and must not share what each removes at its end.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("kvrm-conformance-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
         let mut tools = Tools {
             python: variable("KVRM_ORACLE_PYTHON", "python3"),
             qemu: variable("KVRM_ORACLE_QEMU", "qemu-aarch64-static"),

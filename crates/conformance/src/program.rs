@@ -2,7 +2,8 @@
 //!
 //! A program is a list of items: instructions, forward branches over items, loops counted down in a
 //! reserved register, functions called and returned from, and accesses to the data window through a
-//! reserved base. Nothing else can move the PC or touch memory, so every program reaches its end.
+//! reserved base. Nothing else can move the PC or touch memory, so every program reaches its end
+//! (or, in one flavour, something that stops it).
 
 use kvrm_a64::{Instruction, table};
 use kvrm_oracles::{CODE_START, Case, WINDOW_START};
@@ -33,6 +34,8 @@ pub const MAX_EXECUTED: u32 = 100_000;
 pub enum Flavour {
     /// What both oracles execute as the manual says.
     Plain,
+    /// Like `Plain`, but with instructions that stop it somewhere: faults, BRK, undefined words.
+    Stopping,
     /// With LDSMAX and LDSMIN, which Unicorn gets wrong.
     WithSignedAtomics,
     /// With instructions that the program itself replaces while it runs. The oracles' memory for code is
@@ -104,7 +107,7 @@ impl Programmer {
         let is_data =
             |row: &&Instruction| DATA_GROUPS.contains(&row.group) || OTHER_DATA.contains(&row.name);
         let is_signed = |row: &Instruction| row.name.starts_with("LDSM");
-        let signed = flavour != Flavour::Plain;
+        let signed = matches!(flavour, Flavour::WithSignedAtomics | Flavour::SelfModifying);
         Programmer {
             random,
             flavour,
@@ -152,6 +155,7 @@ impl Programmer {
             5 => self.exclusive_pair(),
             6 => self.literal(),
             7 if self.flavour == Flavour::SelfModifying => self.replace_instruction(),
+            7 if self.flavour == Flavour::Stopping => self.stop(),
             7..=12 => self.access(),
             _ => self.data(),
         }
@@ -322,11 +326,16 @@ impl Programmer {
         let o0 = ("o0", self.random.below(2) as u32);
         let base = ("Rn", SCRATCH);
         self.emit(&format!("LD{size}"), &[base, o0, ("Rt", 0), ("Rt2", 1)]);
-        if self.random.once_in(2) {
-            self.data();
-        }
-        if self.random.once_in(8) {
-            self.emit("CLREX", &[]);
+        match self.random.below(8) {
+            0 => self.emit("CLREX", &[]),
+            // Perhaps to the same place: then the store-exclusive sees a changed value.
+            1 | 2 => {
+                let offset = 8 * self.random.below(40) as u32;
+                let fields = [("Rn", BASE), ("imm9", offset.wrapping_sub(160)), ("Rt", 3)];
+                self.emit("STUR_X", &fields);
+            }
+            3 | 4 => self.data(),
+            _ => {}
         }
         let [first, second] = [0, 1].map(|_| self.free_register());
         self.emit(
@@ -344,6 +353,37 @@ impl Programmer {
         let register = self.free_register();
         if self.flavour != Flavour::SelfModifying {
             self.emit(name, &[("imm19", back.wrapping_neg()), ("Rt", register)]);
+        }
+    }
+
+    /// Something that stops the program, if it gets there.
+    fn stop(&mut self) {
+        // 2^40 or more: outside memory, without a tag, and mostly unaligned.
+        let [high, mut low] = [0, 1].map(|_| self.random.next() as u32);
+        let kind = self.random.below(8);
+        if kind == 2 {
+            // A misaligned PC comes before a PC outside memory; not so on the oracles.
+            low &= !3;
+        }
+        self.emit(
+            "MOVZ_X",
+            &[("imm16", 0x100 | high & 0xff), ("hw", 2), ("Rd", OFFSET)],
+        );
+        self.emit("MOVK_X", &[("imm16", low), ("Rd", OFFSET)]);
+        let base = ("Rn", OFFSET);
+        let register = ("Rt", self.free_register());
+        match kind {
+            0 => self.emit("BRK", &[("imm16", low)]),
+            1 => self.emit("UDF", &[("imm16", 1)]),
+            2 => self.emit("BR", &[base]),
+            3 => self.emit("STR_X_post", &[base, register, ("imm9", 8)]),
+            4 => self.emit("STP_W_off", &[base, register, ("Rt2", 3)]),
+            5 => {
+                self.emit("ADD_imm_X", &[("imm12", 1), ("Rn", BASE), ("Rd", SCRATCH)]);
+                self.emit("LDXR_X", &[("Rn", SCRATCH), register]);
+            }
+            6 => self.emit("LDADD_X", &[base, register]),
+            _ => self.emit("LDP_X_pre", &[base, register, ("Rt2", 3), ("imm7", 1)]),
         }
     }
 

@@ -55,7 +55,7 @@ pub fn run_programs(bench: &mut Bench, programs: u64, seed: u64) -> Result<Progr
     let mut report = ProgramReport::default();
     let flavours = [
         Flavour::Plain,
-        Flavour::Plain,
+        Flavour::Stopping,
         Flavour::WithSignedAtomics,
         Flavour::SelfModifying,
     ];
@@ -81,7 +81,9 @@ fn run_batch(
     let cases: Vec<_> = (0..count).map(|_| programmer.program()).collect();
     let answers = match flavour {
         Flavour::SelfModifying => [None, None],
-        Flavour::Plain | Flavour::WithSignedAtomics => bench.oracles.run(&cases)?,
+        Flavour::Plain | Flavour::Stopping | Flavour::WithSignedAtomics => {
+            bench.oracles.run(&cases)?
+        }
     };
     for (i, case) in cases.iter().enumerate() {
         report.programs += 1;
@@ -89,6 +91,10 @@ fn run_batch(
             continue;
         };
         report.instructions += ours.count;
+        if flavour != Flavour::Stopping && ours.outcome.kind != OutcomeKind::Done {
+            let note = format!("did not reach its end: {:?}", ours.stop);
+            report.differs(|| describe_case(case, &[("ours", &ours.outcome)], &note));
+        }
         for (oracle, answers) in answers.iter().enumerate() {
             let skip = oracle == 0 && flavour == Flavour::WithSignedAtomics;
             let Some(theirs) = answers
@@ -119,8 +125,7 @@ fn on_our_engines(
 ) -> Result<Option<Ran>, String> {
     let forms = bench.ours.run(case).map_err(|e| e.to_string())?;
     let whole = forms[0].clone();
-    let mut same =
-        forms.iter().all(|form| *form == whole) && whole.outcome.kind == OutcomeKind::Done;
+    let mut same = forms.iter().all(|form| *form == whole);
     let mut shown = forms
         .into_iter()
         .find(|form| *form != whole)
