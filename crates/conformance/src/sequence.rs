@@ -29,44 +29,62 @@ pub fn with(row: &Instruction, word: u32, fields: &[(&str, u32)]) -> u32 {
     })
 }
 
+/// The plainest word of a row, with some fields set.
+fn plain(name: &str, fields: &[(&str, u32)]) -> u32 {
+    let row = row(name);
+    with(row, row.pattern.value | row.pattern.preferred, fields)
+}
+
 /// The code of a case for `word`, an instruction of `subject`.
 pub fn around(random: &mut Random, subject: &'static Instruction, word: u32) -> Vec<u32> {
     let rt = subject.pattern.field("Rt").map_or(0, |f| f.get(word));
     match subject.name {
         "CLREX" => around_clrex(random, word),
-        "MSR_FPCR" => vec![word, read_back(random, "MRS_FPCR")],
-        "MSR_FPSR" => vec![word, read_back(random, "MRS_FPSR")],
-        "MRS_FPCR" => vec![
-            with(
-                row("MSR_FPCR"),
-                row("MSR_FPCR").pattern.value,
-                &[("Rt", rt)],
-            ),
-            word,
-        ],
-        "MRS_FPSR" => vec![
-            with(
-                row("MSR_FPSR"),
-                row("MSR_FPSR").pattern.value,
-                &[("Rt", rt)],
-            ),
-            word,
-        ],
-        name if name.starts_with("STX") && !random.once_in(8) => {
-            vec![matching_load(random, subject, word), word]
-        }
+        "MSR_FPCR" => vec![word, random_word(random, row("MRS_FPCR"))],
+        "MSR_FPSR" => vec![word, random_word(random, row("MRS_FPSR"))],
+        "MRS_FPCR" => vec![plain("MSR_FPCR", &[("Rt", rt)]), word],
+        "MRS_FPSR" => vec![plain("MSR_FPSR", &[("Rt", rt)]), word],
+        name if name.starts_with("STX") => before_store(random, subject, word),
         name if name.starts_with("LDX") && random.once_in(2) => {
-            vec![word, matching_store(random, subject, word)]
+            let size = partner_size(random, subject);
+            vec![word, partner(random, subject, word, "ST", size)]
         }
         _ => vec![word],
     }
 }
 
-fn read_back(random: &mut Random, name: &str) -> u32 {
-    random_word(random, row(name))
+/// What comes before a store-exclusive: nothing, or a load-exclusive and perhaps something that makes the
+/// store fail: another store-exclusive, or another address.
+fn before_store(random: &mut Random, subject: &'static Instruction, word: u32) -> Vec<u32> {
+    let same = &subject.name[2..];
+    match random.below(8) {
+        0 => vec![word],
+        1 => {
+            let load = partner(random, subject, word, "LD", same);
+            vec![load, partner(random, subject, word, "ST", same), word]
+        }
+        2 => {
+            let rn = subject.pattern.field("Rn").map_or(0, |f| f.get(word));
+            let moved = plain("ADD_imm_X", &[("imm12", 16), ("Rn", rn), ("Rd", rn)]);
+            vec![partner(random, subject, word, "LD", same), moved, word]
+        }
+        _ => {
+            let size = partner_size(random, subject);
+            vec![partner(random, subject, word, "LD", size), word]
+        }
+    }
 }
 
-/// The registers a word names, but for those it would be the only one to name.
+/// The size of an exclusive's partner, as names have it: mostly its own.
+fn partner_size(random: &mut Random, subject: &'static Instruction) -> &'static str {
+    if random.once_in(8) {
+        random.pick(&["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"])
+    } else {
+        &subject.name[2..]
+    }
+}
+
+/// The registers a word names.
 fn named(subject: &Instruction, word: u32) -> Vec<u32> {
     let fields = subject.pattern.fields.iter();
     fields
@@ -86,31 +104,13 @@ fn other_than(random: &mut Random, taken: &mut Vec<u32>) -> u32 {
     }
 }
 
-/// A partner for an exclusive: the same base, mostly the same size, registers of its own.
-fn partner(random: &mut Random, subject: &Instruction, word: u32, from: &str, to: &str) -> u32 {
-    let mut name = subject.name.replace(from, to);
-    if random.once_in(8) {
-        let sizes = ["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"];
-        name = format!("{}{}", &to[..2], random.pick(&sizes));
-    }
-    let partner = row(&name);
+/// A partner for an exclusive, a load (`LD`) or a store (`ST`): the same base, registers of its own.
+fn partner(random: &mut Random, subject: &Instruction, word: u32, kind: &str, size: &str) -> u32 {
     let mut taken = named(subject, word);
     let rn = subject.pattern.field("Rn").map_or(0, |f| f.get(word));
     let mut fresh = |field| (field, other_than(random, &mut taken));
     let fields = [fresh("Rt"), fresh("Rt2"), fresh("Rs"), ("Rn", rn)];
-    with(
-        partner,
-        partner.pattern.value | partner.pattern.preferred,
-        &fields,
-    )
-}
-
-fn matching_load(random: &mut Random, subject: &Instruction, word: u32) -> u32 {
-    partner(random, subject, word, "ST", "LD")
-}
-
-fn matching_store(random: &mut Random, subject: &Instruction, word: u32) -> u32 {
-    partner(random, subject, word, "LD", "ST")
+    plain(&format!("{kind}{size}"), &fields)
 }
 
 /// A load-exclusive, CLREX, and the store-exclusive that must now fail.
@@ -120,17 +120,10 @@ fn around_clrex(random: &mut Random, word: u32) -> Vec<u32> {
         ("LDXR_X", "STXR_X"),
         ("LDXP_X", "STXP_X"),
     ]);
-    let code = |name, fields: &[(&str, u32)]| {
-        with(
-            row(name),
-            row(name).pattern.value | row(name).pattern.preferred,
-            fields,
-        )
-    };
     let base = ("Rn", CLREX_BASE);
     vec![
-        code(load, &[base, ("Rt", 1), ("Rt2", 2)]),
+        plain(load, &[base, ("Rt", 1), ("Rt2", 2)]),
         word,
-        code(store, &[base, ("Rt", 3), ("Rt2", 4), ("Rs", 6)]),
+        plain(store, &[base, ("Rt", 3), ("Rt2", 4), ("Rs", 6)]),
     ]
 }
