@@ -132,7 +132,13 @@ pub const KNOWN: &[Known] = &[
             register 31 for the stack pointer",
         explains: |s| {
             let named = [s.test.field("Rs"), s.test.field("Rt")];
-            s.test.row.name == "CASP_X" && named.contains(&30)
+            s.test.row.name == "CASP_X"
+                && named.contains(&30)
+                && same_but_for(s, |o| {
+                    o.state.sp = s.theirs.state.sp;
+                    o.state.x[30] = s.theirs.state.x[30];
+                    o.window = s.theirs.window;
+                })
         },
     },
     Known {
