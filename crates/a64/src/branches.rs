@@ -66,11 +66,7 @@ fn compare_branch(cx: &Context<'_>, ty: Type, on_zero: bool) {
 /// TBZ, TBNZ.
 fn test_branch(cx: &Context<'_>, on_zero: bool) {
     let position = (cx.field("b5") << 5) | cx.field("b40");
-    let zero = cx
-        .reg_of(X, "Rt")
-        .shr_by(position)
-        .bit(0)
-        .eq(cx.b.bool(false));
+    let zero = cx.reg_of(X, "Rt").shr_by(position).bit(0).eq(cx.b.bool(false));
     let target = cx.pc() + cx.signed_field("imm14", 4);
     cx.branch_if(if on_zero { zero } else { !zero }, target);
 }

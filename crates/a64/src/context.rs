@@ -31,10 +31,7 @@ impl<'b> Context<'b> {
 
     /// A field of the word, as a `u32`.
     pub(crate) fn field(&self, name: &str) -> Val<'b> {
-        let field = self
-            .pattern
-            .field(name)
-            .unwrap_or_else(|| panic!("no field {name}"));
+        let field = self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"));
         self.b.word().bits(field.low, field.len)
     }
 
@@ -45,16 +42,9 @@ impl<'b> Context<'b> {
 
     /// A field as a signed number, times `scale`.
     pub(crate) fn signed_field(&self, name: &str, scale: u32) -> Val<'b> {
-        let field = self
-            .pattern
-            .field(name)
-            .unwrap_or_else(|| panic!("no field {name}"));
+        let field = self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"));
         let unused = self.b.u32(64 - field.len);
-        self.field(name)
-            .zext(Type::U64)
-            .shl_by(unused)
-            .sar_by(unused)
-            << scale.trailing_zeros()
+        self.field(name).zext(Type::U64).shl_by(unused).sar_by(unused) << scale.trailing_zeros()
     }
 
     // Registers.
@@ -71,9 +61,7 @@ impl<'b> Context<'b> {
 
     /// Register named by a field, or the stack pointer for 31.
     pub(crate) fn reg_or_sp_of(&self, ty: Type, field: &str) -> Val<'b> {
-        self.b
-            .read_reg(X, self.sp_slot(self.field(field)))
-            .trunc(ty)
+        self.b.read_reg(X, self.sp_slot(self.field(field))).trunc(ty)
     }
 
     fn sp_slot(&self, r: Val<'b>) -> Val<'b> {
@@ -93,8 +81,7 @@ impl<'b> Context<'b> {
 
     /// Sets the register named by a field, the stack pointer for 31.
     pub(crate) fn set_reg_or_sp_of(&self, field: &str, value: Val<'b>) {
-        self.b
-            .write_reg(X, self.sp_slot(self.field(field)), value.zext(Type::U64));
+        self.b.write_reg(X, self.sp_slot(self.field(field)), value.zext(Type::U64));
     }
 
     // Program counter.
@@ -127,12 +114,7 @@ impl<'b> Context<'b> {
     /// The flags as they are.
     pub(crate) fn flags(&self) -> Flags<'b> {
         let read = |var| self.b.read_var(var);
-        Flags {
-            n: read(N),
-            z: read(Z),
-            c: read(C),
-            v: read(V),
-        }
+        Flags { n: read(N), z: read(Z), c: read(C), v: read(V) }
     }
 
     /// Sets all four flags.
@@ -144,23 +126,13 @@ impl<'b> Context<'b> {
 
     /// The flags in bits 3 to 0 of a `u32`, as CCMP has them.
     pub(crate) fn flags_from_bits(&self, nzcv: Val<'b>) -> Flags<'b> {
-        Flags {
-            n: nzcv.bit(3),
-            z: nzcv.bit(2),
-            c: nzcv.bit(1),
-            v: nzcv.bit(0),
-        }
+        Flags { n: nzcv.bit(3), z: nzcv.bit(2), c: nzcv.bit(1), v: nzcv.bit(0) }
     }
 
     /// Sign and zero of a result, with the carry and overflow of the logical instructions: none.
     pub(crate) fn logical_flags(&self, result: Val<'b>) -> Flags<'b> {
         let none = self.b.bool(false);
-        Flags {
-            n: result.sign(),
-            z: result.eq(0u64),
-            c: none,
-            v: none,
-        }
+        Flags { n: result.sign(), z: result.eq(0u64), c: none, v: none }
     }
 
     /// `ConditionHolds`.
@@ -172,9 +144,7 @@ impl<'b> Context<'b> {
         let result = tests
             .into_iter()
             .enumerate()
-            .rfold(self.b.bool(true), |rest, (i, test)| {
-                base.eq(i as u64).select(test, rest)
-            });
+            .rfold(self.b.bool(true), |rest, (i, test)| base.eq(i as u64).select(test, rest));
         // AL (1110) and NV (1111) both mean always.
         let inverted = cond.bit(0) & base.ne(7u64);
         inverted.select(!result, result)
@@ -183,29 +153,13 @@ impl<'b> Context<'b> {
     /// `AddWithCarry` for an addition: sum and flags.
     pub(crate) fn add(&self, x: Val<'b>, y: Val<'b>) -> (Val<'b>, Flags<'b>) {
         let sum = x + y;
-        (
-            sum,
-            Flags {
-                n: sum.sign(),
-                z: sum.eq(0u64),
-                c: sum.ult(x),
-                v: x.saddo(y),
-            },
-        )
+        (sum, Flags { n: sum.sign(), z: sum.eq(0u64), c: sum.ult(x), v: x.saddo(y) })
     }
 
     /// `AddWithCarry` for a subtraction: difference and flags; carry means no borrow.
     pub(crate) fn sub(&self, x: Val<'b>, y: Val<'b>) -> (Val<'b>, Flags<'b>) {
         let diff = x - y;
-        (
-            diff,
-            Flags {
-                n: diff.sign(),
-                z: diff.eq(0u64),
-                c: y.ule(x),
-                v: x.ssubo(y),
-            },
-        )
+        (diff, Flags { n: diff.sign(), z: diff.eq(0u64), c: y.ule(x), v: x.ssubo(y) })
     }
 
     /// `AddWithCarry` in full: sum of three and flags.
@@ -219,29 +173,14 @@ impl<'b> Context<'b> {
         let sum = partial + carry.zext(x.ty());
         let c = partial.ult(x) | sum.ult(partial);
         let v = ((x ^ sum) & (y ^ sum)).sign();
-        (
-            sum,
-            Flags {
-                n: sum.sign(),
-                z: sum.eq(0u64),
-                c,
-                v,
-            },
-        )
+        (sum, Flags { n: sum.sign(), z: sum.eq(0u64), c, v })
     }
 
     // Stops.
 
     /// Stops the lane with `reason` before the instruction has done anything.
     pub(crate) fn stop_if(&self, cond: Val<'b>, reason: u8, detail: Val<'b>) {
-        self.b.exit_if(
-            cond,
-            Exit {
-                reason,
-                completes: false,
-            },
-            detail,
-        );
+        self.b.exit_if(cond, Exit { reason, completes: false }, detail);
     }
 
     /// `CheckAlignment`: a fault unless `addr` is a multiple of `len`.

@@ -57,11 +57,7 @@ pub(crate) const ROWS: &[&[Row]] = &[
 /// ADR, ADRP.
 fn adr(cx: &Context<'_>, page: bool) {
     let imm = cx.signed_field("immhi", 4) | cx.field("immlo").zext(X);
-    let target = if page {
-        (cx.pc() & !0xfffu64) + (imm << 12)
-    } else {
-        cx.pc() + imm
-    };
+    let target = if page { (cx.pc() & !0xfffu64) + (imm << 12) } else { cx.pc() + imm };
     cx.set_reg_of("Rd", target);
 }
 
@@ -70,11 +66,7 @@ fn add_sub_imm(cx: &Context<'_>, ty: Type, sub: bool, set_flags: bool) {
     let imm12 = cx.field("imm12").zext(ty);
     let imm = cx.flag("sh").select(imm12 << 12, imm12);
     let operand = cx.reg_or_sp_of(ty, "Rn");
-    let (result, flags) = if sub {
-        cx.sub(operand, imm)
-    } else {
-        cx.add(operand, imm)
-    };
+    let (result, flags) = if sub { cx.sub(operand, imm) } else { cx.add(operand, imm) };
     if set_flags {
         cx.set_flags(flags);
         cx.set_reg_of("Rd", result);
@@ -110,12 +102,9 @@ fn decode_bit_mask<'b>(cx: &Context<'b>, n: Val<'b>, imms: Val<'b>, immr: Val<'b
     let element = all.shr_by(cx.b.u32(64) - size);
     let rotated = run.shr_by(r) | (run.shl_by(size - r) & element);
     let rotated = r.eq(0u64).select(run, rotated);
-    [2u32, 4, 8, 16, 32]
-        .into_iter()
-        .fold(rotated, |mask, width| {
-            size.ule(u64::from(width))
-                .select(mask | (mask << width), mask)
-        })
+    [2u32, 4, 8, 16, 32].into_iter().fold(rotated, |mask, width| {
+        size.ule(u64::from(width)).select(mask | (mask << width), mask)
+    })
 }
 
 /// Whether N, immr and imms describe a mask: not for an element of one bit, nor one all of ones.
@@ -158,11 +147,7 @@ fn extract_bitfield(cx: &Context<'_>, ty: Type, signed: bool) {
     let up = cx.b.u32(ty.bits() - 1) - s;
     let top = cx.reg_of(ty, "Rn").shl_by(up);
     let down = up + r;
-    let result = if signed {
-        top.sar_by(down)
-    } else {
-        top.shr_by(down)
-    };
+    let result = if signed { top.sar_by(down) } else { top.shr_by(down) };
     cx.set_reg_of("Rd", result);
 }
 

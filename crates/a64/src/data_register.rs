@@ -180,10 +180,8 @@ fn shift_by<'b>(kind: Shift, value: Val<'b>, amount: Val<'b>) -> Val<'b> {
 fn shifted<'b>(cx: &Context<'b>, ty: Type) -> Val<'b> {
     let (value, kind, amount) = (cx.reg_of(ty, "Rm"), cx.field("shift"), cx.field("imm6"));
     let of = |shift| shift_by(shift, value, amount);
-    let right = kind.eq(1u64).select(
-        of(Shift::Lsr),
-        kind.eq(2u64).select(of(Shift::Asr), of(Shift::Ror)),
-    );
+    let right =
+        kind.eq(1u64).select(of(Shift::Lsr), kind.eq(2u64).select(of(Shift::Asr), of(Shift::Ror)));
     kind.eq(0u64).select(of(Shift::Lsl), right)
 }
 
@@ -238,9 +236,7 @@ fn crc32(cx: &Context<'_>, bits: u32, polynomial: u32) {
 
 /// What a set bit contributes that the shift register moves `steps` times.
 fn crc_of_bit(steps: u32, polynomial: u32) -> u32 {
-    (1..steps).fold(polynomial, |crc, _| {
-        (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg())
-    })
+    (1..steps).fold(polynomial, |crc, _| (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg()))
 }
 
 fn one_source<'b>(cx: &Context<'b>, ty: Type, op: impl Fn(Val<'b>) -> Val<'b>) {
@@ -322,22 +318,13 @@ fn setf(cx: &Context<'_>, bits: u32) {
     let value = cx.reg_of(W, "Rn");
     let n = value.bit(bits - 1);
     let z = (value & (u64::MAX >> (64 - bits))).eq(0u64);
-    cx.set_flags(Flags {
-        n,
-        z,
-        c: cx.flags().c,
-        v: value.bit(bits) ^ n,
-    });
+    cx.set_flags(Flags { n, z, c: cx.flags().c, v: value.bit(bits) ^ n });
 }
 
 /// CCMP, CCMN (immediate and register).
 fn cond_compare(cx: &Context<'_>, ty: Type, sub: bool, immediate: bool) {
     let n = cx.reg_of(ty, "Rn");
-    let m = if immediate {
-        cx.field("imm5").zext(ty)
-    } else {
-        cx.reg_of(ty, "Rm")
-    };
+    let m = if immediate { cx.field("imm5").zext(ty) } else { cx.reg_of(ty, "Rm") };
     let holds = cx.condition_holds(cx.field("cond"));
     let (_, new) = if sub { cx.sub(n, m) } else { cx.add(n, m) };
     let given = cx.flags_from_bits(cx.field("nzcv"));
@@ -358,24 +345,14 @@ fn cond_select(cx: &Context<'_>, ty: Type, kind: Select) {
         Select::Invert => !m,
         Select::Negate => -m,
     };
-    cx.set_reg_of(
-        "Rd",
-        cx.condition_holds(cx.field("cond")).select(n, otherwise),
-    );
+    cx.set_reg_of("Rd", cx.condition_holds(cx.field("cond")).select(n, otherwise));
 }
 
 /// MADD, MSUB.
 fn mul_add(cx: &Context<'_>, ty: Type, sub: bool) {
     let product = cx.reg_of(ty, "Rn") * cx.reg_of(ty, "Rm");
     let addend = cx.reg_of(ty, "Ra");
-    cx.set_reg_of(
-        "Rd",
-        if sub {
-            addend - product
-        } else {
-            addend + product
-        },
-    );
+    cx.set_reg_of("Rd", if sub { addend - product } else { addend + product });
 }
 
 /// SMADDL, SMSUBL, UMADDL, UMSUBL.
@@ -386,14 +363,7 @@ fn mul_add_long(cx: &Context<'_>, signed: bool, sub: bool) {
     };
     let product = wide("Rn") * wide("Rm");
     let addend = cx.reg_of(X, "Ra");
-    cx.set_reg_of(
-        "Rd",
-        if sub {
-            addend - product
-        } else {
-            addend + product
-        },
-    );
+    cx.set_reg_of("Rd", if sub { addend - product } else { addend + product });
 }
 
 /// SMULH, UMULH.

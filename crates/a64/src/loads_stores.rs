@@ -172,19 +172,14 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
         Mode::Register => register_offset(cx, ty),
     };
     let moved = base + offset;
-    let addr = if matches!(mode, Mode::Post) {
-        base
-    } else {
-        moved
-    };
+    let addr = if matches!(mode, Mode::Post) { base } else { moved };
     if order == ORDERED {
         cx.check_aligned(addr, ty.bytes());
     }
     match transfer {
         Store(_) => {
             let value = cx.reg_of(X, "Rt").trunc(ty);
-            cx.span(Access::Write, addr, ty.bytes())
-                .store(order, 0, value);
+            cx.span(Access::Write, addr, ty.bytes()).store(order, 0, value);
         }
         Load(_) | LoadSigned(..) => {
             let loaded = cx.span(Access::Read, addr, ty.bytes()).load(ty, order, 0);
@@ -200,8 +195,7 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
 fn register_offset<'b>(cx: &Context<'b>, ty: Type) -> Val<'b> {
     let option = (cx.field("option") << 2) | cx.field("size") | 2u64;
     let offset = extended(X, cx.reg_of(X, "Rm"), option);
-    cx.flag("S")
-        .select(offset << ty.bytes().trailing_zeros(), offset)
+    cx.flag("S").select(offset << ty.bytes().trailing_zeros(), offset)
 }
 
 /// LDP, STP and their siblings.
@@ -210,11 +204,7 @@ fn pair(cx: &Context<'_>, mode: PairMode, transfer: Transfer) {
     let size = ty.bytes();
     let base = cx.reg_or_sp_of(X, "Rn");
     let moved = base + cx.signed_field("imm7", size);
-    let addr = if matches!(mode, PairMode::Post) {
-        base
-    } else {
-        moved
-    };
+    let addr = if matches!(mode, PairMode::Post) { base } else { moved };
     match transfer {
         Store(_) => {
             let values = ["Rt", "Rt2"].map(|field| cx.reg_of(ty, field));

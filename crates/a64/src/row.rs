@@ -72,18 +72,11 @@ impl Pattern {
     /// # Panics
     /// If it is not 32 bits of the notation [`Row`] describes: a mistake in the table.
     pub fn parse(encoding: &'static str) -> Pattern {
-        let mut pattern = Pattern {
-            mask: 0,
-            value: 0,
-            preferred: 0,
-            fields: Vec::new(),
-        };
+        let mut pattern = Pattern { mask: 0, value: 0, preferred: 0, fields: Vec::new() };
         let mut high = 32;
         for token in encoding.split_whitespace() {
             let len = pattern.token(token, high);
-            high = high
-                .checked_sub(len)
-                .unwrap_or_else(|| panic!("over 32 bits: {encoding}"));
+            high = high.checked_sub(len).unwrap_or_else(|| panic!("over 32 bits: {encoding}"));
         }
         assert_eq!(high, 0, "not 32 bits: {encoding}");
         pattern
@@ -94,11 +87,7 @@ impl Pattern {
         let bits = |text: &str| u32::from_str_radix(text, 2).expect("binary digits");
         if let Some((name, len)) = token.split_once(':') {
             let len = len.parse().expect("a length");
-            self.fields.push(Field {
-                name,
-                low: high - len,
-                len,
-            });
+            self.fields.push(Field { name, low: high - len, len });
             return len;
         }
         if let Some(text) = token.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {

@@ -12,13 +12,8 @@ pub const SINK: u32 = 33;
 pub const X_SLOTS: usize = 34;
 
 /// The general registers: x0 to x30, then [`ZR`], [`SP`] and [`SINK`].
-pub const X: File = File {
-    id: 0,
-    name: "x",
-    len: X_SLOTS as u32,
-    zero: Some(ZR),
-    sink: Some(SINK),
-};
+pub const X: File =
+    File { id: 0, name: "x", len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
 
 macro_rules! state {
     ($($(#[$doc:meta])* $id:literal $var:ident $field:ident: $ty:ident as $rust:ty;)*) => {
@@ -111,10 +106,7 @@ impl CpuState {
     /// assert_eq!(state.nzcv(), 0b0110 << 28);
     /// ```
     pub fn nzcv(&self) -> u64 {
-        [self.n, self.z, self.c, self.v]
-            .iter()
-            .fold(0, |bits, f| bits << 1 | u64::from(*f))
-            << 28
+        [self.n, self.z, self.c, self.v].iter().fold(0, |bits, f| bits << 1 | u64::from(*f)) << 28
     }
 
     /// Sets the flags from bits 31 to 28.

@@ -106,10 +106,7 @@ fn exception(cx: &Context<'_>, reason: u8) {
 
 /// SVC: the lane stops after the instruction.
 fn svc(cx: &Context<'_>) {
-    let exit = Exit {
-        reason: stop::SVC,
-        completes: true,
-    };
+    let exit = Exit { reason: stop::SVC, completes: true };
     cx.b.exit_if(cx.b.bool(true), exit, cx.field("imm16").zext(X));
 }
 
@@ -126,40 +123,25 @@ fn barrier(cx: &Context<'_>) {
 
 fn cfinv(cx: &Context<'_>) {
     let flags = cx.flags();
-    cx.set_flags(Flags {
-        c: !flags.c,
-        ..flags
-    });
+    cx.set_flags(Flags { c: !flags.c, ..flags });
 }
 
 /// XAFLAG: flags of a floating-point comparison from the alternative to the Arm format.
 fn xaflag(cx: &Context<'_>) {
     let Flags { z, c, .. } = cx.flags();
-    cx.set_flags(Flags {
-        n: !c & !z,
-        z: z & c,
-        c: c | z,
-        v: !c & z,
-    });
+    cx.set_flags(Flags { n: !c & !z, z: z & c, c: c | z, v: !c & z });
 }
 
 /// AXFLAG: flags of a floating-point comparison from the Arm to the alternative format.
 fn axflag(cx: &Context<'_>) {
     let Flags { z, c, v, .. } = cx.flags();
     let no = cx.b.bool(false);
-    cx.set_flags(Flags {
-        n: no,
-        z: z | v,
-        c: c & !v,
-        v: no,
-    });
+    cx.set_flags(Flags { n: no, z: z | v, c: c & !v, v: no });
 }
 
 fn mrs_nzcv(cx: &Context<'_>) {
     let Flags { n, z, c, v } = cx.flags();
-    let bits = [n, z, c, v]
-        .into_iter()
-        .fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
+    let bits = [n, z, c, v].into_iter().fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
     cx.set_reg_of("Rt", bits << 28);
 }
 
@@ -190,11 +172,9 @@ fn id_register(word: u32) -> bool {
 
 fn mrs_id(cx: &Context<'_>) {
     let number = (cx.field("CRm") << 3) | cx.field("op2");
-    let value = ID_REGISTERS
-        .iter()
-        .fold(cx.b.u64(0), |rest: Val<'_>, &(crm, op2, value)| {
-            number.eq(crm << 3 | op2).select(cx.b.u64(value), rest)
-        });
+    let value = ID_REGISTERS.iter().fold(cx.b.u64(0), |rest: Val<'_>, &(crm, op2, value)| {
+        number.eq(crm << 3 | op2).select(cx.b.u64(value), rest)
+    });
     cx.set_reg_of("Rt", value);
 }
 

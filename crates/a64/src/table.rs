@@ -47,11 +47,7 @@ static TABLE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
     ];
     let rows = sections.into_iter().flatten().flat_map(|rows| rows.iter());
     rows.enumerate()
-        .map(|(index, row)| Instruction {
-            index,
-            row: *row,
-            pattern: Pattern::parse(row.encoding),
-        })
+        .map(|(index, row)| Instruction { index, row: *row, pattern: Pattern::parse(row.encoding) })
         .collect()
 });
 
@@ -88,10 +84,7 @@ static INDEX: LazyLock<Vec<Vec<u16>>> = LazyLock::new(|| {
 /// ```
 pub fn decode(word: u32) -> Option<&'static Instruction> {
     let candidates = &INDEX[(word >> 21) as usize];
-    candidates
-        .iter()
-        .map(|&i| &table()[usize::from(i)])
-        .find(|row| row.matches(word))
+    candidates.iter().map(|&i| &table()[usize::from(i)]).find(|row| row.matches(word))
 }
 
 #[cfg(test)]
@@ -128,10 +121,7 @@ mod tests {
     fn every_row_builds_sound_routines_in_both_forms() {
         for row in table() {
             let word = row.pattern.value | row.pattern.preferred;
-            for routine in [
-                crate::kernel_form(row),
-                crate::translated_form(row, word, 0x1000),
-            ] {
+            for routine in [crate::kernel_form(row), crate::translated_form(row, word, 0x1000)] {
                 verify(&routine).unwrap_or_else(|e| panic!("{}: {e}\n{routine}", row.name));
             }
         }

@@ -107,10 +107,7 @@ impl Bench {
     /// Builds the machines and starts the oracles.
     pub fn new(tools: &Tools) -> Result<Bench, String> {
         let ours = Ours::new().map_err(|e| e.to_string())?;
-        Ok(Bench {
-            ours,
-            oracles: tools.start()?,
-        })
+        Ok(Bench { ours, oracles: tools.start()? })
     }
 
     /// Compares `cases` cases of a row.
@@ -157,10 +154,8 @@ fn forms_agree(test: &Test, forms: &[Ran; 3], report: &mut RowReport) -> bool {
     if let Some(odd) = odd {
         let names = [format!("{:?}", FORMS[0]), format!("{:?}", FORMS[odd])];
         report.differs(|| {
-            let results = [
-                (names[0].as_str(), &forms[0].outcome),
-                (names[1].as_str(), &forms[odd].outcome),
-            ];
+            let results =
+                [(names[0].as_str(), &forms[0].outcome), (names[1].as_str(), &forms[odd].outcome)];
             describe(
                 test,
                 &results,

@@ -38,17 +38,11 @@ pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String
 pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> String {
     let mut text = format!("  code at {:#x}:\n", case.code_address);
     for (i, word) in case.code.iter().enumerate() {
-        text += &format!(
-            "    {:#x}: {}\n",
-            case.code_address + 4 * i as u64,
-            instruction(*word)
-        );
+        text += &format!("    {:#x}: {}\n", case.code_address + 4 * i as u64, instruction(*word));
     }
     text += &format!("  before: {}\n", registers(&case.state, None));
     for (name, outcome) in results {
-        let Outcome {
-            kind, detail, pc, ..
-        } = outcome;
+        let Outcome { kind, detail, pc, .. } = outcome;
         text += &format!(
             "  {name}: {kind:?} {detail:#x}, pc {pc:#x}; changed: {}\n",
             registers(&outcome.state, Some(&case.state))
@@ -61,11 +55,7 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
 /// The registers, or those that differ from `before`.
 fn registers(state: &State, before: Option<&State>) -> String {
     let list = |state: &State| -> Vec<u64> {
-        state
-            .x
-            .into_iter()
-            .chain([state.sp, state.nzcv, state.tpidr_el0])
-            .collect()
+        state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()
     };
     let old = before.map(list);
     let mut text = String::new();

@@ -65,16 +65,10 @@ impl Flat {
         if stop.is_none() && self.state.pc != end && !single {
             stop = Some(Stop::MaxCycles);
         }
-        let ran = Ran::new(
-            case,
-            stop,
-            &oracle_state(&self.state),
-            self.state.pc,
-            self.count,
-            |w| {
+        let ran =
+            Ran::new(case, stop, &oracle_state(&self.state), self.state.pc, self.count, |w| {
                 w.copy_from_slice(&self.memory[WINDOW_START as usize..]);
-            },
-        );
+            });
         self.finish(case);
         (ran, &self.touches)
     }
@@ -103,9 +97,7 @@ impl Flat {
 
     fn get(&self, addr: u64, len: u32) -> u64 {
         let bytes = &self.memory[addr as usize..addr as usize + len as usize];
-        bytes
-            .iter()
-            .rfold(0, |value, byte| value << 8 | u64::from(*byte))
+        bytes.iter().rfold(0, |value, byte| value << 8 | u64::from(*byte))
     }
 
     fn put(&mut self, addr: u64, len: u32, value: u64) {
@@ -141,11 +133,7 @@ impl Flat {
             End::Done => (None, true),
             End::Exit { exit, detail } => {
                 if exit.reason == stop::UNALIGNED {
-                    self.touches.push(Touch {
-                        addr: detail,
-                        len: 0,
-                        write: false,
-                    });
+                    self.touches.push(Touch { addr: detail, len: 0, write: false });
                 }
                 (Some(Stop::from_exit(exit.reason, detail)), exit.completes)
             }

@@ -58,12 +58,7 @@ pub struct Generator {
 impl Generator {
     /// A generator with random numbers of its own.
     pub fn new(random: Random) -> Generator {
-        Generator {
-            random,
-            flat: Flat::default(),
-            code_address: CODE_START,
-            dropped: 0,
-        }
+        Generator { random, flat: Flat::default(), code_address: CODE_START, dropped: 0 }
     }
 
     /// A case for a row.
@@ -97,22 +92,14 @@ impl Generator {
         if case.code.len() > 1 {
             case.max_instructions = 1000;
         }
-        let mut test = Test {
-            row,
-            word,
-            case,
-            touches: Vec::new(),
-        };
+        let mut test = Test { row, word, case, touches: Vec::new() };
         aim_branch(random, &mut test);
         self.steer(&mut test);
         if row.group == "Compare and swap" && self.random.once_in(2) {
             expect_what_is_there(&mut test);
         }
         test.touches = self.flat.run(&test.case).1.to_vec();
-        test.touches
-            .iter()
-            .all(|t| is_allowed(&test, *t))
-            .then_some(test)
+        test.touches.iter().all(|t| is_allowed(&test, *t)).then_some(test)
     }
 
     /// Moves the base register so that the access meets a target of our choice.
@@ -141,11 +128,7 @@ impl Generator {
 /// Rises from case to case, then starts over: oracles discard their translations whenever it does not.
 fn next_code_address(address: u64) -> u64 {
     let next = address + CODE_STRIDE;
-    if next + CODE_STRIDE > CODE_END {
-        CODE_START
-    } else {
-        next
-    }
+    if next + CODE_STRIDE > CODE_END { CODE_START } else { next }
 }
 
 fn is_register(field: &str) -> bool {
@@ -165,11 +148,7 @@ pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
 
 /// Whether the bits that should have a value have it.
 pub fn has_preferred_bits(row: &Instruction, word: u32) -> bool {
-    let fields = row
-        .pattern
-        .fields
-        .iter()
-        .fold(0, |bits, f| f.set(bits, u32::MAX));
+    let fields = row.pattern.fields.iter().fold(0, |bits, f| f.set(bits, u32::MAX));
     word & !(row.pattern.mask | fields) == row.pattern.preferred
 }
 
@@ -220,13 +199,7 @@ pub fn random_state(random: &mut Random) -> State {
     };
     for _ in 0..4 {
         let value = state.x[random.below(31) as usize];
-        let related = [
-            value,
-            value.wrapping_neg(),
-            !value,
-            value.wrapping_add(1),
-            value << 32,
-        ];
+        let related = [value, value.wrapping_neg(), !value, value.wrapping_add(1), value << 32];
         state.x[random.below(31) as usize] = random.pick(&related);
     }
     state
@@ -276,20 +249,12 @@ fn base_weight(test: &Test) -> i64 {
     if !is_offset || test.field("Rn") == 31 {
         return 1;
     }
-    let scale = if test.field("S") == 1 {
-        test.word >> 30
-    } else {
-        0
-    };
+    let scale = if test.field("S") == 1 { test.word >> 30 } else { 0 };
     1 + (1 << scale)
 }
 
 fn get_base(state: &State, register: u32) -> u64 {
-    if register == 31 {
-        state.sp
-    } else {
-        state.x[register as usize]
-    }
+    if register == 31 { state.sp } else { state.x[register as usize] }
 }
 
 fn set_base(state: &mut State, register: u32, value: u64) {
@@ -312,10 +277,7 @@ fn aim_literal(random: &mut Random, row: &Instruction, word: u32, pc: u64) -> u3
         3 => MEMORY_END + random.below(0x80000),
         _ => WINDOW_START + random.below(WINDOW_LEN as u64),
     };
-    let field = row
-        .pattern
-        .field("imm19")
-        .expect("a literal load has an offset");
+    let field = row.pattern.field("imm19").expect("a literal load has an offset");
     field.set(word, (target.wrapping_sub(pc) >> 2) as u32)
 }
 
@@ -355,11 +317,7 @@ fn expect_what_is_there(test: &mut Test) {
     };
     let addr = get_base(&test.case.state, base);
     let offset = addr.wrapping_sub(WINDOW_START) as usize;
-    let Some(place) = test
-        .case
-        .window
-        .get_mut(offset..)
-        .and_then(|w| w.first_chunk_mut::<16>())
+    let Some(place) = test.case.window.get_mut(offset..).and_then(|w| w.first_chunk_mut::<16>())
     else {
         return;
     };

@@ -100,13 +100,7 @@ fn case(word: u32, code_address: u64) -> Case {
         nzcv: 0,
         tpidr_el0: 0,
     };
-    Case {
-        code: vec![word],
-        max_instructions: 1,
-        code_address,
-        state,
-        window: [0; WINDOW_LEN],
-    }
+    Case { code: vec![word], max_instructions: 1, code_address, state, window: [0; WINDOW_LEN] }
 }
 
 /// Tries words.
@@ -118,9 +112,8 @@ pub fn try_words(
     let mut report = InvalidReport::default();
     while report.words < words {
         let count = BATCH.min(words - report.words);
-        let cases: Vec<_> = (0..count)
-            .map(|i| case(draw(&mut random), CODE_START + 16 * i))
-            .collect();
+        let cases: Vec<_> =
+            (0..count).map(|i| case(draw(&mut random), CODE_START + 16 * i)).collect();
         try_batch(bench, &cases, &mut report)?;
         report.words += count;
     }
@@ -162,21 +155,10 @@ fn expect_undefined(
     if ours.outcome.kind == OutcomeKind::Undefined {
         return Ok(());
     }
-    let test = Test {
-        row,
-        word,
-        case: case.clone(),
-        touches: Vec::new(),
-    };
+    let test = Test { row, word, case: case.clone(), touches: Vec::new() };
     let explained = (0..2).all(|oracle| {
-        let seen = Seen {
-            test: &test,
-            ours: &ours,
-            theirs: theirs[oracle],
-        };
-        let mut known = KNOWN
-            .iter()
-            .filter(|known| known.oracles.contains(&ORACLES[oracle]));
+        let seen = Seen { test: &test, ours: &ours, theirs: theirs[oracle] };
+        let mut known = KNOWN.iter().filter(|known| known.oracles.contains(&ORACLES[oracle]));
         known.any(|known| (known.explains)(&seen))
     });
     if explained {
@@ -186,9 +168,7 @@ fn expect_undefined(
     report.different += 1;
     if report.descriptions.len() < 5 {
         let results = [("ours", &ours.outcome), ("both oracles", theirs[0])];
-        report
-            .descriptions
-            .push(describe(&test, &results, "must be UNDEFINED"));
+        report.descriptions.push(describe(&test, &results, "must be UNDEFINED"));
     }
     Ok(())
 }
@@ -206,11 +186,8 @@ fn note_missing(word: u32, report: &mut InvalidReport) {
 
 /// The samples of missing words as text, one a line.
 pub fn missing_words(report: &InvalidReport) -> String {
-    report
-        .missing
-        .iter()
-        .fold(String::new(), |text, (group, (count, words))| {
-            let list: Vec<_> = words.iter().take(4).map(|w| instruction(*w)).collect();
-            text + &format!("  {group}: {count}, such as {}\n", list.join(", "))
-        })
+    report.missing.iter().fold(String::new(), |text, (group, (count, words))| {
+        let list: Vec<_> = words.iter().take(4).map(|w| instruction(*w)).collect();
+        text + &format!("  {group}: {count}, such as {}\n", list.join(", "))
+    })
 }

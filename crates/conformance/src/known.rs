@@ -190,10 +190,8 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "CTR_EL0, CNTFRQ_EL0, CNTVCT_EL0: this machine's own caches and clock",
         explains: |s| {
-            matches!(
-                s.test.row.name,
-                "MRS_CTR_EL0" | "MRS_CNTFRQ_EL0" | "MRS_CNTVCT_EL0"
-            ) && differs_in_register(s, "Rt")
+            matches!(s.test.row.name, "MRS_CTR_EL0" | "MRS_CNTFRQ_EL0" | "MRS_CNTVCT_EL0")
+                && differs_in_register(s, "Rt")
         },
     },
     Known {
@@ -243,10 +241,7 @@ pub const OWN: &[Own] = &[
         rows: &["HLT"],
         reason: "both oracles say UNDEFINED",
         expected: |test, ran| {
-            ran.stop
-                == Some(Stop::Halt {
-                    imm: test.field("imm16") as u16,
-                })
+            ran.stop == Some(Stop::Halt { imm: test.field("imm16") as u16 })
                 && unchanged(test, &ran.outcome, 0)
         },
     },
@@ -366,28 +361,19 @@ fn passes_for_them(seen: &Seen<'_>) -> bool {
 }
 
 fn is_ordered(seen: &Seen<'_>) -> bool {
-    matches!(
-        seen.test.row.group,
-        "Load/store ordered" | "LDAPR/STLR (unscaled immediate)"
-    )
+    matches!(seen.test.row.group, "Load/store ordered" | "LDAPR/STLR (unscaled immediate)")
 }
 
 /// An alignment fault of ours where the oracle went on to access memory.
 fn unchecked_alignment(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::AlignmentFault)
-        && matches!(
-            seen.theirs.kind,
-            OutcomeKind::Done | OutcomeKind::MemoryFault
-        )
+        && matches!(seen.theirs.kind, OutcomeKind::Done | OutcomeKind::MemoryFault)
 }
 
 /// A store that faults at the end of memory, of which the oracle wrote what lies before.
 fn stores_half(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::MemoryFault)
-        && seen
-            .test
-            .touch()
-            .is_some_and(|touch| touch.write && touch.straddles_end())
+        && seen.test.touch().is_some_and(|touch| touch.write && touch.straddles_end())
         && same_but_for(seen, |ours| ours.window = seen.theirs.window)
 }
 
@@ -396,10 +382,7 @@ fn zva_faults(seen: &Seen<'_>) -> bool {
 }
 
 fn is_fp_control(test: &Test) -> bool {
-    matches!(
-        test.row.name,
-        "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR"
-    )
+    matches!(test.row.name, "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR")
 }
 
 /// The register that the second of two instructions, a read of FPCR or FPSR, goes to.
@@ -409,22 +392,14 @@ fn read_to(test: &Test) -> usize {
 
 /// The bits of FPCR (AHP, DN, FZ, RMode) or FPSR (QC and the cumulative exceptions) that exist.
 fn fp_control_mask(test: &Test) -> u64 {
-    if test.row.name.ends_with("FPCR") {
-        0x07c0_0000
-    } else {
-        0x0800_009f
-    }
+    if test.row.name.ends_with("FPCR") { 0x07c0_0000 } else { 0x0800_009f }
 }
 
 fn keeps_our_bits(seen: &Seen<'_>) -> bool {
     let register = read_to(seen.test);
     let (ours, theirs) = (seen.ours.outcome.state.x, seen.theirs.state.x);
     (0..31).all(|i| {
-        let kept = if i == register {
-            fp_control_mask(seen.test)
-        } else {
-            u64::MAX
-        };
+        let kept = if i == register { fp_control_mask(seen.test) } else { u64::MAX };
         ours[i] == theirs[i] & kept
     })
 }
@@ -449,9 +424,6 @@ fn reads(test: &Test, ran: &Ran, value: u64) -> bool {
     if let Some(register) = expected.x.get_mut(test.field("Rt") as usize) {
         *register = value;
     }
-    let done = Outcome {
-        state: test.case.state,
-        ..ran.outcome.clone()
-    };
+    let done = Outcome { state: test.case.state, ..ran.outcome.clone() };
     ran.stop.is_none() && ran.outcome.state == expected && unchanged(test, &done, 1)
 }

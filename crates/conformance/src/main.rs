@@ -74,10 +74,7 @@ impl Options {
         let both = self.oracle.wanted() == [true; 2];
         let all = self.rows.is_empty();
         Plan {
-            rows: kvrm_a64::table()
-                .iter()
-                .filter(|row| chosen(row.name))
-                .collect(),
+            rows: kvrm_a64::table().iter().filter(|row| chosen(row.name)).collect(),
             cases: self.cases,
             // Only both oracles together can say that a word is invalid.
             invalid: if both && all { self.invalid } else { 0 },
@@ -94,12 +91,11 @@ impl Options {
         let mut total = Summary::default();
         for round in 0.. {
             let seed = self.seed.wrapping_add(round);
-            total.add(self.plan(seed).run(&tools, &|done, of, different| {
-                progress(seed, done, of, different)
-            })?);
-            let time_left = self
-                .seconds
-                .is_some_and(|s| start.elapsed() < Duration::from_secs(s));
+            total.add(
+                self.plan(seed)
+                    .run(&tools, &|done, of, different| progress(seed, done, of, different))?,
+            );
+            let time_left = self.seconds.is_some_and(|s| start.elapsed() < Duration::from_secs(s));
             if total.different() > 0 || !(self.forever || time_left) {
                 break;
             }
@@ -131,13 +127,9 @@ fn main() -> ExitCode {
     if options.json {
         println!("{}", report::json(&summary, &problems));
     } else {
-        summary
-            .descriptions()
-            .for_each(|description| println!("{description}"));
+        summary.descriptions().for_each(|description| println!("{description}"));
         print!("{}", report::text(&summary));
-        problems
-            .iter()
-            .for_each(|problem| println!("problem: {problem}"));
+        problems.iter().for_each(|problem| println!("problem: {problem}"));
         println!(
             "{} different, {} problems (seed {:#x})",
             summary.different(),
@@ -146,9 +138,5 @@ fn main() -> ExitCode {
         );
     }
     let ok = summary.different() == 0 && problems.is_empty();
-    if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -27,19 +27,9 @@ impl Ran {
         window: impl FnOnce(&mut [u8]),
     ) -> Ran {
         let (kind, detail) = outcome_kind(stop);
-        let mut outcome = Outcome {
-            kind,
-            detail,
-            pc,
-            state: *state,
-            window: case.window,
-        };
+        let mut outcome = Outcome { kind, detail, pc, state: *state, window: case.window };
         window(&mut outcome.window);
-        Ran {
-            stop,
-            count,
-            outcome,
-        }
+        Ran { stop, count, outcome }
     }
 }
 
@@ -94,11 +84,7 @@ impl Ours {
 
     /// Runs a case in every form.
     pub fn run(&mut self, case: &Case) -> kvrm::Result<[Ran; 3]> {
-        Ok([
-            run_on(&mut self.eval, case)?,
-            self.flat.run(case).0,
-            run_on(&mut self.cpu, case)?,
-        ])
+        Ok([run_on(&mut self.eval, case)?, self.flat.run(case).0, run_on(&mut self.cpu, case)?])
     }
 
     /// The reference engine and the CPU engine, for runs in pieces.
@@ -113,17 +99,14 @@ fn machine(engine: EngineKind) -> kvrm::Result<Machine> {
         .memory(MEMORY_END)
         .model(MemoryModel::Private)
         .threads(1)
+        .translate_after(0)
         .build()
 }
 
 /// Puts a case into a machine's first lane.
 pub fn load(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
     machine.reset(0)?;
-    let code: Vec<u8> = case
-        .code
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
+    let code: Vec<u8> = case.code.iter().flat_map(|word| word.to_le_bytes()).collect();
     machine.write_memory(0, case.code_address, &code)?;
     machine.write_memory(0, WINDOW_START, &case.window)?;
     for (i, value) in case.state.x.iter().enumerate() {

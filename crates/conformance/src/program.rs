@@ -86,9 +86,7 @@ const OTHER_DATA: [&str; 13] = [
     "DSB",
     "ISB",
 ];
-const CONDITIONAL: [&str; 7] = [
-    "B_cond", "CBZ_W", "CBNZ_W", "CBZ_X", "CBNZ_X", "TBZ", "TBNZ",
-];
+const CONDITIONAL: [&str; 7] = ["B_cond", "CBZ_W", "CBNZ_W", "CBZ_X", "CBNZ_X", "TBZ", "TBNZ"];
 
 fn is_access(row: &Instruction) -> bool {
     let group = row.group;
@@ -141,8 +139,7 @@ impl Programmer {
 
     fn emit(&mut self, name: &str, fields: &[(&str, u32)]) {
         let row = row(name);
-        self.code
-            .push(with(row, row.pattern.value | row.pattern.preferred, fields));
+        self.code.push(with(row, row.pattern.value | row.pattern.preferred, fields));
     }
 
     /// One item at a depth of loops; calls are possible where the link register is free.
@@ -206,11 +203,7 @@ impl Programmer {
     }
 
     fn forward_branch(&mut self, depth: usize, may_call: bool) {
-        let name = if self.random.once_in(8) {
-            "B"
-        } else {
-            self.random.pick(&CONDITIONAL)
-        };
+        let name = if self.random.once_in(8) { "B" } else { self.random.pick(&CONDITIONAL) };
         let branch = row(name);
         let word = random_word(&mut self.random, branch);
         let at = self.code.len();
@@ -225,14 +218,8 @@ impl Programmer {
         let times = 1 + self.random.below(6) as u32;
         self.emit("MOVZ_X", &[("imm16", times), ("Rd", counter)]);
         let words = self.body(depth + 1, may_call);
-        self.emit(
-            "SUB_imm_X",
-            &[("imm12", 1), ("Rn", counter), ("Rd", counter)],
-        );
-        self.emit(
-            "CBNZ_X",
-            &[("imm19", (words + 1).wrapping_neg()), ("Rt", counter)],
-        );
+        self.emit("SUB_imm_X", &[("imm12", 1), ("Rn", counter), ("Rd", counter)]);
+        self.emit("CBNZ_X", &[("imm19", (words + 1).wrapping_neg()), ("Rt", counter)]);
     }
 
     /// A function, jumped over and then called.
@@ -260,11 +247,8 @@ impl Programmer {
         self.code.push(0);
         self.emit("BR", &[("Rn", OFFSET)]);
         let words = self.body(depth, false) + 2;
-        self.code[at] = with(
-            row("ADR"),
-            row("ADR").pattern.value,
-            &[("immhi", words), ("Rd", OFFSET)],
-        );
+        self.code[at] =
+            with(row("ADR"), row("ADR").pattern.value, &[("immhi", words), ("Rd", OFFSET)]);
     }
 
     /// A base of our own in the window, at a multiple of 16, with room for any pair's offset.
@@ -283,28 +267,20 @@ impl Programmer {
         if field("Rm") {
             let offset = self.random.below(16) as u32;
             self.emit("MOVZ_X", &[("imm16", offset), ("Rd", OFFSET)]);
-            self.code
-                .push(with(row, word, &[("Rn", BASE), ("Rm", OFFSET)]));
+            self.code.push(with(row, word, &[("Rn", BASE), ("Rm", OFFSET)]));
         } else if field("imm7") {
             self.scratch_base();
             let small = small.wrapping_sub(self.random.below(8) as u32);
-            self.code
-                .push(with(row, word, &[("Rn", SCRATCH), ("imm7", small)]));
+            self.code.push(with(row, word, &[("Rn", SCRATCH), ("imm7", small)]));
         } else if row.group == "LDAPR/STLR (unscaled immediate)" {
             self.scratch_base();
-            self.code.push(with(
-                row,
-                word,
-                &[("Rn", SCRATCH), ("imm9", 8 * (small & 1))],
-            ));
+            self.code.push(with(row, word, &[("Rn", SCRATCH), ("imm9", 8 * (small & 1))]));
         } else if row.name.ends_with("_post") || row.name.ends_with("_pre") {
             self.scratch_base();
-            self.code
-                .push(with(row, word, &[("Rn", SCRATCH), ("imm9", small)]));
+            self.code.push(with(row, word, &[("Rn", SCRATCH), ("imm9", small)]));
         } else if field("imm9") {
             let offset = (self.random.below(480) as u32).wrapping_sub(240);
-            self.code
-                .push(with(row, word, &[("Rn", BASE), ("imm9", offset)]));
+            self.code.push(with(row, word, &[("Rn", BASE), ("imm9", offset)]));
         } else if field("imm12") {
             self.code.push(with(
                 row,
@@ -320,9 +296,7 @@ impl Programmer {
     /// A load-exclusive and a store-exclusive, with something in between now and then.
     fn exclusive_pair(&mut self) {
         self.scratch_base();
-        let size = self
-            .random
-            .pick(&["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"]);
+        let size = self.random.pick(&["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"]);
         let o0 = ("o0", self.random.below(2) as u32);
         let base = ("Rn", SCRATCH);
         self.emit(&format!("LD{size}"), &[base, o0, ("Rt", 0), ("Rt2", 1)]);
@@ -338,17 +312,12 @@ impl Programmer {
             _ => {}
         }
         let [first, second] = [0, 1].map(|_| self.free_register());
-        self.emit(
-            &format!("ST{size}"),
-            &[base, o0, ("Rt", first), ("Rt2", second), ("Rs", 2)],
-        );
+        self.emit(&format!("ST{size}"), &[base, o0, ("Rt", first), ("Rt2", second), ("Rs", 2)]);
     }
 
     /// A load of the program's own code, which comes before it.
     fn literal(&mut self) {
-        let name = self
-            .random
-            .pick(&["LDR_lit_W", "LDR_lit_X", "LDRSW_lit", "PRFM_lit"]);
+        let name = self.random.pick(&["LDR_lit_W", "LDR_lit_X", "LDRSW_lit", "PRFM_lit"]);
         let back = self.random.below(self.code.len() as u64 + 1) as u32;
         let register = self.free_register();
         if self.flavour != Flavour::SelfModifying {
@@ -365,10 +334,7 @@ impl Programmer {
             // A misaligned PC comes before a PC outside memory; not so on the oracles.
             low &= !3;
         }
-        self.emit(
-            "MOVZ_X",
-            &[("imm16", 0x100 | high & 0xff), ("hw", 2), ("Rd", OFFSET)],
-        );
+        self.emit("MOVZ_X", &[("imm16", 0x100 | high & 0xff), ("hw", 2), ("Rd", OFFSET)]);
         self.emit("MOVK_X", &[("imm16", low), ("Rd", OFFSET)]);
         let base = ("Rn", OFFSET);
         let register = ("Rt", self.free_register());
@@ -395,10 +361,7 @@ impl Programmer {
         // The word to store lies in the code, where a branch passes it by.
         self.emit("B", &[("imm26", 2)]);
         self.code.push(new);
-        self.emit(
-            "LDR_lit_W",
-            &[("imm19", 1u32.wrapping_neg()), ("Rt", SCRATCH)],
-        );
+        self.emit("LDR_lit_W", &[("imm19", 1u32.wrapping_neg()), ("Rt", SCRATCH)]);
         self.adr(OFFSET, distance);
         self.emit("STR_W_uimm", &[("Rn", OFFSET), ("Rt", SCRATCH)]);
         // The instruction replaced must not be part of another item.

@@ -53,12 +53,8 @@ impl ProgramReport {
 /// Runs programs of every flavour.
 pub fn run_programs(bench: &mut Bench, programs: u64, seed: u64) -> Result<ProgramReport, String> {
     let mut report = ProgramReport::default();
-    let flavours = [
-        Flavour::Plain,
-        Flavour::Stopping,
-        Flavour::WithSignedAtomics,
-        Flavour::SelfModifying,
-    ];
+    let flavours =
+        [Flavour::Plain, Flavour::Stopping, Flavour::WithSignedAtomics, Flavour::SelfModifying];
     let mut batches = 0;
     while report.programs < programs {
         let flavour = flavours[batches % flavours.len()];
@@ -97,10 +93,8 @@ fn run_batch(
         }
         for (oracle, answers) in answers.iter().enumerate() {
             let skip = oracle == 0 && flavour == Flavour::WithSignedAtomics;
-            let Some(theirs) = answers
-                .as_ref()
-                .and_then(|answers| answers[i].as_ref())
-                .filter(|_| !skip)
+            let Some(theirs) =
+                answers.as_ref().and_then(|answers| answers[i].as_ref()).filter(|_| !skip)
             else {
                 continue;
             };
@@ -126,10 +120,7 @@ fn on_our_engines(
     let forms = bench.ours.run(case).map_err(|e| e.to_string())?;
     let whole = forms[0].clone();
     let mut same = forms.iter().all(|form| *form == whole);
-    let mut shown = forms
-        .into_iter()
-        .find(|form| *form != whole)
-        .unwrap_or(whole.clone());
+    let mut shown = forms.into_iter().find(|form| *form != whole).unwrap_or(whole.clone());
     if same {
         let pieces =
             in_pieces(bench.ours.engines(), case, random, report).map_err(|e| e.to_string())?;
@@ -145,10 +136,7 @@ fn on_our_engines(
             );
             describe_case(
                 case,
-                &[
-                    ("eval", &whole.outcome),
-                    ("other form or in pieces", &shown.outcome),
-                ],
+                &[("eval", &whole.outcome), ("other form or in pieces", &shown.outcome)],
                 &note,
             )
         });

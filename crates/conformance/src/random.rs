@@ -19,10 +19,7 @@ impl Random {
     }
 
     /// 64 random bits.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "an endless sequence, never `None`"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "an endless sequence, never `None`")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

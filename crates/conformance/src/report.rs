@@ -25,11 +25,7 @@ pub fn text(summary: &Summary) -> String {
     for (entry, known) in KNOWN.iter().enumerate() {
         let [unicorn, qemu] = summary.known(entry);
         if unicorn + qemu > 0 {
-            let _ = writeln!(
-                text,
-                "  known, {unicorn} unicorn, {qemu} qemu: {}",
-                known.reason
-            );
+            let _ = writeln!(text, "  known, {unicorn} unicorn, {qemu} qemu: {}", known.reason);
         }
     }
     let invalid = &summary.invalid;
@@ -113,20 +109,11 @@ pub fn json(summary: &Summary, problems: &[String]) -> String {
         .iter()
         .enumerate()
         .map(|(entry, known)| {
-            format!(
-                r#"{{"reason":{},"needed":{:?}}}"#,
-                quoted(known.reason),
-                summary.known(entry)
-            )
+            format!(r#"{{"reason":{},"needed":{:?}}}"#, quoted(known.reason), summary.known(entry))
         })
         .collect();
-    let list = |texts: &[String]| {
-        texts
-            .iter()
-            .map(|text| quoted(text))
-            .collect::<Vec<_>>()
-            .join(",")
-    };
+    let list =
+        |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
     let descriptions: Vec<_> = summary.descriptions().cloned().collect();
     let (invalid, programs) = (&summary.invalid, &summary.programs);
     format!(

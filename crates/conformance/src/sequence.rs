@@ -23,9 +23,7 @@ pub fn row(name: &str) -> &'static Instruction {
 /// The word with some fields set.
 pub fn with(row: &Instruction, word: u32, fields: &[(&str, u32)]) -> u32 {
     fields.iter().fold(word, |word, (name, value)| {
-        row.pattern
-            .field(name)
-            .map_or(word, |field| field.set(word, *value))
+        row.pattern.field(name).map_or(word, |field| field.set(word, *value))
     })
 }
 
@@ -87,10 +85,7 @@ fn partner_size(random: &mut Random, subject: &'static Instruction) -> &'static 
 /// The registers a word names.
 fn named(subject: &Instruction, word: u32) -> Vec<u32> {
     let fields = subject.pattern.fields.iter();
-    fields
-        .filter(|f| f.name.starts_with('R'))
-        .map(|f| f.get(word))
-        .collect()
+    fields.filter(|f| f.name.starts_with('R')).map(|f| f.get(word)).collect()
 }
 
 /// A register that is none of those.
@@ -115,11 +110,8 @@ fn partner(random: &mut Random, subject: &Instruction, word: u32, kind: &str, si
 
 /// A load-exclusive, CLREX, and the store-exclusive that must now fail.
 fn around_clrex(random: &mut Random, word: u32) -> Vec<u32> {
-    let (load, store) = random.pick(&[
-        ("LDXR_W", "STXR_W"),
-        ("LDXR_X", "STXR_X"),
-        ("LDXP_X", "STXP_X"),
-    ]);
+    let (load, store) =
+        random.pick(&[("LDXR_W", "STXR_W"), ("LDXR_X", "STXR_X"), ("LDXP_X", "STXP_X")]);
     let base = ("Rn", CLREX_BASE);
     vec![
         plain(load, &[base, ("Rt", 1), ("Rt2", 2)]),

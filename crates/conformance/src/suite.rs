@@ -65,10 +65,7 @@ impl Plan {
         let programs = split(self.programs, PROGRAMS_PER_UNIT)
             .map(|(count, part)| Unit::Programs { count, part });
         let rows = self.rows.iter().filter(|_| self.cases > 0);
-        rows.map(|row| Unit::Row(row))
-            .chain(words)
-            .chain(programs)
-            .collect()
+        rows.map(|row| Unit::Row(row)).chain(words).chain(programs).collect()
     }
 
     /// Runs everything. `progress` hears how many units are finished, of how many, and the differences so
@@ -98,9 +95,7 @@ impl Plan {
             }
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads.max(1))
-                .map(|_| scope.spawn(work))
-                .collect();
+            let threads: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(work)).collect();
             threads
                 .into_iter()
                 .try_for_each(|t| t.join().expect("the thread's panic is shown above"))
@@ -129,11 +124,7 @@ impl Summary {
     /// Adds what came of more.
     pub fn add(&mut self, other: Summary) {
         for report in other.rows {
-            match self
-                .rows
-                .iter_mut()
-                .find(|mine| mine.row.index == report.row.index)
-            {
+            match self.rows.iter_mut().find(|mine| mine.row.index == report.row.index) {
                 Some(mine) => mine.add(&report),
                 None => self.rows.push(report),
             }
@@ -152,28 +143,21 @@ impl Summary {
     /// The first differences in full.
     pub fn descriptions(&self) -> impl Iterator<Item = &String> {
         let rows = self.rows.iter().flat_map(|report| &report.descriptions);
-        rows.chain(&self.invalid.descriptions)
-            .chain(&self.programs.descriptions)
+        rows.chain(&self.invalid.descriptions).chain(&self.programs.descriptions)
     }
 
     /// How often an entry of [`KNOWN`] was needed, by oracle.
     pub fn known(&self, entry: usize) -> [u64; 2] {
         self.rows.iter().fold([0; 2], |sum, report| {
-            [
-                sum[0] + report.known[entry][0],
-                sum[1] + report.known[entry][1],
-            ]
+            [sum[0] + report.known[entry][0], sum[1] + report.known[entry][1]]
         })
     }
 
     /// What is wrong with the run, beside differences: rows that were not really compared, and known
     /// differences that no longer are.
     pub fn problems(&self, asked: [bool; 2]) -> Vec<String> {
-        let mut problems: Vec<_> = self
-            .rows
-            .iter()
-            .flat_map(|report| row_problems(report, asked))
-            .collect();
+        let mut problems: Vec<_> =
+            self.rows.iter().flat_map(|report| row_problems(report, asked)).collect();
         let complete =
             self.rows.len() == table().len() && self.rows.iter().all(|r| r.cases >= ENOUGH);
         for (entry, known) in KNOWN.iter().enumerate().filter(|_| complete) {
@@ -192,19 +176,10 @@ impl Summary {
 }
 
 fn row_problems(report: &RowReport, asked: [bool; 2]) -> Vec<String> {
-    let RowReport {
-        row,
-        cases,
-        dropped,
-        tallies,
-        ..
-    } = report;
+    let RowReport { row, cases, dropped, tallies, .. } = report;
     let mut problems = Vec::new();
     if *dropped > cases / 4 + 10 {
-        problems.push(format!(
-            "{}: {dropped} cases dropped for {cases} run",
-            row.name
-        ));
+        problems.push(format!("{}: {dropped} cases dropped for {cases} run", row.name));
     }
     let equal = tallies.iter().map(|tally| tally.equal).max().unwrap_or(0);
     let own = OWN.iter().any(|own| own.rows.contains(&row.name));
@@ -216,10 +191,7 @@ fn row_problems(report: &RowReport, asked: [bool; 2]) -> Vec<String> {
     }
     let unanswered: u64 = tallies.iter().map(|tally| tally.unanswered).sum();
     if unanswered > 0 {
-        problems.push(format!(
-            "{}: {unanswered} cases without an answer",
-            row.name
-        ));
+        problems.push(format!("{}: {unanswered} cases without an answer", row.name));
     }
     problems
 }

@@ -9,53 +9,29 @@ use kvrm_conformance::suite::{Plan, SEED};
 
 fn check(plan: &Plan) {
     let tools = Tools::find([true; 2]).unwrap_or_else(|error| panic!("{error}"));
-    let summary = plan
-        .run(&tools, &|_, _, _| ())
-        .unwrap_or_else(|error| panic!("{error}"));
+    let summary = plan.run(&tools, &|_, _, _| ()).unwrap_or_else(|error| panic!("{error}"));
     print!("{}", report::text(&summary));
     let problems = summary.problems([true; 2]);
     if summary.different() > 0 || !problems.is_empty() {
-        summary
-            .descriptions()
-            .for_each(|description| println!("{description}"));
-        panic!(
-            "{} different, seed {:#x}; problems: {problems:#?}",
-            summary.different(),
-            plan.seed
-        );
+        summary.descriptions().for_each(|description| println!("{description}"));
+        panic!("{} different, seed {:#x}; problems: {problems:#?}", summary.different(), plan.seed);
     }
 }
 
-const NOTHING: Plan = Plan {
-    rows: Vec::new(),
-    cases: 0,
-    invalid: 0,
-    programs: 0,
-    seed: SEED,
-    threads: 2,
-};
+const NOTHING: Plan =
+    Plan { rows: Vec::new(), cases: 0, invalid: 0, programs: 0, seed: SEED, threads: 2 };
 
 #[test]
 fn every_row_agrees_with_the_oracles_in_every_form() {
-    check(&Plan {
-        rows: table().iter().collect(),
-        cases: 2000,
-        ..NOTHING
-    });
+    check(&Plan { rows: table().iter().collect(), cases: 2000, ..NOTHING });
 }
 
 #[test]
 fn words_that_both_oracles_find_undefined_are_undefined() {
-    check(&Plan {
-        invalid: 100_000,
-        ..NOTHING
-    });
+    check(&Plan { invalid: 100_000, ..NOTHING });
 }
 
 #[test]
 fn random_programs_agree() {
-    check(&Plan {
-        programs: 600,
-        ..NOTHING
-    });
+    check(&Plan { programs: 600, ..NOTHING });
 }

@@ -1,2 +1,307 @@
-//! The CPU engine.
-pub use kvrm_engine::EvalEngine as CpuEngine;
+//! The CPU engine: guest code translated to the host's with Cranelift.
+//!
+//! ```text
+//!  guest words ──► region ──► routines (IR) ──► Cranelift ──► host code
+//!                  (region)   (a64)             (translate, emit)
+//!                                                   │
+//!  run ──► one thread per core ──► lane by lane ──► enter ──► … chained … ──► exit
+//!          (lib)                   (runner)         (stubs)                   (runner)
+//! ```
+//!
+//! **Translation.** What direct branches reach from an address is translated together ([`region`]);
+//! guest registers are variables of that function, so a loop keeps them in host registers. Flags
+//! are computed where they are read ([`flags`]). Functions jump to one another through a cell per
+//! guest address, or a small cache for computed addresses, without returning to the engine.
+//!
+//! **Counting.** A function gets *fuel*, the number of instructions it may execute, and takes a block's
+//! length from it at the block's start. When less is left than the block has, the engine executes
+//! exactly the rest.
+//!
+//! **Memory.** Loads are checked against the size. Stores are also checked against a byte of state per
+//! 64-byte granule, which finds in one look the first write to a page (for cheap resets) and
+//! writes to translated code. A lane that changes code it shares with others through the image gets
+//! translations of its own.
+
+mod code;
+mod context;
+mod emit;
+mod flags;
+mod lane;
+mod liveness;
+mod region;
+mod runner;
+mod slow;
+mod stubs;
+mod translate;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kvrm_a64::state::CpuState;
+use kvrm_engine::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Stop};
+use kvrm_mem::{Image, PAGE, RawMemory, Space};
+
+use code::Code;
+use lane::Lane;
+use runner::{JumpCache, Run};
+use slow::{View, begin_write};
+use stubs::Stubs;
+
+/// Instructions between two looks at whether the run is cancelled.
+const PRIVATE_SLICE: u64 = 1 << 23;
+/// Instructions before the next lane's turn, where lanes may wait for one another.
+const SHARED_SLICE: u64 = 1 << 18;
+
+/// Lanes translated to host code and spread over threads.
+pub struct CpuEngine {
+    config: Config,
+    // Before the memory that it was made from and the stubs that it calls.
+    code: Mutex<Code>,
+    lanes: Vec<Lane>,
+    caches: Vec<JumpCache>,
+    /// The memory of all lanes, unless each has its own.
+    shared: Option<Space>,
+    image: Image,
+    breakpoints: Vec<u64>,
+    stubs: Arc<Stubs>,
+}
+
+impl CpuEngine {
+    /// Builds the lanes, all registers zero.
+    pub fn new(mut config: Config) -> Result<CpuEngine, EngineError> {
+        let size = config.memory_size;
+        let memory = |lane| move |source| EngineError::Memory { lane, size, source };
+        if config.threads == 0 {
+            config.threads = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        let stubs = Arc::new(Stubs::new(size, config.model)?);
+        let image = Image::new(size).map_err(memory(0))?;
+        let (mut shared, mut lanes) = (None, Vec::with_capacity(config.lanes));
+        match config.model {
+            MemoryModel::Shared => {
+                shared = Some(Space::shared(&image).map_err(memory(0))?);
+                lanes.extend((0..config.lanes).map(|_| Lane::new(None)));
+            }
+            MemoryModel::Private => {
+                for lane in 0..config.lanes {
+                    lanes.push(Lane::new(Some(Space::private(&image).map_err(memory(lane))?)));
+                }
+            }
+        }
+        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
+        let threads = config.threads.min(config.lanes);
+        let caches = (0..threads).map(|_| JumpCache::new()).collect();
+        let code = Mutex::new(Code::new(&stubs));
+        Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
+    }
+
+    fn space(&self, lane: usize) -> &Space {
+        let own = self.lanes[lane].space.as_ref();
+        own.or(self.shared.as_ref()).expect("memory is private or shared")
+    }
+
+    fn code(&mut self) -> &mut Code {
+        self.code.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all translations.
+    fn clear_code(&mut self) {
+        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(space) = &mut self.shared {
+            for (page, _) in code.pages() {
+                space.set_page_granules(page * PAGE, 0);
+            }
+        }
+        code.clear();
+        for own in self.lanes.iter_mut().filter_map(|lane| lane.own_code.as_mut()) {
+            own.clear();
+        }
+    }
+
+    /// What translations of the image, or of shared memory, are made from.
+    fn source(&mut self) -> RawMemory {
+        match &mut self.shared {
+            Some(space) => space.raw(),
+            None => {
+                let (base, size) = (self.image.bytes_mut().as_mut_ptr(), self.image.size());
+                // SAFETY: the image lives as long as the engine.
+                unsafe { RawMemory::new(base, size) }
+            }
+        }
+    }
+
+    /// Runs `work` on every lane that has not stopped, spread over threads.
+    fn for_running_lanes(
+        &mut self,
+        request: &RunRequest<'_>,
+        slice: u64,
+        work: impl Fn(&Run<'_>, &mut Lane, &mut JumpCache) -> Result<(), EngineError> + Sync,
+    ) -> Result<(), EngineError> {
+        let source = self.source();
+        let generation = self.code().generation();
+        let run = Run {
+            stubs: &self.stubs,
+            code: &self.code,
+            generation,
+            source,
+            breakpoints: &self.breakpoints,
+            control: request.control,
+            slice,
+            translate_after: self.config.translate_after,
+        };
+        let (run, work) = (&run, &work);
+        let go = |lanes: &mut [Lane], cache: &mut JumpCache| {
+            let running = lanes.iter_mut().filter(|lane| lane.status.stop.is_none());
+            running.into_iter().try_for_each(|lane| work(run, lane, cache))
+        };
+        if let [cache] = &mut self.caches[..] {
+            return go(&mut self.lanes, cache);
+        }
+        // Small enough for threads to share the work evenly, large enough to be worth fetching.
+        let chunk = (self.lanes.len() / (self.caches.len() * 8)).clamp(1, 256);
+        let chunks = Mutex::new(self.lanes.chunks_mut(chunk));
+        let next = || chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = self
+                .caches
+                .iter_mut()
+                .map(|cache| {
+                    scope.spawn(move || {
+                        while let Some(lanes) = next() {
+                            go(lanes, cache)?;
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
+        })
+    }
+
+    /// Lanes that stand at a breakpoint when a run begins pass it.
+    fn pass_breakpoints(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        self.for_running_lanes(request, 1, |run, lane, _| {
+            let at_breakpoint = run.breakpoints.binary_search(&lane.context.state.pc).is_ok();
+            if at_breakpoint && lane.budget > 0 {
+                run.pass(lane);
+            }
+            Ok(())
+        })
+    }
+
+    /// Lanes take turns, and translated words are forgotten between them if some lane writes any.
+    fn run_shared(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        let running = |lanes: &[Lane]| lanes.iter().any(|lane| lane.status.stop.is_none());
+        while running(&self.lanes) && !request.control.is_cancelled() {
+            self.for_running_lanes(request, SHARED_SLICE, |run, lane, cache| {
+                run.slice(lane, cache)
+            })?;
+            if self.lanes.iter().any(|lane| lane.writes_code) {
+                self.write_code(request)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the instructions of lanes that write translated words, which are forgotten first.
+    fn write_code(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        self.clear_code();
+        self.for_running_lanes(request, 1, |run, lane, _| {
+            if std::mem::take(&mut lane.writes_code) && lane.budget > 0 {
+                run.pass(lane);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Engine for CpuEngine {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn state(&self, lane: usize) -> &CpuState {
+        &self.lanes[lane].context.state
+    }
+
+    fn state_mut(&mut self, lane: usize) -> &mut CpuState {
+        &mut self.lanes[lane].context.state
+    }
+
+    fn status(&self, lane: usize) -> LaneStatus {
+        self.lanes[lane].status
+    }
+
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) {
+        let from = &self.space(lane).bytes()[addr as usize..];
+        bytes.copy_from_slice(&from[..bytes.len()]);
+    }
+
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) {
+        let len = bytes.len() as u64;
+        if len == 0 {
+            return;
+        }
+        if let Some(space) = &mut self.shared {
+            space.write(addr, bytes);
+            if self.code().overlaps(addr, len) {
+                self.clear_code();
+            }
+            return;
+        }
+        let Lane { space, own_code, .. } = &mut self.lanes[lane];
+        let space = space.as_mut().expect("memory is private or shared");
+        let mut view = match own_code {
+            Some(code) => View::Own(code),
+            None => View::Image(&self.code),
+        };
+        let apart = begin_write(space, &mut view, addr, len);
+        space.write(addr, bytes);
+        if !apart {
+            self.lanes[lane].code_written(&self.stubs, addr, len);
+        }
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) {
+        self.image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
+        for space in self.lanes.iter_mut().filter_map(|lane| lane.space.as_mut()) {
+            space.image_changed(&self.image, addr, bytes.len() as u64);
+        }
+        self.clear_code();
+    }
+
+    fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        if self.breakpoints != request.breakpoints {
+            self.breakpoints = request.breakpoints.to_vec();
+            self.clear_code();
+        }
+        for lane in &mut self.lanes {
+            lane.budget = request.max_cycles;
+            lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
+        }
+        if !self.breakpoints.is_empty() {
+            self.pass_breakpoints(request)?;
+        }
+        match self.config.model {
+            MemoryModel::Shared => self.run_shared(request),
+            MemoryModel::Private => {
+                self.for_running_lanes(request, PRIVATE_SLICE, |run, lane, cache| {
+                    run.to_the_end(lane, cache)
+                })
+            }
+        }
+    }
+
+    fn reset_lane(&mut self, lane: usize) {
+        let lane = &mut self.lanes[lane];
+        if let Some(space) = &mut lane.space {
+            space.reset(&self.image);
+        }
+        lane.context.state = CpuState::new();
+        lane.status = LaneStatus { stop: None, count: 0 };
+        lane.own_code = None;
+    }
+}

@@ -24,13 +24,7 @@ struct Lane {
 
 impl Lane {
     const fn new() -> Lane {
-        Lane {
-            state: CpuState::new(),
-            status: LaneStatus {
-                stop: None,
-                count: 0,
-            },
-        }
+        Lane { state: CpuState::new(), status: LaneStatus { stop: None, count: 0 } }
     }
 }
 
@@ -47,12 +41,7 @@ impl EvalEngine {
                 .collect::<Result<_, _>>()?,
         };
         let lanes = (0..config.lanes).map(|_| Lane::new()).collect();
-        Ok(EvalEngine {
-            config,
-            image,
-            spaces,
-            lanes,
-        })
+        Ok(EvalEngine { config, image, spaces, lanes })
     }
 
     fn space(&self, lane: usize) -> usize {
@@ -74,9 +63,7 @@ impl EvalEngine {
                 return done;
             }
             let raw = space.raw();
-            match step(state, status.count, raw, &mut |addr, len| {
-                space.touch(addr, len.into())
-            }) {
+            match step(state, status.count, raw, &mut |addr, len| space.touch(addr, len.into())) {
                 Step::Done => status.count += 1,
                 Step::DoneAndStopped(stop) => {
                     status.count += 1;

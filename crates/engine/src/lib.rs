@@ -34,6 +34,9 @@ pub struct Config {
     pub model: MemoryModel,
     /// Host threads a CPU engine may use; 0 takes one per core.
     pub threads: usize,
+    /// How often code is reached before a translating engine translates it rather than step through
+    /// it; 0 translates everything.
+    pub translate_after: u32,
 }
 
 /// One run, for all lanes.

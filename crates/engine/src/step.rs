@@ -24,17 +24,11 @@ pub enum Step {
 /// The word at `pc`, or why there is none.
 pub fn fetch(memory: &RawMemory, pc: u64) -> Result<u32, Stop> {
     if !pc.is_multiple_of(4) {
-        return Err(Stop::Fault {
-            kind: FaultKind::Unaligned,
-            address: pc,
-        });
+        return Err(Stop::Fault { kind: FaultKind::Unaligned, address: pc });
     }
     match memory.probe(Access::Read, pc, 4) {
         Ok(()) => Ok(memory.load(Type::U32, Order::Plain, pc) as u32),
-        Err(address) => Err(Stop::Fault {
-            kind: FaultKind::Fetch,
-            address,
-        }),
+        Err(address) => Err(Stop::Fault { kind: FaultKind::Fetch, address }),
     }
 }
 
@@ -71,16 +65,7 @@ fn step_inner(
     let routine = routine(row.index);
     let next = state.pc.wrapping_add(4);
     let branches = routine.writes_var(PC);
-    match eval(
-        routine,
-        &mut Stepping {
-            state,
-            count,
-            word,
-            memory,
-            before_write,
-        },
-    ) {
+    match eval(routine, &mut Stepping { state, count, word, memory, before_write }) {
         End::Done => {
             if !branches {
                 state.pc = next;

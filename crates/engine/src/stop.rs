@@ -78,10 +78,7 @@ impl Stop {
             exit::BRK => Stop::Breakpoint { imm: Some(imm) },
             exit::UDF if imm == 0 => Stop::Halt { imm },
             exit::UDF => Stop::Undefined { word: imm.into() },
-            exit::UNALIGNED => Stop::Fault {
-                kind: FaultKind::Unaligned,
-                address: detail,
-            },
+            exit::UNALIGNED => Stop::Fault { kind: FaultKind::Unaligned, address: detail },
             _ => unreachable!("no such exit"),
         }
     }

@@ -80,11 +80,7 @@ mod tests {
             assert_eq!(binary(BinOp::UDiv, ty, 7, 0), 0);
             assert_eq!(binary(BinOp::SDiv, ty, 7, 0), 0);
             assert_eq!(binary(BinOp::SDiv, ty, min, ty.mask()), min);
-            assert_eq!(
-                binary(BinOp::SDiv, ty, ty.mask() - 6, 2),
-                ty.mask() - 2,
-                "-7 / 2 = -3"
-            );
+            assert_eq!(binary(BinOp::SDiv, ty, ty.mask() - 6, 2), ty.mask() - 2, "-7 / 2 = -3");
         }
     }
 
@@ -103,10 +99,7 @@ mod tests {
         assert_eq!(binary(BinOp::UMulH, Type::U64, all, all), all - 1);
         assert_eq!(binary(BinOp::SMulH, Type::U64, all, all), 0);
         assert_eq!(binary(BinOp::SMulH, Type::U64, MIN64, 2), all);
-        assert_eq!(
-            binary(BinOp::UMulH, Type::U32, 0xffff_ffff, 0xffff_ffff),
-            0xffff_fffe
-        );
+        assert_eq!(binary(BinOp::UMulH, Type::U32, 0xffff_ffff, 0xffff_ffff), 0xffff_fffe);
     }
 
     #[test]
@@ -121,15 +114,9 @@ mod tests {
 
     #[test]
     fn conversions() {
-        assert_eq!(
-            convert(ConvOp::Sext, Type::U8, Type::U32, 0x80),
-            0xffff_ff80
-        );
+        assert_eq!(convert(ConvOp::Sext, Type::U8, Type::U32, 0x80), 0xffff_ff80);
         assert_eq!(convert(ConvOp::Zext, Type::Bool, Type::U64, 1), 1);
-        assert_eq!(
-            convert(ConvOp::Trunc, Type::U64, Type::U16, 0x1_2345),
-            0x2345
-        );
+        assert_eq!(convert(ConvOp::Trunc, Type::U64, Type::U16, 0x1_2345), 0x2345);
     }
 
     #[test]

@@ -72,23 +72,14 @@ impl Builder {
         let mut inner = self.inner.into_inner();
         let stmts = inner.open.pop().expect("the outermost block is open");
         assert!(inner.open.is_empty(), "an if is still open");
-        let mut routine = Routine {
-            body: Block {
-                stmts,
-                yields: Vec::new(),
-            },
-            values: inner.values,
-        };
+        let mut routine =
+            Routine { body: Block { stmts, yields: Vec::new() }, values: inner.values };
         dce::remove_dead(&mut routine);
         routine
     }
 
     fn handle(&self, value: Value, ty: Type) -> Val<'_> {
-        Val {
-            builder: self,
-            value,
-            ty,
-        }
+        Val { builder: self, value, ty }
     }
 
     /// A constant.
@@ -96,10 +87,7 @@ impl Builder {
         let bits = bits & ty.mask();
         let inner = &mut *self.inner.borrow_mut();
         let value = *inner.constants.entry((ty, bits)).or_insert_with(|| {
-            inner.values.push(ValueData {
-                ty,
-                constant: Some(bits),
-            });
+            inner.values.push(ValueData { ty, constant: Some(bits) });
             Value(inner.values.len() as u32 - 1)
         });
         self.handle(value, ty)
@@ -132,11 +120,7 @@ impl Builder {
 
     fn push(&self, op: Op, results: Vec<Value>) {
         let mut inner = self.inner.borrow_mut();
-        inner
-            .open
-            .last_mut()
-            .expect("a block is open")
-            .push(Stmt { op, results });
+        inner.open.last_mut().expect("a block is open").push(Stmt { op, results });
     }
 
     fn define(&self, op: Op, ty: Type) -> Val<'_> {
@@ -175,9 +159,7 @@ impl Builder {
     }
 
     fn unary<'b>(&'b self, op: UnOp, a: Val<'b>) -> Val<'b> {
-        self.fold_or(fold::unary(op, self.data(a.value)), a.ty, || {
-            Op::Unary(op, a.value)
-        })
+        self.fold_or(fold::unary(op, self.data(a.value)), a.ty, || Op::Unary(op, a.value))
     }
 
     fn binary<'b>(&'b self, op: BinOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
@@ -189,11 +171,9 @@ impl Builder {
 
     fn compare<'b>(&'b self, op: CmpOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
         let (da, db) = (self.data(a.value), self.data(b.value));
-        self.fold_or(
-            fold::compare(op, (a.value, da), (b.value, db)),
-            Type::Bool,
-            || Op::Compare(op, a.value, b.value),
-        )
+        self.fold_or(fold::compare(op, (a.value, da), (b.value, db)), Type::Bool, || {
+            Op::Compare(op, a.value, b.value)
+        })
     }
 
     fn convert<'b>(&'b self, op: ConvOp, a: Val<'b>, to: Type) -> Val<'b> {
@@ -236,61 +216,27 @@ impl Builder {
 
     /// Ends the routine with a fault unless `len` bytes from `addr` on may be accessed so.
     pub fn probe<'b>(&'b self, access: Access, addr: Val<'b>, len: u32) {
-        self.push(
-            Op::Probe {
-                access,
-                addr: addr.value,
-                len,
-            },
-            vec![],
-        );
+        self.push(Op::Probe { access, addr: addr.value, len }, vec![]);
     }
 
     /// Loads a value of type `ty`.
     pub fn load<'b>(&'b self, ty: Type, order: Order, addr: Val<'b>) -> Val<'b> {
-        self.define(
-            Op::Load {
-                order,
-                addr: addr.value,
-            },
-            ty,
-        )
+        self.define(Op::Load { order, addr: addr.value }, ty)
     }
 
     /// Stores a value.
     pub fn store<'b>(&'b self, order: Order, addr: Val<'b>, value: Val<'b>) {
-        self.push(
-            Op::Store {
-                order,
-                addr: addr.value,
-                value: value.value,
-            },
-            vec![],
-        );
+        self.push(Op::Store { order, addr: addr.value, value: value.value }, vec![]);
     }
 
     /// Atomic read-modify-write; the old contents.
     pub fn rmw<'b>(&'b self, op: RmwOp, addr: Val<'b>, value: Val<'b>) -> Val<'b> {
-        self.define(
-            Op::Rmw {
-                op,
-                addr: addr.value,
-                value: value.value,
-            },
-            value.ty,
-        )
+        self.define(Op::Rmw { op, addr: addr.value, value: value.value }, value.ty)
     }
 
     /// Atomic compare and swap; the old contents.
     pub fn cas<'b>(&'b self, addr: Val<'b>, expected: Val<'b>, new: Val<'b>) -> Val<'b> {
-        self.define(
-            Op::Cas {
-                addr: addr.value,
-                expected: expected.value,
-                new: new.value,
-            },
-            new.ty,
-        )
+        self.define(Op::Cas { addr: addr.value, expected: expected.value, new: new.value }, new.ty)
     }
 
     /// Atomic compare and swap of two consecutive `u64`; the old contents.
@@ -320,14 +266,7 @@ impl Builder {
         if self.data(cond.value).constant == Some(0) {
             return;
         }
-        self.push(
-            Op::Exit {
-                exit,
-                cond: cond.value,
-                detail: detail.value,
-            },
-            vec![],
-        );
+        self.push(Op::Exit { exit, cond: cond.value, detail: detail.value }, vec![]);
     }
 
     /// Runs `then` if `cond` holds and `otherwise` if not; both give the same number of values.
@@ -348,11 +287,7 @@ impl Builder {
             assert_eq!(a[i].ty, b[i].ty, "both arms of an if yield the same types");
             self.handle(self.new_value(a[i].ty), a[i].ty)
         });
-        let op = Op::If {
-            cond: cond.value,
-            then,
-            otherwise,
-        };
+        let op = Op::If { cond: cond.value, then, otherwise };
         self.push(op, results.iter().map(|v: &Val| v.value).collect());
         results
     }
@@ -366,13 +301,7 @@ impl Builder {
         self.inner.borrow_mut().open.push(Vec::new());
         let yields = fill();
         let stmts = self.inner.borrow_mut().open.pop().expect("pushed above");
-        (
-            Block {
-                stmts,
-                yields: yields.iter().map(|v| v.value).collect(),
-            },
-            yields,
-        )
+        (Block { stmts, yields: yields.iter().map(|v| v.value).collect() }, yields)
     }
 }
 
@@ -483,8 +412,7 @@ impl<'b> Val<'b> {
     }
 
     fn with(self, op: BinOp, rhs: impl IntoVal<'b>) -> Val<'b> {
-        self.builder
-            .binary(op, self, rhs.into_val(self.builder, self.ty))
+        self.builder.binary(op, self, rhs.into_val(self.builder, self.ty))
     }
 
     binary_methods! {

@@ -17,10 +17,7 @@ fn sweep(block: &mut Block, live: &mut [bool]) {
         if stmt.op.is_removable() && !stmt.results.iter().any(|v| is_live(live, v)) {
             continue;
         }
-        if let Op::If {
-            then, otherwise, ..
-        } = &mut stmt.op
-        {
+        if let Op::If { then, otherwise, .. } = &mut stmt.op {
             sweep(then, live);
             sweep(otherwise, live);
         }

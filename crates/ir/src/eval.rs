@@ -56,16 +56,8 @@ pub enum End {
 
 /// Runs a routine once.
 pub fn eval(routine: &Routine, machine: &mut impl Machine) -> End {
-    let bits = routine
-        .values
-        .iter()
-        .map(|v| v.constant.unwrap_or(0))
-        .collect();
-    let mut walk = Walk {
-        routine,
-        machine,
-        bits,
-    };
+    let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
+    let mut walk = Walk { routine, machine, bits };
     walk.block(&routine.body).err().unwrap_or(End::Done)
 }
 
@@ -131,13 +123,9 @@ impl<M: Machine> Walk<'_, M> {
             Op::ReadVar(var) => self.machine.read_var(var),
             Op::Load { order, addr } => self.machine.load(ty, order, self.get(addr)),
             Op::Rmw { op, addr, value } => self.rmw(op, ty, self.get(addr), self.get(value)),
-            Op::Cas {
-                addr,
-                expected,
-                new,
-            } => self
-                .machine
-                .cas(ty, self.get(addr), self.get(expected), self.get(new)),
+            Op::Cas { addr, expected, new } => {
+                self.machine.cas(ty, self.get(addr), self.get(expected), self.get(new))
+            }
             _ => return None,
         };
         Some(bits)
@@ -146,9 +134,7 @@ impl<M: Machine> Walk<'_, M> {
     fn rmw(&mut self, op: RmwOp, ty: Type, addr: u64, operand: u64) -> u64 {
         let mut old = self.machine.load(ty, Order::AcquireRelease, addr);
         loop {
-            let seen = self
-                .machine
-                .cas(ty, addr, old, rmw_result(op, ty, old, operand));
+            let seen = self.machine.cas(ty, addr, old, rmw_result(op, ty, old, operand));
             if seen == old {
                 return old;
             }
@@ -160,29 +146,18 @@ impl<M: Machine> Walk<'_, M> {
     fn effect(&mut self, stmt: &Stmt) -> Result<(), End> {
         match &stmt.op {
             Op::WriteReg(file, index, value) => {
-                self.machine
-                    .write_reg(*file, self.get(*index) as u32, self.get(*value));
+                self.machine.write_reg(*file, self.get(*index) as u32, self.get(*value));
             }
             Op::WriteVar(var, value) => self.machine.write_var(*var, self.get(*value)),
             Op::Probe { access, addr, len } => {
-                let fault = |addr| End::Fault {
-                    access: *access,
-                    addr,
-                };
-                self.machine
-                    .probe(*access, self.get(*addr), *len)
-                    .map_err(fault)?;
+                let fault = |addr| End::Fault { access: *access, addr };
+                self.machine.probe(*access, self.get(*addr), *len).map_err(fault)?;
             }
             Op::Store { order, addr, value } => {
                 let ty = self.ty(*value);
-                self.machine
-                    .store(ty, *order, self.get(*addr), self.get(*value));
+                self.machine.store(ty, *order, self.get(*addr), self.get(*value));
             }
-            Op::Cas128 {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas128 { addr, expected, new } => {
                 let expected = expected.map(|v| self.get(v));
                 let new = new.map(|v| self.get(v));
                 let old = self.machine.cas128(self.get(*addr), expected, new);
@@ -192,21 +167,10 @@ impl<M: Machine> Walk<'_, M> {
             }
             Op::Fence => self.machine.fence(),
             Op::Exit { exit, cond, detail } if self.get(*cond) != 0 => {
-                return Err(End::Exit {
-                    exit: *exit,
-                    detail: self.get(*detail),
-                });
+                return Err(End::Exit { exit: *exit, detail: self.get(*detail) });
             }
-            Op::If {
-                cond,
-                then,
-                otherwise,
-            } => {
-                let arm = if self.get(*cond) != 0 {
-                    then
-                } else {
-                    otherwise
-                };
+            Op::If { cond, then, otherwise } => {
+                let arm = if self.get(*cond) != 0 { then } else { otherwise };
                 self.block(arm)?;
                 for (result, v) in stmt.results.iter().zip(&arm.yields) {
                     self.bits[result.0 as usize] = self.get(*v);

@@ -73,9 +73,7 @@ pub(crate) fn compare(
         return Some(Const(arith::compare(op, a.ty, x, y).into()));
     }
     if av == bv && op != CmpOp::SAddO {
-        return Some(Const(
-            matches!(op, CmpOp::Eq | CmpOp::Ule | CmpOp::Sle).into(),
-        ));
+        return Some(Const(matches!(op, CmpOp::Eq | CmpOp::Ule | CmpOp::Sle).into()));
     }
     match (op, b.constant) {
         (CmpOp::Ult | CmpOp::SAddO | CmpOp::SSubO, Some(0)) => Some(Const(0)),

@@ -243,10 +243,7 @@ pub struct Exit {
 
 /// One operation. See the [crate] documentation for what each means.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the operands are described in the crate documentation"
-)]
+#[expect(missing_docs, reason = "the operands are described in the crate documentation")]
 pub enum Op {
     Word,
     Count,
@@ -259,46 +256,15 @@ pub enum Op {
     WriteReg(File, Value, Value),
     ReadVar(Var),
     WriteVar(Var, Value),
-    Probe {
-        access: Access,
-        addr: Value,
-        len: u32,
-    },
-    Load {
-        order: Order,
-        addr: Value,
-    },
-    Store {
-        order: Order,
-        addr: Value,
-        value: Value,
-    },
-    Rmw {
-        op: RmwOp,
-        addr: Value,
-        value: Value,
-    },
-    Cas {
-        addr: Value,
-        expected: Value,
-        new: Value,
-    },
-    Cas128 {
-        addr: Value,
-        expected: [Value; 2],
-        new: [Value; 2],
-    },
+    Probe { access: Access, addr: Value, len: u32 },
+    Load { order: Order, addr: Value },
+    Store { order: Order, addr: Value, value: Value },
+    Rmw { op: RmwOp, addr: Value, value: Value },
+    Cas { addr: Value, expected: Value, new: Value },
+    Cas128 { addr: Value, expected: [Value; 2], new: [Value; 2] },
     Fence,
-    Exit {
-        exit: Exit,
-        cond: Value,
-        detail: Value,
-    },
-    If {
-        cond: Value,
-        then: Block,
-        otherwise: Block,
-    },
+    Exit { exit: Exit, cond: Value, detail: Value },
+    If { cond: Value, then: Block, otherwise: Block },
 }
 
 impl Op {
@@ -314,17 +280,11 @@ impl Op {
             | Op::Convert(..)
             | Op::ReadReg(..)
             | Op::ReadVar(..)
-            | Op::Load {
-                order: Order::Plain,
-                ..
-            } => true,
+            | Op::Load { order: Order::Plain, .. } => true,
             Op::WriteReg(..)
             | Op::WriteVar(..)
             | Op::Probe { .. }
-            | Op::Load {
-                order: Order::AcquireRelease,
-                ..
-            }
+            | Op::Load { order: Order::AcquireRelease, .. }
             | Op::Store { .. }
             | Op::Rmw { .. }
             | Op::Cas { .. }
@@ -350,18 +310,10 @@ impl Op {
                 f(*value);
             }
             Op::Select(a, b, c) => [a, b, c].into_iter().for_each(|v| f(*v)),
-            Op::Cas {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas { addr, expected, new } => {
                 [addr, expected, new].into_iter().for_each(|v| f(*v));
             }
-            Op::Cas128 {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas128 { addr, expected, new } => {
                 f(*addr);
                 expected.iter().chain(new).for_each(|v| f(*v));
             }
@@ -369,11 +321,7 @@ impl Op {
                 f(*cond);
                 f(*detail);
             }
-            Op::If {
-                cond,
-                then,
-                otherwise,
-            } => {
+            Op::If { cond, then, otherwise } => {
                 f(*cond);
                 for block in [then, otherwise] {
                     block.stmts.iter().for_each(|s| s.op.for_each_operand(f));
@@ -427,9 +375,9 @@ impl Routine {
         fn block_writes(block: &Block, var: Var) -> bool {
             block.stmts.iter().any(|s| match &s.op {
                 Op::WriteVar(v, _) => v.id == var.id,
-                Op::If {
-                    then, otherwise, ..
-                } => block_writes(then, var) || block_writes(otherwise, var),
+                Op::If { then, otherwise, .. } => {
+                    block_writes(then, var) || block_writes(otherwise, var)
+                }
                 _ => false,
             })
         }

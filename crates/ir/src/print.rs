@@ -24,21 +24,14 @@ impl Display for Routine {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut numbers = HashMap::new();
         number(&self.body, &mut numbers);
-        Printer {
-            routine: self,
-            numbers,
-        }
-        .block(f, &self.body, 0)
+        Printer { routine: self, numbers }.block(f, &self.body, 0)
     }
 }
 
 /// Numbers values in the order of their definition, so that removed ones leave no gaps.
 fn number(block: &Block, numbers: &mut HashMap<Value, usize>) {
     for stmt in &block.stmts {
-        if let Op::If {
-            then, otherwise, ..
-        } = &stmt.op
-        {
+        if let Op::If { then, otherwise, .. } = &stmt.op {
             number(then, numbers);
             number(otherwise, numbers);
         }
@@ -56,28 +49,15 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn name(&self, v: Value) -> String {
         match self.routine.value(v) {
-            ValueData {
-                ty: Type::Bool,
-                constant: Some(bits),
-            } => (bits != 0).to_string(),
-            ValueData {
-                ty,
-                constant: Some(bits),
-            } if bits < 10 => format!("{bits}_{ty}"),
-            ValueData {
-                ty,
-                constant: Some(bits),
-            } => format!("{bits:#x}_{ty}"),
+            ValueData { ty: Type::Bool, constant: Some(bits) } => (bits != 0).to_string(),
+            ValueData { ty, constant: Some(bits) } if bits < 10 => format!("{bits}_{ty}"),
+            ValueData { ty, constant: Some(bits) } => format!("{bits:#x}_{ty}"),
             ValueData { constant: None, .. } => format!("v{}", self.numbers[&v]),
         }
     }
 
     fn names(&self, values: &[Value]) -> String {
-        values
-            .iter()
-            .map(|v| self.name(*v))
-            .collect::<Vec<_>>()
-            .join(", ")
+        values.iter().map(|v| self.name(*v)).collect::<Vec<_>>().join(", ")
     }
 
     fn block(&self, f: &mut Formatter<'_>, block: &Block, depth: usize) -> fmt::Result {
@@ -126,42 +106,18 @@ impl Printer<'_> {
             Op::Rmw { op, addr, value } => {
                 write!(f, "rmw {} {}, {}", Lower(op), n(addr), n(value))
             }
-            Op::Cas {
-                addr,
-                expected,
-                new,
-            } => {
+            Op::Cas { addr, expected, new } => {
                 write!(f, "cas {}, {}, {}", n(addr), n(expected), n(new))
             }
-            Op::Cas128 {
-                addr,
-                expected,
-                new,
-            } => {
-                write!(
-                    f,
-                    "cas128 {}, {}, {}",
-                    n(addr),
-                    self.names(expected),
-                    self.names(new)
-                )
+            Op::Cas128 { addr, expected, new } => {
+                write!(f, "cas128 {}, {}, {}", n(addr), self.names(expected), self.names(new))
             }
             Op::Fence => write!(f, "fence"),
             Op::Exit { exit, cond, detail } => {
                 let completes = if exit.completes { " completing" } else { "" };
-                write!(
-                    f,
-                    "exit {}{completes} if {}, {}",
-                    exit.reason,
-                    n(cond),
-                    n(detail)
-                )
+                write!(f, "exit {}{completes} if {}, {}", exit.reason, n(cond), n(detail))
             }
-            Op::If {
-                cond,
-                then,
-                otherwise,
-            } => {
+            Op::If { cond, then, otherwise } => {
                 writeln!(f, "if {} {{", n(cond))?;
                 self.block(f, then, depth + 1)?;
                 writeln!(f, "{:1$}}} else {{", "", depth * 4)?;

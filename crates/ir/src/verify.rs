@@ -15,11 +15,7 @@ use crate::op::*;
 pub fn verify(routine: &Routine) -> Result<(), String> {
     let mut check = Check {
         routine,
-        visible: routine
-            .values
-            .iter()
-            .map(|v| v.constant.is_some())
-            .collect(),
+        visible: routine.values.iter().map(|v| v.constant.is_some()).collect(),
         sums: vec![None; routine.values.len()],
         probes: Vec::new(),
         written: None,
@@ -44,19 +40,13 @@ impl Check<'_> {
 
     fn block(&mut self, block: &Block) -> Result<(), String> {
         for stmt in &block.stmts {
-            self.stmt(stmt)
-                .map_err(|rule| format!("{rule}: {:?}", stmt.op))?;
+            self.stmt(stmt).map_err(|rule| format!("{rule}: {:?}", stmt.op))?;
         }
         Ok(())
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
-        if let Op::If {
-            cond,
-            then,
-            otherwise,
-        } = &stmt.op
-        {
+        if let Op::If { cond, then, otherwise } = &stmt.op {
             self.expect(*cond, Type::Bool)?;
             for arm in [then, otherwise] {
                 self.arm(arm, &stmt.results)?;
@@ -75,9 +65,7 @@ impl Check<'_> {
             self.memory(stmt)?;
             self.order(stmt)?;
         }
-        stmt.results
-            .iter()
-            .for_each(|v| self.visible[v.0 as usize] = true);
+        stmt.results.iter().for_each(|v| self.visible[v.0 as usize] = true);
         Ok(())
     }
 
@@ -100,11 +88,7 @@ impl Check<'_> {
         if !self.visible[v.0 as usize] {
             return Err(format!("v{} is used where it is not visible", v.0));
         }
-        if self.ty(v) == ty {
-            Ok(())
-        } else {
-            Err(format!("v{} is {}, not {ty}", v.0, self.ty(v)))
-        }
+        if self.ty(v) == ty { Ok(()) } else { Err(format!("v{} is {}, not {ty}", v.0, self.ty(v))) }
     }
 
     /// Arithmetic is for 32 and 64 bits, logic for booleans too.
@@ -174,10 +158,9 @@ impl Check<'_> {
                 is(self.ty(new))
             }
             Op::Rmw { value, .. } => is(self.ty(value)),
-            Op::Cas128 { expected, new, .. } => expected
-                .iter()
-                .chain(&new)
-                .try_for_each(|v| self.expect(*v, Type::U64)),
+            Op::Cas128 { expected, new, .. } => {
+                expected.iter().chain(&new).try_for_each(|v| self.expect(*v, Type::U64))
+            }
             Op::Probe { addr, .. } | Op::Load { addr, .. } | Op::Store { addr, .. } => {
                 self.expect(addr, Type::U64)
             }
@@ -186,11 +169,7 @@ impl Check<'_> {
     }
 
     fn expect_type(&self, v: Value, ty: Type) -> Result<(), String> {
-        if self.ty(v) == ty {
-            Ok(())
-        } else {
-            Err(format!("v{} should be {ty}", v.0))
-        }
+        if self.ty(v) == ty { Ok(()) } else { Err(format!("v{} should be {ty}", v.0)) }
     }
 
     fn register(&self, file: File, index: Value) -> Result<(), String> {

@@ -20,16 +20,26 @@ pub enum EngineKind {
     Eval,
 }
 
+impl EngineKind {
+    /// Every choice there is, whether or not this computer can run it.
+    pub const ALL: [EngineKind; 3] = [EngineKind::Auto, EngineKind::Cpu, EngineKind::Eval];
+
+    /// The name users choose it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Auto => "auto",
+            EngineKind::Cpu => "cpu",
+            EngineKind::Eval => "eval",
+        }
+    }
+}
+
 impl FromStr for EngineKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<EngineKind> {
-        match name {
-            "auto" => Ok(EngineKind::Auto),
-            "cpu" => Ok(EngineKind::Cpu),
-            "eval" => Ok(EngineKind::Eval),
-            _ => Err(Error::UnknownEngine(name.to_string())),
-        }
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| Error::UnknownEngine(name.to_string()))
     }
 }
 
@@ -87,11 +97,9 @@ impl Default for MachineBuilder {
             memory_size: 4 << 20,
             model: MemoryModel::Private,
             threads: 0,
+            translate_after: 3,
         };
-        MachineBuilder {
-            engine: EngineKind::Auto,
-            config,
-        }
+        MachineBuilder { engine: EngineKind::Auto, config }
     }
 }
 
@@ -129,11 +137,16 @@ impl MachineBuilder {
         self
     }
 
+    /// How often the CPU engine steps through code before it translates it; 3 by default. Zero
+    /// translates everything, which tests of the translator want.
+    pub fn translate_after(mut self, times: u32) -> Self {
+        self.config.translate_after = times;
+        self
+    }
+
     /// Builds the machine: memory and all registers zero.
     pub fn build(self) -> Result<Machine> {
-        let Config {
-            lanes, memory_size, ..
-        } = self.config;
+        let Config { lanes, memory_size, .. } = self.config;
         if lanes == 0 {
             return Err(Error::NoLanes);
         }

@@ -57,12 +57,7 @@ impl Machine {
 
     pub(crate) fn new(engine: Box<dyn Engine>) -> Machine {
         let counts_before = vec![0; engine.config().lanes];
-        Machine {
-            engine,
-            entry: 0,
-            breakpoints: Vec::new(),
-            counts_before,
-        }
+        Machine { engine, entry: 0, breakpoints: Vec::new(), counts_before }
     }
 
     /// Name of the engine it runs on.
@@ -87,11 +82,7 @@ impl Machine {
 
     fn check_lane(&self, lane: usize) -> Result<()> {
         let lanes = self.lanes();
-        if lane < lanes {
-            Ok(())
-        } else {
-            Err(Error::NoSuchLane { lane, lanes })
-        }
+        if lane < lanes { Ok(()) } else { Err(Error::NoSuchLane { lane, lanes }) }
     }
 
     fn check_range(&self, address: u64, len: u64) -> Result<()> {
@@ -244,18 +235,10 @@ impl Machine {
             *count = self.engine.status(lane).count;
         }
         let start = Instant::now();
-        self.engine.run(&RunRequest {
-            max_cycles,
-            breakpoints: &self.breakpoints,
-            control,
-        })?;
+        self.engine.run(&RunRequest { max_cycles, breakpoints: &self.breakpoints, control })?;
         let elapsed = start.elapsed();
         let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum();
-        Ok(RunReport {
-            cycles,
-            elapsed,
-            cancelled: control.is_cancelled(),
-        })
+        Ok(RunReport { cycles, elapsed, cancelled: control.is_cancelled() })
     }
 
     fn cycles_of(&self, lane: usize) -> u64 {

@@ -35,9 +35,7 @@ pub enum Reg {
 impl Reg {
     /// Every register, without the narrow views.
     pub fn all() -> impl Iterator<Item = Reg> {
-        (0..31)
-            .map(Reg::X)
-            .chain([Reg::Sp, Reg::Pc, Reg::Nzcv, Reg::TpidrEl0])
+        (0..31).map(Reg::X).chain([Reg::Sp, Reg::Pc, Reg::Nzcv, Reg::TpidrEl0])
     }
 
     pub(crate) fn get(self, state: &CpuState) -> u64 {

@@ -17,10 +17,7 @@ impl Image {
     /// A zeroed image of `size` bytes, a non-zero multiple of [`PAGE`].
     pub fn new(size: u64) -> io::Result<Image> {
         if size == 0 || !size.is_multiple_of(PAGE) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "not a whole number of pages",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a whole number of pages"));
         }
         let file = anonymous_file()?;
         file.set_len(size)?;

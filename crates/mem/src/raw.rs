@@ -16,6 +16,8 @@ pub struct RawMemory {
 
 // SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
 unsafe impl Send for RawMemory {}
+// SAFETY: as above.
+unsafe impl Sync for RawMemory {}
 
 impl RawMemory {
     /// Memory of `size` bytes at `base`.
@@ -35,10 +37,7 @@ impl RawMemory {
     }
 
     fn at(&self, addr: u64, len: u32) -> *mut u8 {
-        assert!(
-            self.probe(Access::Read, addr, len).is_ok(),
-            "unprobed access at {addr:#x}"
-        );
+        assert!(self.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
         // SAFETY: in bounds, as just checked.
         unsafe { self.base.add(addr as usize) }
     }
@@ -95,10 +94,7 @@ impl RawMemory {
                 <$int>::from_le(old.unwrap_or_else(|old| old)).into()
             }};
         }
-        assert!(
-            addr.is_multiple_of(ty.bytes().into()),
-            "unaligned atomic at {addr:#x}"
-        );
+        assert!(addr.is_multiple_of(ty.bytes().into()), "unaligned atomic at {addr:#x}");
         match ty {
             Type::Bool => unreachable!("booleans are not memory contents"),
             Type::U8 => exchange!(AtomicU8, u8),
@@ -117,12 +113,7 @@ impl RawMemory {
         // SAFETY: in bounds and aligned, as just checked.
         let cell = unsafe { AtomicU128::from_ptr(at.cast()) };
         let old = cell
-            .compare_exchange(
-                join(expected),
-                join(new),
-                Ordering::SeqCst,
-                Ordering::SeqCst,
-            )
+            .compare_exchange(join(expected), join(new), Ordering::SeqCst, Ordering::SeqCst)
             .unwrap_or_else(|old| old);
         let old = u128::from_le(old);
         [old as u64, (old >> 64) as u64]

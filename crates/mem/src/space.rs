@@ -15,8 +15,10 @@ pub struct Space {
     granules: MmapMut,
     /// Pages written since the last reset; unused by shared memory, which has no reset of its own.
     dirty: Vec<u32>,
+    /// The same as a set.
+    dirty_set: PageSet,
     /// Pages that are no longer the image's, dirty or not.
-    own: Vec<u64>,
+    own: PageSet,
     private: bool,
 }
 
@@ -35,15 +37,13 @@ impl Space {
 
     fn over(bytes: MmapMut, private: bool) -> io::Result<Space> {
         let granules = bytes.len() / GRANULE as usize;
-        let granules = MmapOptions::new()
-            .len(granules)
-            .no_reserve_swap()
-            .map_anon()?;
+        let granules = MmapOptions::new().len(granules).no_reserve_swap().map_anon()?;
         Ok(Space {
             bytes,
             granules,
             dirty: Vec::new(),
-            own: Vec::new(),
+            dirty_set: PageSet::default(),
+            own: PageSet::default(),
             private,
         })
     }
@@ -87,19 +87,26 @@ impl Space {
 
     /// True if the page that holds `addr` has been written since the last reset.
     pub fn is_dirty(&self, addr: u64) -> bool {
-        self.dirty.contains(&((addr / PAGE) as u32))
+        self.dirty_set.contains((addr / PAGE) as usize)
     }
 
     /// Notes that the page that holds `addr` is about to be written for the first time, and opens its
-    /// granules but for those `keep_closed` names.
-    pub fn begin_writing(&mut self, addr: u64, keep_closed: impl Fn(u64) -> bool) {
+    /// granules but for those whose bit is set in `keep_closed`.
+    pub fn begin_writing(&mut self, addr: u64, keep_closed: u64) {
         let page = (addr / PAGE) as usize;
         self.dirty.push(page as u32);
-        self.own.resize(self.own.len().max(page / 64 + 1), 0);
-        self.own[page / 64] |= 1 << (page % 64);
-        for index in 0..GRANULES {
-            let addr = page as u64 * PAGE + index as u64 * GRANULE;
-            self.set_granule(addr, if keep_closed(addr) { CLOSED } else { OPEN });
+        self.dirty_set.insert(page);
+        self.own.insert(page);
+        self.set_page_granules(addr, keep_closed);
+    }
+
+    /// Opens the granules of the page that holds `addr`, but for those whose bit is set.
+    pub fn set_page_granules(&mut self, addr: u64, closed: u64) {
+        let first = (addr / PAGE) as usize * GRANULES;
+        let granules = &mut self.granules[first..first + GRANULES];
+        granules.fill(OPEN);
+        for index in (0..GRANULES).filter(|index| closed >> index & 1 != 0) {
+            granules[index] = CLOSED;
         }
     }
 
@@ -109,8 +116,8 @@ impl Space {
             return;
         }
         for page in addr / PAGE..=(addr + len - 1) / PAGE {
-            if self.granule(page * PAGE) == CLOSED {
-                self.begin_writing(page * PAGE, |_| false);
+            if !self.is_dirty(page * PAGE) {
+                self.begin_writing(page * PAGE, 0);
             }
         }
     }
@@ -120,17 +127,12 @@ impl Space {
         self.dirty.iter().map(|page| u64::from(*page))
     }
 
-    fn owns(&self, page: usize) -> bool {
-        self.own
-            .get(page / 64)
-            .is_some_and(|bits| bits >> (page % 64) & 1 != 0)
-    }
-
     /// Gives the bytes written since the last reset back their values in the image.
     ///
     /// The pages stay allocated: writing them again costs no page fault.
     pub fn reset(&mut self, image: &Image) {
-        for page in std::mem::take(&mut self.dirty) {
+        for page in self.dirty.drain(..) {
+            self.dirty_set.remove(page as usize);
             let bytes = page as usize * PAGE as usize..(page as usize + 1) * PAGE as usize;
             self.bytes[bytes.clone()].copy_from_slice(&image.bytes()[bytes]);
             self.granules[page as usize * GRANULES..(page as usize + 1) * GRANULES].fill(CLOSED);
@@ -143,7 +145,7 @@ impl Space {
             return;
         }
         for page in (addr / PAGE) as usize..=((addr + len - 1) / PAGE) as usize {
-            if self.owns(page) {
+            if self.own.contains(page) {
                 let start = (page as u64 * PAGE).max(addr) as usize;
                 let end = ((page as u64 + 1) * PAGE).min(addr + len) as usize;
                 self.bytes[start..end].copy_from_slice(&image.bytes()[start..end]);
@@ -157,6 +159,25 @@ impl Space {
     }
 }
 
+/// A set of page numbers, one bit each.
+#[derive(Default)]
+struct PageSet(Vec<u64>);
+
+impl PageSet {
+    fn contains(&self, page: usize) -> bool {
+        self.0.get(page / 64).is_some_and(|bits| bits >> (page % 64) & 1 != 0)
+    }
+
+    fn insert(&mut self, page: usize) {
+        self.0.resize(self.0.len().max(page / 64 + 1), 0);
+        self.0[page / 64] |= 1 << (page % 64);
+    }
+
+    fn remove(&mut self, page: usize) {
+        self.0[page / 64] &= !(1 << (page % 64));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,29 +186,20 @@ mod tests {
     fn private_spaces_keep_their_changes_to_themselves() {
         let mut image = Image::new(4 * PAGE).unwrap();
         image.bytes_mut()[5000] = 7;
-        let mut spaces = [
-            Space::private(&image).unwrap(),
-            Space::private(&image).unwrap(),
-        ];
-        spaces[0].begin_writing(5000, |_| false);
+        let mut spaces = [Space::private(&image).unwrap(), Space::private(&image).unwrap()];
+        spaces[0].begin_writing(5000, 0);
         spaces[0].write(5000, &[9]);
         assert_eq!((spaces[0].bytes()[5000], spaces[1].bytes()[5000]), (9, 7));
-        assert_eq!(
-            (spaces[0].granule(5000), spaces[0].granule(0)),
-            (OPEN, CLOSED)
-        );
+        assert_eq!((spaces[0].granule(5000), spaces[0].granule(0)), (OPEN, CLOSED));
         spaces[0].reset(&image);
-        assert_eq!(
-            (spaces[0].bytes()[5000], spaces[0].granule(5000)),
-            (7, CLOSED)
-        );
+        assert_eq!((spaces[0].bytes()[5000], spaces[0].granule(5000)), (7, CLOSED));
     }
 
     #[test]
     fn a_changed_image_reaches_pages_already_copied() {
         let mut image = Image::new(4 * PAGE).unwrap();
         let mut space = Space::private(&image).unwrap();
-        space.begin_writing(0, |_| false);
+        space.begin_writing(0, 0);
         space.write(0, &[1]);
         image.bytes_mut()[8..12].fill(5);
         image.bytes_mut()[2 * PAGE as usize] = 6;

@@ -78,22 +78,14 @@ impl fmt::Display for Error {
         match self {
             Self::ProgramNotFound { program, advice } => write!(f, "{program} not found: {advice}"),
             Self::Io { action, source } => write!(f, "cannot {action}: {source}"),
-            Self::Start {
-                oracle,
-                reason,
-                advice,
-            } => {
+            Self::Start { oracle, reason, advice } => {
                 write!(f, "{oracle} does not work: {reason}; {advice}")
             }
             Self::HarnessBuild { output } => write!(f, "cannot compile the QEMU harness: {output}"),
             Self::InvalidCase { index, reason } => write!(f, "case {index} is invalid: {reason}"),
-            Self::Cases {
-                oracle, failures, ..
-            } => {
+            Self::Cases { oracle, failures, .. } => {
                 write!(f, "{oracle} failed on {} case(s)", failures.len())?;
-                failures
-                    .iter()
-                    .try_for_each(|failure| write!(f, "\n{failure}"))
+                failures.iter().try_for_each(|failure| write!(f, "\n{failure}"))
             }
         }
     }

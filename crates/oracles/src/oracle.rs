@@ -80,18 +80,14 @@ impl Oracle for QemuOracle {
 /// Compiles the program that [`QemuOracle`] runs, into `out_dir`, which is
 /// created if it does not exist. Returns the program's path.
 pub fn build_qemu_harness(out_dir: &Path) -> Result<PathBuf, Error> {
-    std::fs::create_dir_all(out_dir).map_err(|source| Error::Io {
-        action: format!("create {}", out_dir.display()),
-        source,
-    })?;
+    std::fs::create_dir_all(out_dir)
+        .map_err(|source| Error::Io { action: format!("create {}", out_dir.display()), source })?;
     let harness = out_dir.join("qemu_oracle");
     let output = compile(&harness)?;
     if output.status.success() {
         return Ok(harness);
     }
-    Err(Error::HarnessBuild {
-        output: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    Err(Error::HarnessBuild { output: String::from_utf8_lossy(&output.stderr).into_owned() })
 }
 
 fn compile(harness: &Path) -> Result<Output, Error> {
@@ -104,18 +100,13 @@ fn compile(harness: &Path) -> Result<Output, Error> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            spawn_error(
-                &COMPILER.into(),
-                "apt-get install gcc-aarch64-linux-gnu",
-                error,
-            )
+            spawn_error(&COMPILER.into(), "apt-get install gcc-aarch64-linux-gnu", error)
         })?;
     let mut stdin = child.stdin.take().expect("stdin is piped");
     // If the compiler stops reading, its output says why.
     let _ = stdin.write_all(QEMU_HARNESS.as_bytes());
     drop(stdin);
-    child.wait_with_output().map_err(|source| Error::Io {
-        action: format!("await {COMPILER}"),
-        source,
-    })
+    child
+        .wait_with_output()
+        .map_err(|source| Error::Io { action: format!("await {COMPILER}"), source })
 }

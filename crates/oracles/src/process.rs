@@ -24,22 +24,15 @@ struct Link {
 
 impl Link {
     fn open(mut command: Command) -> io::Result<Self> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().expect("stdin is piped");
         let stdout = child.stdout.take().expect("stdout is piped");
         let (requests, to_write) = mpsc::channel();
         let (read, results) = mpsc::channel();
         thread::spawn(move || write_requests(stdin, &to_write));
         thread::spawn(move || read_results(stdout, &read));
-        Ok(Self {
-            child,
-            requests,
-            results,
-        })
+        Ok(Self { child, requests, results })
     }
 
     /// Ends the process and says how it ended and what it printed.
@@ -113,20 +106,12 @@ impl Session {
         install_advice: &'static str,
     ) -> Result<Self, Error> {
         let link = open(&program, &arguments, install_advice)?;
-        let mut session = Self {
-            name,
-            program,
-            arguments,
-            install_advice,
-            link,
-        };
-        session
-            .exchange(&[trivial_case()])
-            .map_err(|(_, reason)| Error::Start {
-                oracle: name,
-                reason,
-                advice: install_advice,
-            })?;
+        let mut session = Self { name, program, arguments, install_advice, link };
+        session.exchange(&[trivial_case()]).map_err(|(_, reason)| Error::Start {
+            oracle: name,
+            reason,
+            advice: install_advice,
+        })?;
         Ok(session)
     }
 
@@ -144,11 +129,7 @@ impl Session {
         if failures.is_empty() {
             return Ok(outcomes.into_iter().flatten().collect());
         }
-        Err(Error::Cases {
-            oracle: self.name,
-            failures,
-            outcomes,
-        })
+        Err(Error::Cases { oracle: self.name, failures, outcomes })
     }
 
     /// Results that a process had not sent when it failed are lost, so which
@@ -232,10 +213,7 @@ pub(crate) fn spawn_error(program: &OsString, advice: &'static str, source: io::
     let program = program.to_string_lossy().into_owned();
     match source.kind() {
         io::ErrorKind::NotFound => Error::ProgramNotFound { program, advice },
-        _ => Error::Io {
-            action: format!("start {program}"),
-            source,
-        },
+        _ => Error::Io { action: format!("start {program}"), source },
     }
 }
 

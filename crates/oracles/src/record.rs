@@ -40,12 +40,7 @@ pub(crate) fn encode(case: &Case, out: &mut Vec<u8>) {
     out.extend(words.to_le_bytes());
     out.extend(case.max_instructions.to_le_bytes());
     out.extend(case.code_address.to_le_bytes());
-    let State {
-        x,
-        sp,
-        nzcv,
-        tpidr_el0,
-    } = &case.state;
+    let State { x, sp, nzcv, tpidr_el0 } = &case.state;
     for value in x.iter().chain([sp, nzcv, tpidr_el0]) {
         out.extend(value.to_le_bytes());
     }

@@ -79,20 +79,13 @@ fn done(case: &Case) -> Outcome {
 
 /// The outcome of a case that stops at the instruction with this index.
 fn stopped(case: &Case, kind: OutcomeKind, index: u64) -> Outcome {
-    Outcome {
-        kind,
-        pc: case.code_address + 4 * index,
-        ..done(case)
-    }
+    Outcome { kind, pc: case.code_address + 4 * index, ..done(case) }
 }
 
 /// Runs a case on its own and compares all but the detail.
 fn check_on(oracle: &mut dyn Oracle, what: &str, case: &Case, expected: &Outcome) {
     let outcome = run(oracle, std::slice::from_ref(case)).remove(0);
-    let expected = Outcome {
-        detail: outcome.detail,
-        ..expected.clone()
-    };
+    let expected = Outcome { detail: outcome.detail, ..expected.clone() };
     assert_eq!(outcome, expected, "{what} on {}", oracle.name());
 }
 
@@ -112,15 +105,9 @@ fn check(what: &str, case: &Case, change: impl Fn(&mut Outcome)) {
 
 #[test]
 fn arithmetic() {
-    check("add x0, x1, x2", &case(&[0x8B02_0020]), |o| {
-        o.state.x[0] = 0x203
-    });
-    check("subs xzr, x1, x1", &case(&[0xEB01_003F]), |o| {
-        o.state.nzcv = 0x6000_0000
-    });
-    check("add sp, sp, #16", &case(&[0x9100_43FF]), |o| {
-        o.state.sp += 16
-    });
+    check("add x0, x1, x2", &case(&[0x8B02_0020]), |o| o.state.x[0] = 0x203);
+    check("subs xzr, x1, x1", &case(&[0xEB01_003F]), |o| o.state.nzcv = 0x6000_0000);
+    check("add sp, sp, #16", &case(&[0x9100_43FF]), |o| o.state.sp += 16);
     let mut carry = case(&[0x9A02_0020]);
     carry.state.nzcv = 0x2000_0000;
     check("adc x0, x1, x2", &carry, |o| o.state.x[0] = 0x204);
@@ -129,9 +116,7 @@ fn arithmetic() {
 #[test]
 fn loads_and_stores() {
     let load = with_x(case(&[0xF940_0020]), 1, WINDOW_START + 8);
-    check("ldr x0, [x1]", &load, |o| {
-        o.state.x[0] = 0x0F0E_0D0C_0B0A_0908
-    });
+    check("ldr x0, [x1]", &load, |o| o.state.x[0] = 0x0F0E_0D0C_0B0A_0908);
     let store = with_x(case(&[0xF81F_8C20]), 1, MEMORY_END);
     check("str x0, [x1, #-8]!", &store, |o| {
         o.state.x[1] = MEMORY_END - 8;
@@ -141,53 +126,35 @@ fn loads_and_stores() {
 
 #[test]
 fn addresses_and_thread_pointer() {
-    check("adr x0, .+4", &case(&[0x1000_0020]), |o| {
-        o.state.x[0] = o.pc
-    });
-    check("mrs x0, tpidr_el0", &case(&[0xD53B_D040]), |o| {
-        o.state.x[0] = 0x777
-    });
-    check("msr tpidr_el0, x0", &case(&[0xD51B_D040]), |o| {
-        o.state.tpidr_el0 = 0x100
-    });
+    check("adr x0, .+4", &case(&[0x1000_0020]), |o| o.state.x[0] = o.pc);
+    check("mrs x0, tpidr_el0", &case(&[0xD53B_D040]), |o| o.state.x[0] = 0x777);
+    check("msr tpidr_el0, x0", &case(&[0xD51B_D040]), |o| o.state.tpidr_el0 = 0x100);
 }
 
 #[test]
 fn branches() {
     let start = case(&[NOP]).code_address;
-    check("b to unmapped memory", &case(&[0x1410_0000]), |o| {
-        o.pc = start + 0x40_0000
-    });
+    check("b to unmapped memory", &case(&[0x1410_0000]), |o| o.pc = start + 0x40_0000);
     check("b to itself", &case(&[B_SELF]), |o| o.pc = start);
-    check("b into the code area", &case(&[0x1400_0008]), |o| {
-        o.pc = start + 0x20
-    });
+    check("b into the code area", &case(&[0x1400_0008]), |o| o.pc = start + 0x20);
     check("cbz x0, not taken", &case(&[0xB400_0100]), |_| {});
-    check("cbz x0, taken", &with_x(case(&[0xB400_0100]), 0, 0), |o| {
-        o.pc = start + 0x20
-    });
+    check("cbz x0, taken", &with_x(case(&[0xB400_0100]), 0, 0), |o| o.pc = start + 0x20);
     let into_window = with_x(case(&[0xD63F_0020]), 1, WINDOW_START);
     check("blr x1", &into_window, |o| {
         o.state.x[30] = o.pc;
         o.pc = WINDOW_START;
     });
     let misaligned = with_x(case(&[0xD61F_0020]), 1, start + 0x23);
-    check("br x1 to a misaligned address", &misaligned, |o| {
-        o.pc = start + 0x23
-    });
+    check("br x1 to a misaligned address", &misaligned, |o| o.pc = start + 0x23);
 }
 
 #[test]
 fn programs() {
     // mov x0, #10; subs x0, x0, #1; b.ne .-4; nop
-    check(
-        "a loop",
-        &case(&[0xD280_0140, 0xF100_0400, 0x54FF_FFE1, NOP]),
-        |o| {
-            o.state.x[0] = 0;
-            o.state.nzcv = 0x6000_0000;
-        },
-    );
+    check("a loop", &case(&[0xD280_0140, 0xF100_0400, 0x54FF_FFE1, NOP]), |o| {
+        o.state.x[0] = 0;
+        o.state.nzcv = 0x6000_0000;
+    });
     let start = case(&[NOP]).code_address;
     check("an endless loop", &case(&[B_SELF, NOP]), |o| {
         o.kind = OutcomeKind::Limit;
@@ -202,11 +169,7 @@ fn events() {
         ("udf", 0x0000_0000, OutcomeKind::Undefined),
         ("hlt", 0xD440_0000, OutcomeKind::Undefined),
         ("brk", 0xD420_0020, OutcomeKind::Brk),
-        (
-            "ldr from unmapped memory",
-            ldr_unmapped,
-            OutcomeKind::MemoryFault,
-        ),
+        ("ldr from unmapped memory", ldr_unmapped, OutcomeKind::MemoryFault),
     ];
     for (what, word, kind) in events {
         let single = with_x(case(&[word]), 1, UNMAPPED);
@@ -224,10 +187,7 @@ fn events() {
 fn memory_faults_tell_the_address() {
     let loads = [UNMAPPED, MEMORY_END - 4].map(|address| with_x(case(&[0xF940_0020]), 1, address));
     for mut oracle in both() {
-        let details: Vec<_> = run(oracle.as_mut(), &loads)
-            .iter()
-            .map(|o| o.detail)
-            .collect();
+        let details: Vec<_> = run(oracle.as_mut(), &loads).iter().map(|o| o.detail).collect();
         assert_eq!(details, [UNMAPPED, MEMORY_END], "{}", oracle.name());
     }
 }
@@ -236,20 +196,8 @@ fn memory_faults_tell_the_address() {
 fn svc_runs_on_unicorn_only() {
     let svc = case(&[0xD400_0541]);
     let outcome = run(&mut unicorn(), std::slice::from_ref(&svc)).remove(0);
-    assert_eq!(
-        outcome,
-        Outcome {
-            kind: OutcomeKind::Svc,
-            detail: 42,
-            ..done(&svc)
-        }
-    );
-    check_on(
-        &mut qemu(),
-        "svc",
-        &svc,
-        &stopped(&svc, OutcomeKind::Other, 0),
-    );
+    assert_eq!(outcome, Outcome { kind: OutcomeKind::Svc, detail: 42, ..done(&svc) });
+    check_on(&mut qemu(), "svc", &svc, &stopped(&svc, OutcomeKind::Other, 0));
 }
 
 #[test]
@@ -292,10 +240,7 @@ fn a_crash_costs_one_case() {
     let add = case(&[0x8B02_0020]);
     let mut oracle = unicorn();
     let cases = [add.clone(), add.clone(), crash.clone(), add.clone()];
-    let Err(Error::Cases {
-        failures, outcomes, ..
-    }) = oracle.run(&cases)
-    else {
+    let Err(Error::Cases { failures, outcomes, .. }) = oracle.run(&cases) else {
         panic!("the crash was not reported");
     };
     assert_eq!(failures.len(), 1);
@@ -310,18 +255,11 @@ fn invalid_cases_are_refused() {
     let mut oracle = qemu();
     let mut two_words = case(&[NOP, NOP]);
     two_words.max_instructions = 1;
-    let invalid = [
-        case(&[]),
-        two_words,
-        at(case(&[NOP]), CODE_END - 4),
-        at(case(&[NOP]), CODE_START + 2),
-    ];
+    let invalid =
+        [case(&[]), two_words, at(case(&[NOP]), CODE_END - 4), at(case(&[NOP]), CODE_START + 2)];
     for case in invalid {
         let result = oracle.run(&[case]);
-        assert!(
-            matches!(result, Err(Error::InvalidCase { index: 0, .. })),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(Error::InvalidCase { index: 0, .. })), "{result:?}");
     }
 }
 
@@ -330,12 +268,7 @@ fn missing_programs_are_named() {
     let Err(error) = UnicornOracle::start(Path::new("no-such-python")) else {
         panic!("a missing program was started");
     };
-    assert!(
-        error
-            .to_string()
-            .starts_with("no-such-python not found: install"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("no-such-python not found: install"), "{error}");
 }
 
 /// Marsaglia's xorshift.
@@ -384,9 +317,7 @@ fn random_cases(count: u64) -> Vec<Case> {
 fn oracles_agree_on_random_arithmetic() {
     let cases = random_cases(5000);
     let [mut first, mut second] = both();
-    let outcomes = run(first.as_mut(), &cases)
-        .into_iter()
-        .zip(run(second.as_mut(), &cases));
+    let outcomes = run(first.as_mut(), &cases).into_iter().zip(run(second.as_mut(), &cases));
     for (case, (a, b)) in cases.iter().zip(outcomes) {
         assert_eq!(a.kind, OutcomeKind::Done, "{:#010x}", case.code[0]);
         assert_eq!(a, b, "{:#010x}", case.code[0]);

@@ -1,0 +1,248 @@
+//! What options have in common: numbers as users write them, and the choice of engine and memory.
+
+use std::ops::Range;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg};
+
+/// Which engine runs the lanes.
+#[derive(clap::Args)]
+pub(crate) struct EngineArgs {
+    /// Engine to run on; `kvrm devices` lists them
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
+    pub(crate) engine: EngineKind,
+
+    /// Host threads the cpu engine may use; 0 takes one per core
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub(crate) threads: u16,
+}
+
+impl EngineArgs {
+    /// A machine on that engine.
+    pub(crate) fn builder(&self) -> MachineBuilder {
+        kvrm::Machine::builder().engine(self.engine).threads(self.threads.into())
+    }
+}
+
+fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
+    let names = EngineKind::ALL.map(EngineKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
+}
+
+/// Whether lanes share memory.
+#[derive(clap::Args)]
+pub(crate) struct ModelArgs {
+    /// Give every lane a memory of its own (the default)
+    #[arg(long, conflicts_with = "shared")]
+    private: bool,
+
+    /// Let all lanes work on one memory
+    #[arg(long)]
+    pub(crate) shared: bool,
+}
+
+impl ModelArgs {
+    pub(crate) fn model(&self) -> MemoryModel {
+        if self.shared { MemoryModel::Shared } else { MemoryModel::Private }
+    }
+}
+
+/// A whole number, decimal or hexadecimal; underscores may separate digits.
+fn unsigned(text: &str) -> Option<u64> {
+    let digits = text.replace('_', "");
+    let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => (hex, 16),
+        None => (digits.as_str(), 10),
+    };
+    // from_str_radix would also take a sign.
+    let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
+    plain.then(|| u64::from_str_radix(digits, radix).ok())?
+}
+
+/// A number with one of the suffixes, each `step` times the one before it.
+fn with_suffix(text: &str, step: u64) -> Option<u64> {
+    let suffixes = ["K", "M", "G", "T"];
+    let upper = text.to_ascii_uppercase();
+    let (digits, power) = (1..)
+        .zip(suffixes)
+        .find_map(|(power, suffix)| Some((upper.strip_suffix(suffix)?, power)))
+        .unwrap_or((&upper, 0));
+    unsigned(digits)?.checked_mul(step.pow(power))
+}
+
+/// A number of bytes: `4M`, `64K`, `0x100000`, `65536`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let bytes = text.strip_suffix("iB").unwrap_or(text);
+    with_suffix(bytes, 1024).ok_or_else(|| {
+        "not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)".to_string()
+    })
+}
+
+/// A number of things: `1000`, `50K`, `2G`.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    with_suffix(text, 1000).ok_or_else(|| {
+        "not a count: write a whole number (1000000) or use K, M, G or T (1M)".to_string()
+    })
+}
+
+/// A number of lanes.
+pub(crate) fn lanes(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        0 => Err("a machine needs at least one lane".to_string()),
+        n => usize::try_from(n).map_err(|_| "too many lanes".to_string()),
+    }
+}
+
+/// A guest address.
+pub(crate) fn address(text: &str) -> Result<u64, String> {
+    unsigned(text).ok_or_else(|| "not an address: write 0x10000 or 65536".to_string())
+}
+
+/// An A64 instruction word, always in hexadecimal.
+pub(crate) fn word(text: &str) -> Result<u32, String> {
+    let digits = text.trim_start_matches("0x").trim_start_matches("0X");
+    let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
+    let word = plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten();
+    word.ok_or_else(|| "not an instruction word: write 8 hexadecimal digits (91000420)".to_string())
+}
+
+/// A register's value: decimal, hexadecimal or negative.
+pub(crate) fn value(text: &str, reg: Reg) -> Result<u64, String> {
+    let value = match text.strip_prefix('-') {
+        Some(digits) => {
+            unsigned(digits).filter(|magnitude| *magnitude <= 1 << 63).map(u64::wrapping_neg)
+        }
+        None => unsigned(text),
+    };
+    let value = value.ok_or_else(|| format!("\"{text}\" is not a 64-bit number"))?;
+    let narrow = u32::try_from(value).is_ok() || i32::try_from(value.cast_signed()).is_ok();
+    match reg {
+        Reg::W(_) if !narrow => Err(format!("{text} does not fit in the 32 bits of {reg}")),
+        _ => Ok(value),
+    }
+}
+
+/// A value that may depend on the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// The same for all.
+    Same(u64),
+    /// The lane's number.
+    Lane,
+}
+
+/// What `--set` gives: `x0=5`, `sp=0x100000`, `w3=-1`, `x0=lane`.
+pub(crate) fn assignment(text: &str) -> Result<(Reg, Value), String> {
+    let (name, number) =
+        text.split_once('=').ok_or("not an assignment: write REGISTER=VALUE (x0=5)")?;
+    let reg: Reg = name.trim().parse().map_err(|e: kvrm::Error| e.to_string())?;
+    match number.trim() {
+        "lane" if reg == Reg::Pc => Err("pc cannot be the lane's number".to_string()),
+        "lane" => Ok((reg, Value::Lane)),
+        number => Ok((reg, Value::Same(value(number, reg)?))),
+    }
+}
+
+/// What `--dump` gives: `0x20000:64`.
+pub(crate) fn span(text: &str) -> Result<(u64, u64), String> {
+    let (start, len) =
+        text.split_once(':').ok_or("not a range of memory: write ADDRESS:LENGTH (0x20000:64)")?;
+    match size(len)? {
+        0 => Err("a length of zero shows nothing".to_string()),
+        len => Ok((address(start)?, len)),
+    }
+}
+
+/// What `--lane` gives: `3` or `0..4` (without 4).
+pub(crate) fn lane_range(text: &str) -> Result<Range<usize>, String> {
+    let number = |text: &str| {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse::<usize>().ok()).flatten()
+    };
+    let range = match text.split_once("..") {
+        Some((start, end)) => number(start).zip(number(end)),
+        None => number(text).and_then(|n| Some((n, n.checked_add(1)?))),
+    };
+    match range {
+        Some((start, end)) if start < end => Ok(start..end),
+        _ => {
+            Err("not a choice of lanes: write 3, or 0..4 for 0 to 3, or both (0..4,9)".to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("4M"), Ok(4 << 20));
+        assert_eq!(size("64k"), Ok(64 << 10));
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("0x10_0000"), Ok(1 << 20));
+        assert_eq!(size("12"), Ok(12));
+        for bad in ["", "M", "1e30", "-4M", "+4", "4.5M", "16777216T", "0x", "4 M", "_"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn counts_are_decimal() {
+        assert_eq!(count("5K"), Ok(5_000));
+        assert_eq!(count("3G"), Ok(3_000_000_000));
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        assert!(count("18446744073709551616").is_err());
+        assert!(lanes("0").is_err());
+    }
+
+    #[test]
+    fn values() {
+        let x = Reg::X(0);
+        assert_eq!(value("0xffffffffffffffff", x), Ok(u64::MAX));
+        assert_eq!(value("-1", x), Ok(u64::MAX));
+        assert_eq!(value("-0x10", x), Ok(0u64.wrapping_sub(16)));
+        assert_eq!(value("-9223372036854775808", x), Ok(1 << 63));
+        for bad in ["-9223372036854775809", "--1", "", "1.5", "x1", "0x1g"] {
+            assert!(value(bad, x).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn narrow_registers_take_narrow_values() {
+        let w = Reg::W(0);
+        assert_eq!(value("0xffffffff", w), Ok(0xffff_ffff));
+        assert_eq!(value("-2147483648", w), Ok(0u64.wrapping_sub(1 << 31)));
+        assert!(value("0x100000000", w).is_err());
+        assert!(value("-2147483649", w).is_err());
+    }
+
+    #[test]
+    fn assignments() {
+        assert_eq!(assignment("x0=5"), Ok((Reg::X(0), Value::Same(5))));
+        assert_eq!(assignment("LR = 0x10"), Ok((Reg::X(30), Value::Same(16))));
+        assert_eq!(assignment("x1=lane"), Ok((Reg::X(1), Value::Lane)));
+        for bad in ["x0", "x31=1", "=1", "x0=", "q0=1", "pc=lane"] {
+            assert!(assignment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn spans_and_ranges() {
+        assert_eq!(span("0x20000:64"), Ok((0x20000, 64)));
+        assert_eq!(span("16:4K"), Ok((16, 4096)));
+        assert!(span("0x20000").is_err() && span("0:0").is_err());
+        assert_eq!(lane_range("3"), Ok(3..4));
+        assert_eq!(lane_range("2..5"), Ok(2..5));
+        for bad in ["", "..", "5..2", "2..2", "-1", "1..=3", "18446744073709551615"] {
+            assert!(lane_range(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(word("91000420"), Ok(0x9100_0420));
+        assert_eq!(word("0xd4400000"), Ok(0xd440_0000));
+        assert!(word("").is_err() && word("123456789").is_err() && word("+1").is_err());
+    }
+}

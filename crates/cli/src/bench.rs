@@ -1,0 +1,327 @@
+//! `kvrm bench`: how fast an engine is.
+//!
+//! Of each guest, runs with known results come first. Then the number of iterations is doubled until a run
+//! takes long enough to be measured, which also warms everything up, and the best of three such runs
+//! counts.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use kvrm::{Machine, MemoryModel, Reg, Stop};
+use serde::Serialize;
+
+use crate::args::{self, EngineArgs, ModelArgs};
+use crate::failure::{Failure, Result};
+use crate::guests::{self, GUESTS, Guest, RESET};
+use crate::{progress, text};
+
+/// Options of `kvrm bench`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  kvrm bench
+  kvrm bench --only sha256 --lanes 64
+  kvrm bench --engine eval --seconds 0.1 --json
+
+Results are checked as far as guests/expected.txt knows them; a wrong one is an error. The programs \
+are described in guests/README.md. `reset` counts how often per second one lane on one thread can be \
+reset, started and run for 1,000 instructions.")]
+pub(crate) struct Bench {
+    /// Run only this program (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = names())]
+    only: Vec<String>,
+
+    /// Lanes to run; one per thread if not given
+    #[arg(long, value_name = "N", value_parser = args::lanes)]
+    lanes: Option<usize>,
+
+    /// About how long a measured run should take
+    #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = duration)]
+    seconds: f64,
+
+    #[command(flatten)]
+    engine: EngineArgs,
+
+    #[command(flatten)]
+    model: ModelArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn all() -> impl Iterator<Item = &'static Guest> {
+    GUESTS.iter().chain([&RESET])
+}
+
+fn names() -> clap::builder::PossibleValuesParser {
+    all().map(|guest| guest.name).collect::<Vec<_>>().into()
+}
+
+fn duration(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=60.0).contains(&seconds) => Ok(seconds),
+        _ => Err("not a time: write seconds from 0.001 to 60".to_string()),
+    }
+}
+
+/// Speed of a guest.
+#[derive(Serialize)]
+struct Speed {
+    guest: &'static str,
+    lanes: usize,
+    iterations: u64,
+    instructions: u64,
+    seconds: f64,
+    instructions_per_second: f64,
+    instructions_per_second_per_lane: f64,
+}
+
+/// Speed of starting over.
+#[derive(Serialize)]
+struct Resets {
+    executions: u64,
+    seconds: f64,
+    executions_per_second: f64,
+}
+
+#[derive(Serialize)]
+struct Document {
+    engine: &'static str,
+    memory: &'static str,
+    guests: Vec<Speed>,
+    reset: Option<Resets>,
+}
+
+/// The limit of a lane, which no guest should reach.
+const LIMIT: u64 = 1 << 40;
+/// Iterations to begin with: the cheapest run there is.
+const FIRST: u64 = 1;
+/// When to show that something is going on.
+const QUIET: Duration = Duration::from_secs(2);
+
+impl Bench {
+    pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
+        let mut wanted = all().filter(|guest| self.wanted(guest));
+        if let Some(guest) = wanted.find(|guest| !self.possible(guest)) {
+            return Err(Failure::Usage(format!(
+                "{} keeps its data where every lane would write it: leave out --shared",
+                guest.name
+            )));
+        }
+        let mut document = Document {
+            engine: self.machine(&RESET, 1, MemoryModel::Private)?.engine(),
+            memory: if self.model.shared { "shared" } else { "private" },
+            guests: Vec::new(),
+            reset: None,
+        };
+        self.header(out, &document)?;
+        for guest in GUESTS.iter().filter(|guest| self.wanted(guest)) {
+            self.check(guest)?;
+            let speed = self.measure(guest)?;
+            self.row(out, &speed)?;
+            document.guests.push(speed);
+        }
+        if self.wanted(&RESET) {
+            let resets = self.resets()?;
+            self.reset_row(out, &resets)?;
+            document.reset = Some(resets);
+        }
+        match self.json {
+            true => crate::write_json(out, &document),
+            false => Ok(()),
+        }
+    }
+
+    /// True if the guest was asked for, or if all were and it can run in the memory chosen.
+    fn wanted(&self, guest: &Guest) -> bool {
+        match self.only.is_empty() {
+            true => self.possible(guest),
+            false => self.only.iter().any(|name| name == guest.name),
+        }
+    }
+
+    fn possible(&self, guest: &Guest) -> bool {
+        guest.shareable || !self.model.shared
+    }
+
+    fn lanes(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.lanes.unwrap_or_else(|| match self.engine.threads {
+            0 => cores(),
+            threads => threads.into(),
+        })
+    }
+
+    fn machine(&self, guest: &Guest, lanes: usize, model: MemoryModel) -> Result<Machine> {
+        let builder = self.engine.builder().lanes(lanes).memory(guests::MEMORY);
+        let mut machine = builder.model(model).build()?;
+        machine.load(guests::BASE, guest.code)?;
+        machine.set_entry(guests::BASE)?;
+        Ok(machine)
+    }
+
+    /// Runs what has a known result, one lane each.
+    fn check(&self, guest: &Guest) -> Result<()> {
+        let cases = guest.cases()?;
+        let mut machine = self.machine(guest, cases.len(), MemoryModel::Private)?;
+        for (lane, case) in cases.iter().enumerate() {
+            machine.set_register(lane, Reg::X(0), case.input)?;
+            machine.set_register(lane, Reg::X(1), case.iterations)?;
+        }
+        let results = run(&mut machine, guest)?.results;
+        for (result, case) in results.into_iter().zip(cases) {
+            if result != case.result {
+                return Err(wrong(guest, case.input, result, case.result));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds a number of iterations that takes long enough, and the best time for it.
+    fn measure(&self, guest: &'static Guest) -> Result<Speed> {
+        let mut machine = self.machine(guest, self.lanes(), self.model.model())?;
+        let mut iterations = FIRST;
+        let mut first = start(&mut machine, guest, iterations)?;
+        while first.seconds < self.seconds / 2.0 && iterations < LIMIT {
+            // A short run says little of a long one: never more than eight times as many at once.
+            let factor = (self.seconds / first.seconds.max(1e-9)).clamp(2.0, 8.0);
+            iterations = (iterations as f64 * factor) as u64;
+            first = start(&mut machine, guest, iterations)?;
+        }
+        let mut best = f64::INFINITY;
+        for _ in 0..3 {
+            let again = start(&mut machine, guest, iterations)?;
+            let steady = again.results == first.results || self.model.shared;
+            if !steady {
+                let message = format!("{}: the same run gave two different results", guest.name);
+                return Err(Failure::Host(message));
+            }
+            best = best.min(again.seconds);
+        }
+        let ips = first.instructions as f64 / best.max(1e-9);
+        Ok(Speed {
+            guest: guest.name,
+            lanes: machine.lanes(),
+            iterations,
+            instructions: first.instructions,
+            seconds: best,
+            instructions_per_second: ips,
+            instructions_per_second_per_lane: ips / machine.lanes() as f64,
+        })
+    }
+
+    /// Resets and runs one lane for as long as a measurement takes.
+    fn resets(&self) -> Result<Resets> {
+        let builder = self.engine.builder().threads(1).memory(guests::MEMORY);
+        let mut machine = builder.build()?;
+        machine.load(guests::BASE, RESET.code)?;
+        machine.set_entry(guests::BASE)?;
+        let cases = RESET.cases()?;
+        let time = Duration::from_secs_f64(self.seconds);
+        let (start, mut executions) = (Instant::now(), 0);
+        while start.elapsed() < time {
+            if progress::interrupted() {
+                return Err(Failure::Interrupted);
+            }
+            for case in &cases {
+                machine.reset(0)?;
+                machine.set_register(0, Reg::X(0), case.input)?;
+                machine.run(LIMIT)?;
+                let result = machine.register(0, Reg::X(0))?;
+                if result != case.result {
+                    return Err(wrong(&RESET, case.input, result, case.result));
+                }
+                executions += 1;
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Resets { executions, seconds, executions_per_second: executions as f64 / seconds })
+    }
+
+    // Printing; with --json all of it comes at the end.
+
+    fn header(&self, out: &mut impl Write, document: &Document) -> Result<()> {
+        if !self.json {
+            let (engine, memory) = (document.engine, document.memory);
+            writeln!(out, "engine {engine}, {memory} memory")?;
+            writeln!(
+                out,
+                "{:12} {:>9} {:>18} {:>9} {:>12} {:>12}",
+                "guest", "lanes", "instructions", "seconds", "G/s", "G/s per lane"
+            )?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn row(&self, out: &mut impl Write, speed: &Speed) -> Result<()> {
+        if !self.json {
+            writeln!(
+                out,
+                "{:12} {:>9} {:>18} {:>9.3} {:>12.4} {:>12.4}",
+                speed.guest,
+                text::thousands(speed.lanes as u64),
+                text::thousands(speed.instructions),
+                speed.seconds,
+                speed.instructions_per_second / 1e9,
+                speed.instructions_per_second_per_lane / 1e9,
+            )?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn reset_row(&self, out: &mut impl Write, resets: &Resets) -> Result<()> {
+        if !self.json {
+            let rate = text::thousands(resets.executions_per_second as u64);
+            writeln!(out, "reset: {rate} executions of 1,000 instructions per second")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a run of a guest gave.
+struct Outcome {
+    instructions: u64,
+    seconds: f64,
+    /// x0 of each lane.
+    results: Vec<u64>,
+}
+
+/// Resets the lanes and runs the guest, each lane's number being its input.
+fn start(machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
+    machine.reset(kvrm::Lanes::All)?;
+    for lane in 0..machine.lanes() {
+        machine.set_register(lane, Reg::X(0), lane as u64)?;
+        machine.set_register(lane, Reg::X(1), iterations)?;
+    }
+    run(machine, guest)
+}
+
+fn run(machine: &mut Machine, guest: &Guest) -> Result<Outcome> {
+    let report = progress::run(machine, LIMIT, QUIET)?;
+    if report.cancelled {
+        return Err(Failure::Interrupted);
+    }
+    let result = |lane| match machine.stop(lane)? {
+        Some(Stop::Halt { .. }) => Ok(machine.register(lane, Reg::X(0))?),
+        stop => Err(Failure::Host(format!(
+            "{}: lane {lane} ended with {} instead of HALT",
+            guest.name,
+            stop.map_or("nothing".to_string(), |stop| stop.to_string())
+        ))),
+    };
+    Ok(Outcome {
+        instructions: report.cycles,
+        seconds: report.elapsed.as_secs_f64(),
+        results: (0..machine.lanes()).map(result).collect::<Result<_>>()?,
+    })
+}
+
+fn wrong(guest: &Guest, input: u64, result: u64, right: u64) -> Failure {
+    Failure::Host(format!(
+        "{} with input {input} gave {result:016x} instead of {right:016x}: please report this as a bug",
+        guest.name
+    ))
+}

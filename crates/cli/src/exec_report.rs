@@ -1,0 +1,259 @@
+//! What `kvrm exec` prints.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use kvrm::{FaultKind, Machine, MemoryModel, Reg, RunReport, Stop};
+use serde::{Serialize, Serializer};
+
+use crate::failure::Result;
+use crate::text;
+
+/// What of the machine to print.
+pub(crate) struct Shown<'a> {
+    /// In ascending order.
+    pub(crate) lanes: Vec<usize>,
+    /// Address and length.
+    pub(crate) dumps: &'a [(u64, u64)],
+    pub(crate) all_registers: bool,
+}
+
+/// Registers per line.
+const COLUMNS: usize = 3;
+
+fn registers(machine: &Machine, lane: usize) -> Result<Vec<(Reg, u64)>> {
+    let all = Reg::all().filter(|reg| *reg != Reg::Pc);
+    let all = all.map(|reg| Ok((reg, machine.register(lane, reg)?)));
+    all.collect()
+}
+
+fn memory(machine: &Machine, lane: usize, (address, len): (u64, u64)) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len as usize];
+    machine.read_memory(lane, address, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// How many lanes stopped in which way.
+fn stops(machine: &Machine) -> Result<BTreeMap<&'static str, usize>> {
+    let mut stops = BTreeMap::new();
+    for lane in 0..machine.lanes() {
+        let name = machine.stop(lane)?.map_or("CANCELLED", |stop| stop.name());
+        *stops.entry(name).or_default() += 1;
+    }
+    Ok(stops)
+}
+
+// For people.
+
+pub(crate) fn write_human(
+    out: &mut impl Write,
+    machine: &Machine,
+    report: &RunReport,
+    shown: &Shown<'_>,
+) -> Result<()> {
+    for &lane in &shown.lanes {
+        write_lane(out, machine, lane, shown)?;
+    }
+    let printed = shown.lanes.len();
+    if printed < machine.lanes() {
+        let hidden = text::lanes(machine.lanes() - printed);
+        writeln!(out, "({hidden} not shown; choose with --lane, as in --lane 0..16)")?;
+    }
+    let stops = stops(machine)?;
+    let stops: Vec<_> = stops.iter().map(|(name, n)| format!("{n} {name}")).collect();
+    writeln!(
+        out,
+        "{} on {}: {}; {} in {}, {}/s",
+        text::lanes(machine.lanes()),
+        machine.engine(),
+        stops.join(", "),
+        text::instructions(report.cycles),
+        text::seconds(report.elapsed),
+        text::short(report.ips()),
+    )?;
+    Ok(())
+}
+
+fn write_lane(
+    out: &mut impl Write,
+    machine: &Machine,
+    lane: usize,
+    shown: &Shown<'_>,
+) -> Result<()> {
+    let stop = machine.stop(lane)?;
+    writeln!(
+        out,
+        "lane {lane}: {} at pc {:#x} after {}",
+        stop.map_or("CANCELLED".to_string(), |stop| stop.to_string()),
+        machine.pc(lane)?,
+        text::instructions(machine.cycles(lane)?),
+    )?;
+    let mut registers = registers(machine, lane)?;
+    registers.retain(|(_, value)| *value != 0 || shown.all_registers);
+    for line in registers.chunks(COLUMNS) {
+        let cells = line.iter().map(|(reg, value)| format!("{:>4} {value:#018x}", reg.to_string()));
+        writeln!(out, " {}", cells.collect::<Vec<_>>().join(" "))?;
+    }
+    for &dump in shown.dumps {
+        write_dump(out, dump.0, &memory(machine, lane, dump)?)?;
+    }
+    Ok(())
+}
+
+/// Sixteen bytes a line: address, bytes, characters.
+fn write_dump(out: &mut impl Write, address: u64, bytes: &[u8]) -> Result<()> {
+    for (start, line) in (address..).step_by(16).zip(bytes.chunks(16)) {
+        let hex: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let printable = |byte: &u8| match byte {
+            b' '..=b'~' => char::from(*byte),
+            _ => '.',
+        };
+        let characters: String = line.iter().map(printable).collect();
+        writeln!(out, "  {start:#010x}  {:47}  {characters}", hex.join(" "))?;
+    }
+    Ok(())
+}
+
+// For programs.
+
+#[derive(Serialize)]
+struct Document {
+    engine: &'static str,
+    memory: MemoryEntry,
+    lanes: Vec<LaneEntry>,
+    totals: Totals,
+}
+
+#[derive(Serialize)]
+struct MemoryEntry {
+    size: u64,
+    model: &'static str,
+}
+
+#[derive(Serialize)]
+struct LaneEntry {
+    lane: usize,
+    /// `None` if the run was cancelled before the lane stopped.
+    stop: Option<StopEntry>,
+    pc: Hex,
+    cycles: u64,
+    registers: Registers,
+    dumps: Vec<DumpEntry>,
+}
+
+#[derive(Serialize)]
+struct StopEntry {
+    name: &'static str,
+    detail: Detail,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Detail {
+    Immediate { imm: Option<u16> },
+    Word { word: Hex },
+    Access { kind: &'static str, address: Hex },
+    Nothing,
+}
+
+#[derive(Serialize)]
+struct DumpEntry {
+    address: Hex,
+    bytes: String,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    lanes: usize,
+    stops: BTreeMap<&'static str, usize>,
+    cycles: u64,
+    seconds: f64,
+    instructions_per_second: f64,
+    cancelled: bool,
+}
+
+/// As text, because many readers of JSON have no 64-bit integers.
+struct Hex(u64);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+/// An object, in the order of the registers.
+struct Registers(Vec<(Reg, u64)>);
+
+impl Serialize for Registers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = self.0.iter().map(|(reg, value)| (reg.to_string(), Hex(*value)));
+        serializer.collect_map(entries)
+    }
+}
+
+impl From<Stop> for StopEntry {
+    fn from(stop: Stop) -> StopEntry {
+        let detail = match stop {
+            Stop::Halt { imm } | Stop::Syscall { imm } => Detail::Immediate { imm: Some(imm) },
+            Stop::Breakpoint { imm } => Detail::Immediate { imm },
+            Stop::MaxCycles => Detail::Nothing,
+            Stop::Undefined { word } => Detail::Word { word: Hex(word.into()) },
+            Stop::Fault { kind, address } => Detail::Access {
+                kind: match kind {
+                    FaultKind::Read => "read",
+                    FaultKind::Write => "write",
+                    FaultKind::Fetch => "fetch",
+                    FaultKind::Unaligned => "unaligned",
+                },
+                address: Hex(address),
+            },
+        };
+        StopEntry { name: stop.name(), detail }
+    }
+}
+
+fn lane_entry(machine: &Machine, lane: usize, shown: &Shown<'_>) -> Result<LaneEntry> {
+    let dump = |dump: &(u64, u64)| {
+        let hex = |byte| format!("{byte:02x}");
+        Ok(DumpEntry {
+            address: Hex(dump.0),
+            bytes: memory(machine, lane, *dump)?.into_iter().map(hex).collect(),
+        })
+    };
+    Ok(LaneEntry {
+        lane,
+        stop: machine.stop(lane)?.map(StopEntry::from),
+        pc: Hex(machine.pc(lane)?),
+        cycles: machine.cycles(lane)?,
+        registers: Registers(registers(machine, lane)?),
+        dumps: shown.dumps.iter().map(dump).collect::<Result<_>>()?,
+    })
+}
+
+pub(crate) fn write_json(
+    out: &mut impl Write,
+    machine: &Machine,
+    report: &RunReport,
+    shown: &Shown<'_>,
+) -> Result<()> {
+    let lanes = shown.lanes.iter();
+    let lanes = lanes.map(|&lane| lane_entry(machine, lane, shown));
+    let model = match machine.memory_model() {
+        MemoryModel::Shared => "shared",
+        MemoryModel::Private => "private",
+    };
+    let document = Document {
+        engine: machine.engine(),
+        memory: MemoryEntry { size: machine.memory_size(), model },
+        lanes: lanes.collect::<Result<_>>()?,
+        totals: Totals {
+            lanes: machine.lanes(),
+            stops: stops(machine)?,
+            cycles: report.cycles,
+            seconds: report.elapsed.as_secs_f64(),
+            instructions_per_second: report.ips(),
+            cancelled: report.cancelled,
+        },
+    };
+    crate::write_json(out, &document)
+}

@@ -1,0 +1,70 @@
+//! How a command fails, and the exit code that says so.
+
+use std::io;
+
+/// Why a command did not go through.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for something that cannot be.
+    Usage(String),
+    /// Something outside the command line is wrong: a file, the host's memory, a result.
+    Host(String),
+    /// Ctrl-C. What there was to say has been said.
+    Interrupted,
+    /// Whoever read the output has seen enough (`kvrm isa | head`).
+    OutputClosed,
+}
+
+/// A result with [`Failure`].
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    /// The sentence for the user, if there is anything to say.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Failure::Usage(message) | Failure::Host(message) => Some(message),
+            Failure::Interrupted | Failure::OutputClosed => None,
+        }
+    }
+
+    /// The process's exit code.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Host(_) => 1,
+            Failure::Interrupted => 130,
+            Failure::OutputClosed => 0,
+        }
+    }
+
+    /// A file that could not be used.
+    pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Failure {
+        Failure::Host(format!("cannot {doing} {}: {error}", path.display()))
+    }
+}
+
+impl From<kvrm::Error> for Failure {
+    fn from(error: kvrm::Error) -> Failure {
+        match error {
+            kvrm::Error::Engine(_) => Failure::Host(error.to_string()),
+            // Everything else is about a number or name that came from the command line.
+            _ => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+/// For writing to standard output; other I/O says which file it is about.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Host(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::from(io::Error::from(error))
+    }
+}

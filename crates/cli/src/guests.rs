@@ -1,0 +1,90 @@
+//! The programs that the demo and the benchmarks run, and what is known of them.
+
+use crate::failure::{Failure, Result};
+
+/// Where guests are loaded and entered.
+pub(crate) const BASE: u64 = 0x10000;
+/// The memory guests are built for.
+pub(crate) const MEMORY: u64 = 1 << 20;
+
+/// One row of a picture of the Mandelbrot set.
+pub(crate) const MANDELBROT: &[u8] = include_bytes!("../../../guests/bin/mandelbrot.bin");
+/// 1,000 instructions, to be repeated from a reset machine.
+pub(crate) const RESET: Guest = Guest {
+    name: "reset",
+    code: include_bytes!("../../../guests/bin/reset.bin"),
+    shareable: false,
+};
+
+/// A program with an input (x0), a number of iterations (x1) and a result (x0).
+pub(crate) struct Guest {
+    pub(crate) name: &'static str,
+    pub(crate) code: &'static [u8],
+    /// True if lanes can run it in one memory without disturbing each other's way.
+    pub(crate) shareable: bool,
+}
+
+macro_rules! guests {
+    ($($name:literal $shareable:literal)*) => {
+        &[$(Guest {
+            name: $name,
+            code: include_bytes!(concat!("../../../guests/bin/", $name, ".bin")),
+            shareable: $shareable,
+        }),*]
+    };
+}
+
+/// What `kvrm bench` runs.
+pub(crate) const GUESTS: &[Guest] = guests! {
+    "loop" true
+    "loop_store" true
+    "collatz" true
+    "sha256" false
+    "sort" false
+    "crc32" false
+    "strsearch" false
+    "matmul" false
+};
+
+/// A run whose result is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) input: u64,
+    pub(crate) iterations: u64,
+    pub(crate) result: u64,
+}
+
+impl Guest {
+    /// The runs of this guest whose results are known.
+    pub(crate) fn cases(&self) -> Result<Vec<Case>> {
+        let table = include_str!("../../../guests/expected.txt");
+        let rows = table.lines().filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            (fields.next()? == self.name).then_some(fields)
+        });
+        rows.map(|mut fields| {
+            let mut next = || fields.next().unwrap_or_default();
+            Some(Case {
+                input: next().parse().ok()?,
+                iterations: next().parse().ok()?,
+                result: u64::from_str_radix(next(), 16).ok()?,
+            })
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::Host(format!("guests/expected.txt is damaged at {}", self.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_guest_has_known_results() {
+        for guest in GUESTS.iter().chain([&RESET]) {
+            assert!(guest.cases().unwrap().len() >= 4, "{}", guest.name);
+        }
+        let case = Case { input: 7, iterations: 1000, result: 0x3ef };
+        assert!(GUESTS[0].cases().unwrap().contains(&case));
+    }
+}

@@ -1,0 +1,103 @@
+//! `kvrm isa`: the instructions that are there.
+
+use std::io::Write;
+
+use kvrm::EngineKind;
+use kvrm::a64::{Instruction, table};
+use serde::Serialize;
+
+use crate::failure::Result;
+
+/// Options of `kvrm isa`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  kvrm isa
+  kvrm isa --json | jq '.[] | select(.group == \"Hints\")'
+
+Each line is an encoding: its name, and its bits as the Arm manual draws them.")]
+pub(crate) struct Isa {
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+
+    /// Print the page that docs/isa.md holds
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    group: &'static str,
+    encoding: &'static str,
+    engines: Vec<&'static str>,
+}
+
+/// Engines are made from the table, so each of them runs every row.
+fn engines() -> Vec<&'static str> {
+    let named = EngineKind::ALL.into_iter().filter(|kind| *kind != EngineKind::Auto);
+    named.map(EngineKind::name).collect()
+}
+
+impl Isa {
+    pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
+        if self.json {
+            let entry = |row: &Instruction| Entry {
+                name: row.name,
+                group: row.group,
+                encoding: row.encoding,
+                engines: engines(),
+            };
+            let entries: Vec<_> = table().iter().map(entry).collect();
+            return crate::write_json(out, &entries);
+        }
+        if self.markdown {
+            return markdown(out);
+        }
+        plain(out)
+    }
+}
+
+/// The rows of one group that follow each other.
+fn groups() -> impl Iterator<Item = &'static [Instruction]> {
+    table().chunk_by(|a, b| a.group == b.group)
+}
+
+fn plain(out: &mut impl Write) -> Result<()> {
+    let name = table().iter().map(|row| row.name.len()).max().unwrap_or(0);
+    for rows in groups() {
+        writeln!(out, "{}", rows[0].group)?;
+        for row in rows {
+            writeln!(out, "  {:name$}  {}", row.name, row.encoding)?;
+        }
+    }
+    let engines = engines().join(", ");
+    writeln!(out, "{} encodings, each run by: {engines}", table().len())?;
+    Ok(())
+}
+
+fn markdown(out: &mut impl Write) -> Result<()> {
+    let engines = engines().join("`, `");
+    write!(
+        out,
+        "# Instructions
+
+<!-- Written by `kvrm isa --markdown`; `KVRM_BLESS=1 cargo test` writes it anew. -->
+
+kvrm runs the {} A64 encodings below; any other word stops the lane with `UNDEFINED`. Every engine runs
+all of them: `{engines}`.
+
+Bits are written as the Arm manual draws them, most significant first: `0101` are bits with these
+values, `imm12:12` is a field of twelve bits, `(11)` should be these bits but may be others.
+",
+        table().len()
+    )?;
+    for rows in groups() {
+        write!(out, "\n## {}\n\n| Name | Encoding |\n|---|---|\n", rows[0].group)?;
+        for row in rows {
+            writeln!(out, "| {} | `{}` |", row.name, row.encoding)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! The command line of kvrm. It holds no emulator: commands set up a [`kvrm::Machine`], run it and print.
+
+mod args;
+mod bench;
+mod demo;
+mod devices;
+mod disasm;
+mod exec;
+mod exec_report;
+mod failure;
+mod guests;
+mod isa;
+mod lanes_csv;
+mod manual;
+mod picture;
+mod progress;
+mod text;
+
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+use failure::{Failure, Result};
+
+/// Runs unmodified AArch64 (ARM64) programs, very many at a time
+#[derive(Parser)]
+#[command(
+    name = "kvrm",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Start with `kvrm demo`. `kvrm help COMMAND` shows a command's options and examples.
+
+Exit code: 0 all went well, 1 something failed (a file, memory, a wrong result), 2 the command line is \
+wrong, 130 Ctrl-C."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Draws the Mandelbrot set, each row of it by a machine of its own
+    Demo(demo::Demo),
+    /// Runs a file of A64 code in one or many machines
+    Exec(exec::Exec),
+    /// Measures how fast an engine runs
+    Bench(bench::Bench),
+    /// Shows A64 code as text
+    Disasm(disasm::Disasm),
+    /// Lists the engines on this computer
+    Devices(devices::Devices),
+    /// Lists the instructions that are implemented
+    Isa(isa::Isa),
+    /// Prints a completion script for a shell
+    Completions(manual::Completions),
+    /// Prints the manual page, or writes those of all commands into a folder
+    Man(manual::Man),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let result = run(&cli.command, &mut out);
+    let flushed = out.flush().map_err(Failure::from);
+    match result.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(message) = failure.message() {
+                eprintln!("error: {message}");
+            }
+            failure.exit_code().into()
+        }
+    }
+}
+
+fn run(command: &Command, out: &mut impl Write) -> Result<()> {
+    match command {
+        Command::Demo(demo) => demo.run(out),
+        Command::Exec(exec) => exec.run(out),
+        Command::Bench(bench) => bench.run(out),
+        Command::Disasm(disasm) => disasm.run(out),
+        Command::Devices(devices) => devices.run(out),
+        Command::Isa(isa) => isa.run(out),
+        Command::Completions(completions) => completions.run(out),
+        Command::Man(man) => man.run(out),
+    }
+}
+
+/// Reads a file of code, or standard input if it is called `-`.
+fn read_code(path: &Path) -> Result<Vec<u8>> {
+    let mut code = Vec::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().read_to_end(&mut code),
+        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut code)),
+    };
+    read.map_err(|error| Failure::file("read", path, &error))?;
+    match code.is_empty() {
+        true => Err(Failure::Host(format!("{} is empty", path.display()))),
+        false => Ok(code),
+    }
+}
+
+/// Prints a value as JSON, for people to look at, too.
+fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)?;
+    Ok(())
+}

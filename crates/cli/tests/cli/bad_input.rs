@@ -1,0 +1,118 @@
+//! Mistakes are answered with a sentence that says what is wrong, and an exit code.
+
+use crate::folder::{Folder, code};
+
+const USAGE: i32 = 2;
+const HOST: i32 = 1;
+
+/// Checks the exit code, that nothing was printed, and that the first line of the message has this text.
+#[track_caller]
+fn fails(folder: &Folder, arguments: &str, code: i32, message: &str) {
+    let output = folder.kvrm(arguments);
+    let first = output.stderr.lines().next().unwrap_or_default();
+    assert!(first.starts_with("error: ") && first.contains(message), "{}", output.stderr);
+    assert_eq!((output.code, output.stdout.as_str()), (code, ""), "{first}");
+    assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.file("halt.bin", code(&[0xd440_0000]));
+    folder.file("empty.bin", "");
+    folder
+}
+
+#[test]
+fn files() {
+    let folder = folder();
+    fails(&folder, "exec none.bin", HOST, "cannot read none.bin: ");
+    fails(&folder, "exec empty.bin", HOST, "empty.bin is empty");
+    fails(&folder, "exec .", HOST, "cannot read .: ");
+    fails(&folder, "disasm none.bin", HOST, "cannot read none.bin: ");
+    fails(&folder, "disasm empty.bin", HOST, "empty.bin is empty");
+    let demo = "demo --width 4 --height 2 --max-iterations 4";
+    fails(&folder, &format!("{demo} --out none/x.png"), HOST, "cannot write none/x.png: ");
+}
+
+#[test]
+fn addresses() {
+    let folder = folder();
+    let fails = |options: &str, message| {
+        fails(&folder, &format!("exec halt.bin {options}"), USAGE, message)
+    };
+    fails("--base 0x400000", "4 bytes at 0x400000 do not fit: memory ends at 0x400000");
+    fails("--memory 4K", "4 bytes at 0x10000 do not fit: memory ends at 0x1000");
+    fails("--base 0xfffffffffffffffe", "do not fit");
+    fails("--entry 0x10002", "0x10002 is not an instruction address");
+    fails("--base 0x10001", "0x10001 is not an instruction address");
+    fails("--entry 0x500000", "4 bytes at 0x500000 do not fit");
+    fails("--break 0x10001", "0x10001 is not an instruction address");
+    fails("--break 0x500000", "4 bytes at 0x500000 do not fit");
+    fails("--dump 0x3fffff:2", "2 bytes at 0x3fffff do not fit");
+    fails("--dump 0xffffffffffffffff:4", "do not fit");
+    fails("--dump 0x1000", "not a range of memory");
+    fails("--dump 0x1000:0", "a length of zero");
+    fails("--base 0xzz", "not an address");
+    fails("--base -1", "unexpected argument '-1'");
+}
+
+#[test]
+fn sizes_and_counts() {
+    let folder = folder();
+    let fails = |options: &str, message| {
+        fails(&folder, &format!("exec halt.bin {options}"), USAGE, message)
+    };
+    fails("--memory 1e30", "not a size");
+    fails("--memory=-4M", "not a size");
+    fails("--memory 0", "a memory of 0 bytes cannot be built");
+    fails("--memory 5000", "a memory of 5000 bytes cannot be built");
+    fails("--memory 2T", "cannot be built");
+    fails("--memory 99999999T", "not a size");
+    fails("--lanes 0", "at least one lane");
+    fails("--lanes 1e30", "not a count");
+    fails("--lanes=-1", "not a count");
+    fails("--lanes 17000000", "17000000 lanes are too many");
+    fails("--max-cycles ten", "not a count");
+    fails("--threads 99999", "99999");
+    fails("--lanes 4 --lane 2..9", "lane 8 does not exist: the machine has 4");
+    fails("--lane 3..1", "not a choice of lanes");
+}
+
+#[test]
+fn names() {
+    let folder = folder();
+    let fails = |arguments: &str, message| fails(&folder, arguments, USAGE, message);
+    fails("exec halt.bin --engine warp", "invalid value 'warp' for '--engine <NAME>'");
+    fails("exec halt.bin --set x31=1", "there is no register \"x31\"");
+    fails("exec halt.bin --set x0", "not an assignment");
+    fails("exec halt.bin --set x0=1e3", "\"1e3\" is not a 64-bit number");
+    fails("exec halt.bin --set w0=0x100000000", "does not fit in the 32 bits of w0");
+    fails("exec halt.bin --set pc=2", "0x2 is not an instruction address");
+    fails("exec halt.bin --private --shared", "cannot be used with");
+    fails("disasm --word 123456789", "not an instruction word");
+    fails("bench --only chess", "invalid value 'chess'");
+    fails("bench --seconds=-1", "not a time");
+    fails("bench --only sha256 --shared", "sha256 keeps its data where every lane would write it");
+    fails("demo --width 0", "0");
+    fails("demo --width 5000", "5000");
+    fails("completions ksh", "invalid value 'ksh'");
+    fails("frobnicate", "unrecognized subcommand 'frobnicate'");
+}
+
+#[test]
+fn tables() {
+    let folder = folder();
+    let fails = |table: &str, options: &str, message: &str| {
+        folder.file("t.csv", table);
+        fails(&folder, &format!("exec halt.bin --set-lanes t.csv {options}"), HOST, message);
+    };
+    fails("", "", "t.csv: the table is empty");
+    fails("x0\n", "", "t.csv: the table has a header but no lanes");
+    fails("x0,y1\n1,2\n", "", "t.csv: line 1, column 2: there is no register \"y1\"");
+    fails("x0,x1\n1,2\n3\n", "", "t.csv: line 3: 1 fields where the header has 2");
+    fails("x0,x1\n1,2\n\n3,4x\n", "", "t.csv: line 4, column 2: \"4x\" is not a 64-bit number");
+    fails("x0\n1\n2\n", "--lanes 1", "t.csv, line 3: lane 1 does not exist: the machine has 1");
+    fails("x0,pc\n1,3\n", "", "t.csv, line 2: 0x3 is not an instruction address");
+    let missing = "exec halt.bin --set-lanes none.csv";
+    self::fails(&folder, missing, HOST, "cannot read none.csv: ");
+}

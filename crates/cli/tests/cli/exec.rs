@@ -1,0 +1,192 @@
+//! `kvrm exec`, from outside.
+
+use crate::folder::{Folder, code};
+
+/// x0 = x0 * x0 + 1, stored at 0x20000
+const SQUARE: [u32; 6] = [
+    0x9b00_7c00, // mul x0, x0, x0
+    0x9100_0400, // add x0, x0, #1
+    0xd2a0_0041, // mov x1, #0x20000
+    0xf900_0020, // str x0, [x1]
+    0xd280_0001, // mov x1, #0
+    0xd440_0000, // hlt #0
+];
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.file("square.bin", code(&SQUARE));
+    folder.file("spin.bin", code(&[0x1400_0000])); // b .
+    folder
+}
+
+#[test]
+fn one_lane_for_people() {
+    let text = folder().output("exec square.bin --set x0=7 --dump 0x20000:24");
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], "lane 0: HALT #0x0 at pc 0x10014 after 5 instructions");
+    assert_eq!(lines[1], "   x0 0x0000000000000032");
+    assert_eq!(
+        lines[2],
+        "  0x00020000  32 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00  2..............."
+    );
+    assert_eq!(
+        lines[3].trim_end(),
+        format!("  0x00020010  {:47}  ........", "00 ".repeat(8).trim())
+    );
+    assert!(lines[4].starts_with("1 lane on "), "{}", lines[4]);
+    assert!(lines[4].contains(": 1 HALT; 5 instructions in "));
+    assert_eq!(lines.len(), 5);
+}
+
+#[test]
+fn all_registers_are_printed_on_request() {
+    let text = folder().output("exec square.bin --all-registers");
+    for name in ["x0 ", "x30 ", "sp ", "nzcv ", "tpidr_el0 "] {
+        assert!(text.contains(&format!(" {name}0x")), "{name} in {text}");
+    }
+}
+
+#[test]
+fn json_has_everything() {
+    let result =
+        folder().json("exec square.bin --lanes 3 --set x0=lane --dump 0x20000:2 --engine eval");
+    assert_eq!(result["engine"], "eval");
+    assert_eq!(result["memory"]["size"], 4 << 20);
+    assert_eq!(result["memory"]["model"], "private");
+    assert_eq!(result["lanes"].as_array().unwrap().len(), 3);
+    let lane = &result["lanes"][2];
+    assert_eq!(lane["lane"], 2);
+    assert_eq!(lane["stop"]["name"], "HALT");
+    assert_eq!(lane["stop"]["detail"]["imm"], 0);
+    assert_eq!(lane["pc"], "0x10014");
+    assert_eq!(lane["cycles"], 5);
+    assert_eq!(lane["registers"]["x0"], "0x5");
+    assert_eq!(lane["registers"].as_object().unwrap().len(), 34);
+    assert_eq!(lane["dumps"][0]["address"], "0x20000");
+    assert_eq!(lane["dumps"][0]["bytes"], "0500");
+    assert_eq!(result["totals"]["lanes"], 3);
+    assert_eq!(result["totals"]["stops"]["HALT"], 3);
+    assert_eq!(result["totals"]["cycles"], 15);
+    assert_eq!(result["totals"]["cancelled"], false);
+}
+
+#[test]
+fn every_stop_has_its_detail() {
+    let folder = Folder::new();
+    let stop = |words: &[u32], options: &str| {
+        folder.file("stop.bin", code(words));
+        let result = folder.json(&format!("exec stop.bin {options}"));
+        let stop = &result["lanes"][0]["stop"];
+        (stop["name"].as_str().unwrap().to_string(), stop["detail"].clone())
+    };
+    let (name, detail) = stop(&[0xd400_00a1], ""); // svc #5
+    assert_eq!((name.as_str(), &detail["imm"]), ("SYSCALL", &5.into()));
+    let (name, detail) = stop(&[0xd420_0060], ""); // brk #3
+    assert_eq!((name.as_str(), &detail["imm"]), ("BREAKPOINT", &3.into()));
+    let (name, detail) = stop(&[0xffff_ffff], "");
+    assert_eq!((name.as_str(), &detail["word"]), ("UNDEFINED", &"0xffffffff".into()));
+    let (name, detail) = stop(&[0xf940_0020], "--set x1=-16"); // ldr x0, [x1]
+    assert_eq!((name.as_str(), &detail["kind"]), ("FAULT", &"read".into()));
+    assert_eq!(detail["address"], "0xfffffffffffffff0");
+    let (name, detail) = stop(&[0x1400_0000], "--max-cycles 5K");
+    assert_eq!((name.as_str(), detail.is_null()), ("MAX_CYCLES", true));
+    let (name, detail) = stop(&[0xd503_201f, 0], "--break 0x10004"); // nop
+    assert_eq!((name.as_str(), detail["imm"].is_null()), ("BREAKPOINT", true));
+}
+
+#[test]
+fn registers_from_a_table() {
+    let folder = folder();
+    folder.file("rows.csv", "x0,w2\n3,1\n-4,2\n0x10,-1\n");
+    let result = folder.json("exec square.bin --set-lanes rows.csv");
+    let registers = |lane: usize, name| result["lanes"][lane]["registers"][name].clone();
+    assert_eq!(result["totals"]["lanes"], 3);
+    assert_eq!(
+        [registers(0, "x0"), registers(1, "x0"), registers(2, "x0")],
+        ["0xa", "0x11", "0x101"]
+    );
+    assert_eq!(registers(2, "x2"), "0xffffffff");
+
+    folder.file("named.csv", "lane, x0\n4, 5\n");
+    let result =
+        folder.json("exec square.bin --lanes 6 --set x0=1 --set-lanes named.csv --lane 3..5");
+    let shown = result["lanes"].as_array().unwrap();
+    let x0: Vec<_> = shown.iter().map(|lane| &lane["registers"]["x0"]).collect();
+    assert_eq!(x0, ["0x2", "0x1a"]);
+}
+
+#[test]
+fn only_some_lanes_are_printed() {
+    let folder = folder();
+    let text = folder.output("exec square.bin --lanes 20");
+    assert!(text.contains("lane 7: ") && !text.contains("lane 8: "));
+    assert!(text.contains("(12 lanes not shown; "));
+    let text = folder.output("exec square.bin --lanes 20 --lane 2..4,19");
+    let lanes: Vec<_> = text.lines().filter(|line| line.starts_with("lane ")).collect();
+    assert!(lanes[0].starts_with("lane 2:") && lanes[1].starts_with("lane 3:"));
+    assert!(lanes[2].starts_with("lane 19:") && lanes.len() == 3);
+}
+
+#[test]
+fn lanes_share_memory_on_request() {
+    let folder = folder();
+    let dumps = |options: &str| {
+        let result = folder.json(&format!(
+            "exec square.bin --lanes 2 --set x0=lane --dump 0x20000:1 --engine eval {options}"
+        ));
+        [0, 1].map(|lane: usize| result["lanes"][lane]["dumps"][0]["bytes"].clone())
+    };
+    assert_eq!(dumps("--private"), ["01", "02"]);
+    assert_eq!(dumps("--shared"), ["02", "02"]);
+}
+
+#[test]
+fn code_goes_and_starts_where_it_is_told() {
+    let folder = folder();
+    let result =
+        folder.json("exec square.bin --base 0x2000 --entry 0x2004 --set x0=7 --memory 0x30000");
+    assert_eq!(result["lanes"][0]["registers"]["x0"], "0x8");
+    assert_eq!(result["lanes"][0]["pc"], "0x2014");
+}
+
+#[test]
+fn code_from_standard_input_need_not_be_whole_words() {
+    let mut bytes = code(&SQUARE);
+    bytes.push(1);
+    let output = Folder::new().kvrm_with_input("exec - --set x0=3", &bytes);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert!(output.stdout.contains("x0 0x000000000000000a"));
+}
+
+#[test]
+fn both_engines_print_the_same() {
+    let folder = folder();
+    let lanes = |engine| {
+        let options = "--lanes 5 --set x0=lane --dump 0x20000:8";
+        folder.json(&format!("exec square.bin {options} --engine {engine}"))["lanes"].clone()
+    };
+    assert_eq!(lanes("cpu"), lanes("eval"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_run_and_prints_it() {
+    use std::process::{Command, Stdio};
+    let folder = folder();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kvrm"))
+        .args(["exec", "spin.bin", "--max-cycles", "1000000T", "--json"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Long enough to be running; were it too short, the signal would end the process without a code.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(child.stdout.as_mut().unwrap(), &mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["totals"]["cancelled"], true);
+    assert!(result["lanes"][0]["stop"].is_null());
+}

@@ -1,0 +1,76 @@
+//! Running the command and reading what it says.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a command left behind.
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A folder of files for one test.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        Folder(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+
+    /// Runs kvrm in the folder; arguments are separated by spaces.
+    pub(crate) fn kvrm(&self, arguments: &str) -> Output {
+        self.kvrm_with_input(arguments, b"")
+    }
+
+    pub(crate) fn kvrm_with_input(&self, arguments: &str, input: &[u8]) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kvrm"))
+            .args(arguments.split_whitespace())
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that fails early does not read its input.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs a command that must succeed; what it printed.
+    pub(crate) fn output(&self, arguments: &str) -> String {
+        let output = self.kvrm(arguments);
+        assert_eq!(output.code, 0, "kvrm {arguments}: {}", output.stderr);
+        assert_eq!(output.stderr, "", "kvrm {arguments}");
+        output.stdout
+    }
+
+    /// The same with `--json`.
+    pub(crate) fn json(&self, arguments: &str) -> Value {
+        serde_json::from_str(&self.output(&format!("{arguments} --json"))).unwrap()
+    }
+}
+
+/// Instruction words as a file holds them.
+pub(crate) fn code(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}

@@ -1,0 +1,6 @@
+//! The command as users see it: arguments, output, exit codes.
+
+mod bad_input;
+mod commands;
+mod exec;
+mod folder;

@@ -1,0 +1,90 @@
+//! A lane on the host.
+
+use std::sync::Arc;
+
+use kvrm_engine::{LaneStatus, Stop};
+use kvrm_mem::{PAGE, RawMemory, Space};
+
+use crate::code::Code;
+use crate::context::LaneContext;
+use crate::stubs::Stubs;
+
+/// One machine: its registers, its memory if it has its own, and how far it got.
+pub(crate) struct Lane {
+    pub(crate) context: Box<LaneContext>,
+    pub(crate) status: LaneStatus,
+    /// Private memory.
+    pub(crate) space: Option<Space>,
+    /// Its own translations, once it has changed its code.
+    pub(crate) own_code: Option<Box<Code>>,
+    /// Instructions it may still complete in this run.
+    pub(crate) budget: u64,
+    /// The slice ends here, though its instructions are not all used.
+    pub(crate) slice_over: bool,
+    /// The instruction at PC writes translated words of shared memory: they must be forgotten first.
+    pub(crate) writes_code: bool,
+}
+
+// SAFETY: the pointers in the context are to memory that the lane or its engine owns; one thread at a
+// time has the lane.
+unsafe impl Send for Lane {}
+
+impl Lane {
+    pub(crate) fn new(space: Option<Space>) -> Lane {
+        Lane {
+            context: Box::new(LaneContext::new()),
+            status: LaneStatus { stop: None, count: 0 },
+            space,
+            own_code: None,
+            budget: 0,
+            slice_over: false,
+            writes_code: false,
+        }
+    }
+
+    /// Points the context at the memory the lane works on.
+    pub(crate) fn attach(&mut self, shared: Option<&mut Space>) {
+        let space = self.space.as_mut().or(shared).expect("memory is private or shared");
+        (self.context.memory, self.context.granules) = (space.base(), space.granule_base());
+    }
+
+    /// The lane's memory, shared or not; valid once attached.
+    pub(crate) fn memory(&self, size: u64) -> RawMemory {
+        // SAFETY: the space outlives the lane or belongs to it.
+        unsafe { RawMemory::new(self.context.memory, size) }
+    }
+
+    /// Stops the lane.
+    pub(crate) fn stop(&mut self, stop: Stop) {
+        if stop.is_exception() {
+            self.context.state.exclusive_len = 0;
+        }
+        self.status.stop = Some(stop);
+    }
+
+    /// Private memory was written where translated words are, or next to them.
+    pub(crate) fn code_written(&mut self, stubs: &Arc<Stubs>, addr: u64, len: u64) {
+        match &mut self.own_code {
+            None => self.part_from_image(stubs),
+            Some(own) if own.overlaps(addr, len) => {
+                own.clear();
+                self.open_dirty_pages();
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Gives the lane translations of its own: its code is no longer the image's.
+    pub(crate) fn part_from_image(&mut self, stubs: &Arc<Stubs>) {
+        self.own_code = Some(Box::new(Code::new(stubs)));
+        self.open_dirty_pages();
+    }
+
+    /// Lets all stores to pages that are written already through: no translation is made from them.
+    fn open_dirty_pages(&mut self) {
+        let space = self.space.as_mut().expect("only private memory parts from the image");
+        for page in space.dirty_pages().collect::<Vec<_>>() {
+            space.set_page_granules(page * PAGE, 0);
+        }
+    }
+}

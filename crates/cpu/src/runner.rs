@@ -1,0 +1,332 @@
+//! Running lanes on one thread: entering translated code and dealing with its exits.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kvrm_engine::{EngineError, RunControl, Step, Stop, fetch, step};
+use kvrm_ir::Access;
+use kvrm_mem::{CLOSED, GRANULE, PAGE, RawMemory};
+
+use crate::code::{CloseGranules, Code};
+use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, NO_PC};
+use crate::lane::Lane;
+use crate::slow::{SlowPath, View, begin_write};
+use crate::stubs::Stubs;
+
+/// A thread's jump cache, kept from run to run.
+pub(crate) struct JumpCache {
+    entries: Box<[JumpEntry; JUMP_ENTRIES]>,
+    /// The generation of the code it holds.
+    generation: u64,
+}
+
+// SAFETY: the pointers are to code that outlives its generation.
+unsafe impl Send for JumpCache {}
+
+impl JumpCache {
+    pub(crate) fn new() -> JumpCache {
+        let empty = JumpEntry { pc: NO_PC, code: std::ptr::null() };
+        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0 }
+    }
+
+    fn entry(&mut self, pc: u64) -> &mut JumpEntry {
+        &mut self.entries[(pc / 4) as usize % JUMP_ENTRIES]
+    }
+
+    /// Makes the cache one of that generation of code.
+    fn belong_to(&mut self, generation: u64) {
+        if self.generation != generation {
+            self.entries.iter_mut().for_each(|entry| entry.pc = NO_PC);
+            self.generation = generation;
+        }
+    }
+}
+
+/// What all threads of a run share.
+pub(crate) struct Run<'a> {
+    pub(crate) stubs: &'a Arc<Stubs>,
+    /// Translations of the image or of shared memory.
+    pub(crate) code: &'a Mutex<Code>,
+    /// The generation of those, which does not change during the run.
+    pub(crate) generation: u64,
+    /// What those translations are made from.
+    pub(crate) source: RawMemory,
+    pub(crate) breakpoints: &'a [u64],
+    pub(crate) control: &'a RunControl,
+    /// Instructions a lane executes before the thread looks up.
+    pub(crate) slice: u64,
+    pub(crate) translate_after: u32,
+}
+
+impl Run<'_> {
+    fn shared(&self) -> bool {
+        self.stubs.target.shared
+    }
+
+    fn is_breakpoint(&self, pc: u64) -> bool {
+        self.breakpoints.binary_search(&pc).is_ok()
+    }
+
+    /// Runs a lane until it stops, its budget is spent, or the run is cancelled.
+    pub(crate) fn to_the_end(
+        &self,
+        lane: &mut Lane,
+        cache: &mut JumpCache,
+    ) -> Result<(), EngineError> {
+        while lane.status.stop.is_none() && !self.control.is_cancelled() {
+            self.slice(lane, cache)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a lane for about a slice of its budget.
+    pub(crate) fn slice(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+        let before = lane.status.count;
+        let end = before + lane.budget.min(self.slice);
+        lane.slice_over = false;
+        while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
+            self.advance(lane, cache, end - lane.status.count)?;
+        }
+        lane.budget -= lane.status.count - before;
+        if lane.budget == 0 && lane.status.stop.is_none() {
+            lane.stop(Stop::MaxCycles);
+        }
+        self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
+        Ok(())
+    }
+
+    /// Enters translated code once, and deals with what comes out.
+    fn advance(
+        &self,
+        lane: &mut Lane,
+        cache: &mut JumpCache,
+        fuel: u64,
+    ) -> Result<(), EngineError> {
+        let pc = lane.context.state.pc;
+        if self.is_breakpoint(pc) {
+            lane.stop(Stop::Breakpoint { imm: None });
+            return Ok(());
+        }
+        if let Err(stop) = fetch(&self.memory(lane), pc) {
+            lane.stop(stop);
+            return Ok(());
+        }
+        match self.code_at(lane, cache, pc)? {
+            Some(code) => self.enter(lane, cache, fuel, code),
+            None => {
+                self.step_to_branch(lane, fuel);
+                Ok(())
+            }
+        }
+    }
+
+    /// Steps through code that is not worth translating yet, until control branches.
+    fn step_to_branch(&self, lane: &mut Lane, fuel: u64) {
+        let end = lane.status.count + fuel;
+        loop {
+            let next = lane.context.state.pc.wrapping_add(4);
+            self.step(lane);
+            let goes_on = lane.status.stop.is_none() && lane.status.count < end;
+            if !goes_on || lane.context.state.pc != next || self.is_breakpoint(next) {
+                return;
+            }
+        }
+    }
+
+    fn memory(&self, lane: &Lane) -> RawMemory {
+        lane.memory(self.stubs.target.memory_size)
+    }
+
+    /// The words translations are made from, but for addresses where they must end.
+    fn words<'m>(&'m self, memory: &'m RawMemory) -> impl Fn(u64) -> Option<u32> + 'm {
+        |pc| {
+            if self.is_breakpoint(pc) { None } else { fetch(memory, pc).ok() }
+        }
+    }
+
+    /// The code for a guest address; none if it has not been reached often enough.
+    fn code_at(
+        &self,
+        lane: &mut Lane,
+        cache: &mut JumpCache,
+        pc: u64,
+    ) -> Result<Option<*const u8>, EngineError> {
+        cache.belong_to(lane.own_code.as_ref().map_or(self.generation, |own| own.generation()));
+        let entry = cache.entry(pc);
+        if entry.pc == pc {
+            return Ok(Some(entry.code));
+        }
+        let code = self.with_code(lane, |code, source, close| match code.get(pc) {
+            Some(found) => Ok(Some(found)),
+            None if self.stepping_is_safe() && !code.is_hot(pc, self.translate_after) => Ok(None),
+            None => code.translate(pc, self.words(source), close).map(Some),
+        })?;
+        if let Some(code) = code {
+            *cache.entry(pc) = JumpEntry { pc, code };
+        }
+        Ok(code)
+    }
+
+    /// Stepping would not notice in time that it writes translated words of shared memory.
+    fn stepping_is_safe(&self) -> bool {
+        !self.shared()
+    }
+
+    /// Runs `f` with the lane's translations, what they are made from, and a way to close the granules
+    /// of new ones.
+    fn with_code<T>(
+        &self,
+        lane: &mut Lane,
+        f: impl FnOnce(&mut Code, &RawMemory, &mut CloseGranules<'_>) -> T,
+    ) -> T {
+        let memory = self.memory(lane);
+        let source = if lane.own_code.is_some() { &memory } else { &self.source };
+        let granules = lane.context.granules;
+        let own = lane.own_code.is_some();
+        let Lane { own_code, space, .. } = lane;
+        let mut close = |page: u64, closed: u64| match space {
+            // The image's translations are checked on entry instead.
+            Some(_) if !own => {}
+            Some(space) if space.is_dirty(page * PAGE) => {
+                space.set_page_granules(page * PAGE, closed)
+            }
+            // Closed until the page is first written.
+            Some(_) => {}
+            None => close_shared(granules, page, closed),
+        };
+        view(self.code, own_code).with(|code| f(code, source, &mut close))
+    }
+
+    /// Runs translated code, and deals with its exit.
+    fn enter(
+        &self,
+        lane: &mut Lane,
+        cache: &mut JumpCache,
+        fuel: u64,
+        code: *const u8,
+    ) -> Result<(), EngineError> {
+        let memory = self.memory(lane);
+        let Lane { context, space, own_code, status, .. } = lane;
+        let view = view(self.code, own_code);
+        let mut slow = SlowPath { space: space.as_mut(), memory, view };
+        (context.probe_stub, context.cas_stub) = (self.stubs.probe, self.stubs.cas);
+        context.host = std::ptr::from_mut(&mut slow).cast();
+        context.count_base = status.count + fuel;
+        context.jump_cache = cache.entries.as_ptr();
+        let pc = context.state.pc;
+        // SAFETY: the code was made by `translate` for this engine and has not been freed; the context
+        // is complete, and its memory outlives the call.
+        unsafe { (self.stubs.enter)(&mut **context, fuel, pc, code) };
+        status.count += fuel - context.fuel;
+        self.exited(lane, cache)
+    }
+
+    fn exited(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+        let (reason, detail) = (lane.context.reason, lane.context.detail);
+        match ExitKind::from_number(lane.context.exit) {
+            ExitKind::Chain => {}
+            ExitKind::Fuel => return self.finish(lane, cache),
+            ExitKind::Probe => self.refused(lane),
+            ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
+            ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),
+            ExitKind::Stale => lane.part_from_image(self.stubs),
+        }
+        Ok(())
+    }
+
+    /// Fewer instructions are left than the block at PC has: executes them, if the budget ends there.
+    fn finish(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+        let (pc, left) = (lane.context.state.pc, lane.context.fuel);
+        if lane.budget > self.slice {
+            lane.slice_over = true;
+            return Ok(());
+        }
+        if left == 0 {
+            return Ok(());
+        }
+        let must = self.translate_after == 0 || !self.stepping_is_safe();
+        let tail = self.with_code(lane, |code, source, close| {
+            code.tail(pc, left, must, self.words(source), close)
+        })?;
+        match tail {
+            Some(code) => return self.enter(lane, cache, left, code),
+            None => {
+                for _ in 0..left {
+                    if lane.status.stop.is_none() {
+                        self.step(lane);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The instruction at PC was refused an access: it faults, or it writes near translated words.
+    fn refused(&self, lane: &mut Lane) {
+        let (addr, len) = (lane.context.detail, lane.context.len);
+        let inside = self.memory(lane).probe(Access::Write, addr, len as u32).is_ok();
+        if self.shared() && inside && self.locked().overlaps(addr, len) {
+            (lane.writes_code, lane.slice_over) = (true, true);
+        } else {
+            self.step(lane);
+        }
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Code> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes the instruction at PC, whatever stands in the way of entering it, as part of the budget.
+    pub(crate) fn pass(&self, lane: &mut Lane) {
+        let before = lane.status.count;
+        self.step(lane);
+        lane.budget -= lane.status.count - before;
+        if lane.budget == 0 && lane.status.stop.is_none() {
+            lane.stop(Stop::MaxCycles);
+        }
+        self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
+    }
+
+    /// Executes the instruction at PC with the evaluator.
+    fn step(&self, lane: &mut Lane) {
+        let memory = self.memory(lane);
+        let mut written = None;
+        let Lane { context, space, own_code, status, .. } = lane;
+        let mut view = view(self.code, own_code);
+        let end = step(&mut context.state, status.count, memory, &mut |addr, len| {
+            if let Some(space) = space
+                && !begin_write(space, &mut view, addr, len.into())
+            {
+                written = Some((addr, len));
+            }
+        });
+        match end {
+            Step::Done => lane.status.count += 1,
+            Step::DoneAndStopped(stop) => {
+                lane.status.count += 1;
+                lane.stop(stop);
+            }
+            Step::Stopped(stop) => lane.stop(stop),
+        }
+        if let Some((addr, len)) = written {
+            lane.code_written(self.stubs, addr, len.into());
+        }
+    }
+}
+
+fn view<'l>(image: &'l Mutex<Code>, own: &'l mut Option<Box<Code>>) -> View<'l> {
+    match own {
+        Some(code) => View::Own(code),
+        None => View::Image(image),
+    }
+}
+
+/// Closes granules of shared memory, which other threads may be looking at.
+fn close_shared(granules: *mut u8, page: u64, closed: u64) {
+    for index in (0..PAGE / GRANULE).filter(|index| closed >> index & 1 != 0) {
+        let granule = page * (PAGE / GRANULE) + index;
+        // SAFETY: translated words lie in memory, so their granule has a state byte.
+        let state = unsafe { AtomicU8::from_ptr(granules.add(granule as usize)) };
+        state.store(CLOSED, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,78 @@
+//! What translated code calls when it cannot go on by itself.
+
+use std::sync::{Mutex, PoisonError};
+
+use kvrm_mem::{OPEN, PAGE, RawMemory, Space};
+
+use crate::code::Code;
+use crate::context::LaneContext;
+
+/// Which translations a lane runs in.
+pub(crate) enum View<'a> {
+    /// Those of the image, together with other lanes.
+    Image(&'a Mutex<Code>),
+    /// Its own, because it has changed its code.
+    Own(&'a mut Code),
+}
+
+impl View<'_> {
+    /// Runs `f` with the translations.
+    pub(crate) fn with<T>(&mut self, f: impl FnOnce(&mut Code) -> T) -> T {
+        match self {
+            View::Image(code) => f(&mut code.lock().unwrap_or_else(PoisonError::into_inner)),
+            View::Own(code) => f(code),
+        }
+    }
+}
+
+/// What the slow paths need beside the lane context, for the time a lane runs.
+pub(crate) struct SlowPath<'a> {
+    /// The lane's private memory; `None` if memory is shared.
+    pub(crate) space: Option<&'a mut Space>,
+    pub(crate) memory: RawMemory,
+    pub(crate) view: View<'a>,
+}
+
+/// Opens granules for a write that is about to happen; true if all of them could be opened: none
+/// holds translated words.
+pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len: u64) -> bool {
+    let last = addr + len - 1;
+    for page in addr / PAGE..=last / PAGE {
+        if space.is_dirty(page * PAGE) {
+            // Granules may be closed because of translations that are gone.
+            let closed = view.with(|code| code.granules_of_page(page));
+            space.set_page_granules(page * PAGE, closed);
+        } else {
+            let closed = view.with(|code| {
+                code.note_written(page);
+                code.granules_of_page(page)
+            });
+            space.begin_writing(page * PAGE, closed);
+        }
+    }
+    let granules = (addr / 64..=last / 64).map(|granule| granule * 64);
+    granules.into_iter().all(|addr| space.granule(addr) == OPEN)
+}
+
+/// A store that was not let through at once: decides in `allowed`.
+pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext) {
+    // SAFETY: translated code passes the context it was entered with, whose `host` the engine has set
+    // to a `SlowPath` that nobody else uses meanwhile.
+    let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
+    let (addr, len) = (context.detail, context.len);
+    let inside = slow.memory.probe(kvrm_ir::Access::Write, addr, len as u32).is_ok();
+    context.allowed = match &mut slow.space {
+        Some(space) if inside => begin_write(space, &mut slow.view, addr, len).into(),
+        // In shared memory only translated words are closed.
+        _ => 0,
+    };
+}
+
+/// Compares and swaps 128 bits, operands and result in the context.
+pub(crate) unsafe extern "C" fn cas128(context: *mut LaneContext) {
+    // SAFETY: as in `probe`.
+    let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
+    let [addr, low, high, new_low, new_high] = context.cas;
+    let old = slow.memory.cas128(addr, [low, high], [new_low, new_high]);
+    (context.cas[1], context.cas[2]) = (old[0], old[1]);
+}

@@ -1,0 +1,156 @@
+//! The few pieces of host code that every translation needs, and the settings they are compiled with.
+
+use std::mem::offset_of;
+
+use cranelift::codegen::isa::CallConv;
+use cranelift::codegen::{Context, settings};
+use cranelift::prelude::*;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Linkage, Module, default_libcall_names};
+use kvrm_engine::{EngineError, MemoryModel};
+
+use crate::context::{ExitKind, LaneContext};
+use crate::slow;
+use crate::translate::{Target, context_flags, function_signature, stub_signature};
+
+/// Calls translated code: lane context, fuel, guest address, code.
+pub(crate) type Enter = unsafe extern "C" fn(*mut LaneContext, u64, u64, *const u8);
+
+/// Compiled once per machine; outlives every translation.
+pub(crate) struct Stubs {
+    pub(crate) target: Target,
+    pub(crate) enter: Enter,
+    /// Slow path of probes, for the lane context.
+    pub(crate) probe: *const u8,
+    /// 128-bit compare and swap, for the lane context.
+    pub(crate) cas: *const u8,
+    /// What a guest address without a translation leads to.
+    pub(crate) untranslated: *const u8,
+    module: Option<JITModule>,
+}
+
+// SAFETY: the code and the settings are not changed after they are built.
+unsafe impl Send for Stubs {}
+// SAFETY: as above.
+unsafe impl Sync for Stubs {}
+
+impl Drop for Stubs {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: translations hold an `Arc` of the stubs, so nothing calls them any more.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+fn host_flags(model: MemoryModel) -> settings::Flags {
+    let mut flags = settings::builder();
+    let mut set = |name, value| flags.set(name, value).expect("the setting exists");
+    set("opt_level", "speed");
+    set("is_pic", "false");
+    set("use_colocated_libcalls", "false");
+    set("unwind_info", "false");
+    set("enable_probestack", "false");
+    // Tail calls need them.
+    set("preserve_frame_pointers", "true");
+    set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" });
+    // Redundant loads of memory that other lanes write are not redundant.
+    let alone = model == MemoryModel::Private;
+    set("enable_alias_analysis", if alone { "true" } else { "false" });
+    settings::Flags::new(flags)
+}
+
+/// An empty module for the host.
+pub(crate) fn module(target: &Target) -> JITModule {
+    JITModule::new(JITBuilder::with_isa(target.isa.clone(), default_libcall_names()))
+}
+
+impl Stubs {
+    pub(crate) fn new(memory_size: u64, model: MemoryModel) -> Result<Stubs, EngineError> {
+        let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
+        let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
+        let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
+        let target = Target { isa, memory_size, shared: model == MemoryModel::Shared };
+        let mut module = module(&target);
+        let probe = define(&mut module, "probe", stub_signature(), |b, args| {
+            call_host(b, slow::probe as *const u8, args);
+        });
+        let cas = define(&mut module, "cas128", stub_signature(), |b, args| {
+            call_host(b, slow::cas128 as *const u8, args);
+        });
+        let untranslated = define(&mut module, "untranslated", function_signature(), untranslated);
+        let enter = define(&mut module, "enter", enter_signature(), enter);
+        module.finalize_definitions().map_err(|e| unsupported(&e))?;
+        let address = |id| module.get_finalized_function(id);
+        let (probe, cas) = (address(probe), address(cas));
+        // SAFETY: `enter_signature` is the signature of `Enter`.
+        let enter = unsafe { std::mem::transmute::<*const u8, Enter>(address(enter)) };
+        let untranslated = address(untranslated);
+        Ok(Stubs { target, enter, probe, cas, untranslated, module: Some(module) })
+    }
+}
+
+fn host_signature(params: usize) -> Signature {
+    let host = if cfg!(windows) { CallConv::WindowsFastcall } else { CallConv::SystemV };
+    let host = if cfg!(all(target_vendor = "apple", target_arch = "aarch64")) {
+        CallConv::AppleAarch64
+    } else {
+        host
+    };
+    let mut signature = Signature::new(host);
+    signature.params.extend(vec![AbiParam::new(types::I64); params]);
+    signature
+}
+
+fn enter_signature() -> Signature {
+    host_signature(4)
+}
+
+/// Compiles one function of a single block; `fill` gets its arguments.
+fn define(
+    module: &mut JITModule,
+    name: &str,
+    signature: Signature,
+    fill: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
+) -> cranelift_module::FuncId {
+    let id = module.declare_function(name, Linkage::Local, &signature).expect("names are unique");
+    let mut context = Context::new();
+    context.func.signature = signature;
+    let mut scratch = FunctionBuilderContext::new();
+    let mut b = FunctionBuilder::new(&mut context.func, &mut scratch);
+    let block = b.create_block();
+    b.append_block_params_for_function_params(block);
+    b.switch_to_block(block);
+    b.seal_block(block);
+    let args = b.block_params(block).to_vec();
+    fill(&mut b, &args);
+    b.ins().return_(&[]);
+    b.finalize(module.isa().frontend_config());
+    module.define_function(id, &mut context).expect("stubs compile on every supported host");
+    id
+}
+
+fn call_host(b: &mut FunctionBuilder<'_>, function: *const u8, args: &[Value]) {
+    let signature = b.import_signature(host_signature(args.len()));
+    let function = b.ins().iconst(types::I64, function as i64);
+    b.ins().call_indirect(signature, function, args);
+}
+
+/// Returns to the engine, which will translate.
+fn untranslated(b: &mut FunctionBuilder<'_>, args: &[Value]) {
+    let &[context, fuel, pc] = args else { unreachable!("the signature has three parameters") };
+    let kind = b.ins().iconst(types::I32, ExitKind::Chain as i64);
+    for (value, offset) in [
+        (pc, offset_of!(LaneContext, state.pc)),
+        (fuel, offset_of!(LaneContext, fuel)),
+        (kind, offset_of!(LaneContext, exit)),
+    ] {
+        b.ins().store(context_flags(), value, context, offset as i32);
+    }
+}
+
+/// Calls translated code, whose calling convention Rust does not have.
+fn enter(b: &mut FunctionBuilder<'_>, args: &[Value]) {
+    let signature = b.import_signature(function_signature());
+    b.ins().call_indirect(signature, args[3], &args[..3]);
+}
