@@ -34,10 +34,11 @@ pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String
     text + &describe_case(&test.case, results, note)
 }
 
-/// The same for a case that was not made for one instruction.
+/// The same for a case that was not made for one instruction. What is left out of its code is NOP.
 pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> String {
     let mut text = format!("  code at {:#x}:\n", case.code_address);
-    for (i, word) in case.code.iter().enumerate() {
+    const NOP: u32 = 0xd503_201f;
+    for (i, word) in case.code.iter().enumerate().filter(|(_, word)| **word != NOP) {
         text += &format!("    {:#x}: {}\n", case.code_address + 4 * i as u64, instruction(*word));
     }
     text += &format!("  before: {}\n", registers(&case.state, None));

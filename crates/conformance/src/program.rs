@@ -27,7 +27,7 @@ const RESERVED: [u32; 6] = [24, 25, 26, 27, 28, 30];
 /// The middle of the window: every 9-bit offset stays inside.
 const BASE_ADDRESS: u64 = WINDOW_START + 256;
 /// The most instructions a program executes: loops of 6 in loops of 6, and then some.
-pub const MAX_EXECUTED: u32 = 100_000;
+const MAX_EXECUTED: u32 = 100_000;
 
 /// What a program consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::compare::{Bench, agree};
 use crate::describe::describe_case;
 use crate::oracle::ORACLES;
 use crate::ours::{Ran, end_of, load, result};
-use crate::program::{Flavour, MAX_EXECUTED, Programmer};
+use crate::program::{Flavour, Programmer};
 use crate::random::Random;
 
 /// Programs sent to the oracles at a time.
@@ -83,9 +83,14 @@ fn run_batch(
     };
     for (i, case) in cases.iter().enumerate() {
         report.programs += 1;
-        let Some(ours) = on_our_engines(bench, case, &mut random, report)? else {
+        let pieces = Random::new(random.next());
+        let engines = Engines::run(bench, case, pieces.clone(), &mut report.stops)?;
+        if engines.odd.is_some() {
+            let smaller = shrink(bench, case, &pieces, report.descriptions.len())?;
+            report.differs(|| smaller);
             continue;
-        };
+        }
+        let ours = engines.whole;
         report.instructions += ours.count;
         if flavour != Flavour::Stopping && ours.outcome.kind != OutcomeKind::Done {
             let note = format!("did not reach its end: {:?}", ours.stop);
@@ -93,11 +98,8 @@ fn run_batch(
         }
         for (oracle, answers) in answers.iter().enumerate() {
             let skip = oracle == 0 && flavour == Flavour::WithSignedAtomics;
-            let Some(theirs) =
-                answers.as_ref().and_then(|answers| answers[i].as_ref()).filter(|_| !skip)
-            else {
-                continue;
-            };
+            let answer = answers.as_ref().and_then(|answers| answers[i].as_ref());
+            let Some(theirs) = answer.filter(|_| !skip) else { continue };
             report.compared[oracle] += 1;
             if !agree(ORACLES[oracle], &ours.outcome, theirs) {
                 report.differs(|| {
@@ -110,38 +112,68 @@ fn run_batch(
     Ok(())
 }
 
-/// Runs a case in all our forms, and on both engines in pieces; `None` if they differ.
-fn on_our_engines(
-    bench: &mut Bench,
-    case: &Case,
-    random: &mut Random,
-    report: &mut ProgramReport,
-) -> Result<Option<Ran>, String> {
-    let forms = bench.ours.run(case).map_err(|e| e.to_string())?;
-    let whole = forms[0].clone();
-    let mut same = forms.iter().all(|form| *form == whole);
-    let mut shown = forms.into_iter().find(|form| *form != whole).unwrap_or(whole.clone());
-    if same {
-        let pieces =
-            in_pieces(bench.ours.engines(), case, random, report).map_err(|e| e.to_string())?;
-        if let Some(odd) = pieces.into_iter().find(|ran| *ran != whole) {
-            (same, shown) = (false, odd);
+/// What a program came to on our machines.
+struct Engines {
+    /// The reference engine's result.
+    whole: Ran,
+    /// Two results that should be the same and are not.
+    odd: Option<[(&'static str, Ran); 2]>,
+}
+
+impl Engines {
+    /// Runs a case in all our forms, and on both engines in pieces.
+    fn run(
+        bench: &mut Bench,
+        case: &Case,
+        pieces: Random,
+        stops: &mut u64,
+    ) -> Result<Engines, String> {
+        let [whole, translated, cpu] = bench.ours.run(case).map_err(|e| e.to_string())?;
+        for (name, form) in [("translated form", translated), ("cpu", cpu)] {
+            if form != whole {
+                let odd = Some([("eval", whole.clone()), (name, form)]);
+                return Ok(Engines { whole, odd });
+            }
         }
+        let engines = bench.ours.engines();
+        let [eval, cpu] = in_pieces(engines, case, pieces, stops).map_err(|e| e.to_string())?;
+        let odd = if eval != cpu {
+            Some([("eval in pieces", eval), ("cpu in pieces", cpu)])
+        } else if eval != whole {
+            Some([("eval", whole.clone()), ("both in pieces", eval)])
+        } else {
+            None
+        };
+        Ok(Engines { whole, odd })
     }
-    if !same {
-        report.differs(|| {
-            let note = format!(
-                "stops: {:?} and {:?}; counts: {} and {}",
-                whole.stop, shown.stop, whole.count, shown.count
-            );
-            describe_case(
-                case,
-                &[("eval", &whole.outcome), ("other form or in pieces", &shown.outcome)],
-                &note,
-            )
-        });
+}
+
+/// Replaces as much of a program as possible by NOP while our engines still differ; the rest in words. The
+/// first differences are worth the time; `found` says how many there have been.
+fn shrink(bench: &mut Bench, case: &Case, pieces: &Random, found: usize) -> Result<String, String> {
+    const NOP: u32 = 0xd503_201f;
+    let mut small = case.clone();
+    // Without its counting instruction a loop would go on.
+    small.max_instructions = 2000;
+    let mut size = if found == 0 { case.code.len() / 2 } else { 0 };
+    while size > 0 {
+        for start in (0..small.code.len()).step_by(size) {
+            let end = small.code.len().min(start + size);
+            let mut tried = small.clone();
+            tried.code[start..end].fill(NOP);
+            let odd = Engines::run(bench, &tried, pieces.clone(), &mut 0)?.odd;
+            if odd.is_some() {
+                small = tried;
+            }
+        }
+        size /= 2;
     }
-    Ok(same.then_some(whole))
+    let Some(odd) = Engines::run(bench, &small, pieces.clone(), &mut 0)?.odd else {
+        return Ok("a difference that does not repeat".to_string());
+    };
+    let results = odd.each_ref().map(|(name, ran)| (*name, &ran.outcome));
+    let [first, second] = odd.each_ref().map(|(_, ran)| (ran.stop, ran.count));
+    Ok(describe_case(&small, &results, &format!("stop and count: {first:?} and {second:?}")))
 }
 
 /// Runs a case on two engines in pieces of random length, and compares them at every stop; the results at
@@ -149,8 +181,8 @@ fn on_our_engines(
 fn in_pieces(
     mut engines: [&mut Machine; 2],
     case: &Case,
-    random: &mut Random,
-    report: &mut ProgramReport,
+    mut random: Random,
+    stops: &mut u64,
 ) -> kvrm::Result<[Ran; 2]> {
     for machine in &mut engines {
         load(machine, case)?;
@@ -162,10 +194,10 @@ fn in_pieces(
         for machine in &mut engines {
             machine.run(piece)?;
         }
-        report.stops += 1;
+        *stops += 1;
         let results = [result(engines[0], case)?, result(engines[1], case)?];
         let done = results[0].stop != Some(kvrm::Stop::MaxCycles)
-            || results[0].count > MAX_EXECUTED.into();
+            || results[0].count > case.max_instructions.into();
         if done || results[0] != results[1] {
             break results;
         }
