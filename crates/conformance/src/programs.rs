@@ -1,6 +1,6 @@
 //! Runs random programs: on both engines, whole and in pieces, and on the oracles.
 
-use kvrm::Machine;
+use kvrm::{Machine, Stop};
 use kvrm_oracles::{Case, OutcomeKind};
 
 use crate::compare::{Bench, agree};
@@ -154,15 +154,15 @@ fn shrink(bench: &mut Bench, case: &Case, pieces: &Random, found: usize) -> Resu
     const NOP: u32 = 0xd503_201f;
     let mut small = case.clone();
     // Without its counting instruction a loop would go on.
-    small.max_instructions = 2000;
+    small.max_instructions = 4000;
     let mut size = if found == 0 { case.code.len() / 2 } else { 0 };
     while size > 0 {
         for start in (0..small.code.len()).step_by(size) {
             let end = small.code.len().min(start + size);
             let mut tried = small.clone();
             tried.code[start..end].fill(NOP);
-            let odd = Engines::run(bench, &tried, pieces.clone(), &mut 0)?.odd;
-            if odd.is_some() {
+            let engines = Engines::run(bench, &tried, pieces.clone(), &mut 0)?;
+            if engines.odd.is_some() && engines.whole.stop != Some(Stop::MaxCycles) {
                 small = tried;
             }
         }
@@ -196,7 +196,7 @@ fn in_pieces(
         }
         *stops += 1;
         let results = [result(engines[0], case)?, result(engines[1], case)?];
-        let done = results[0].stop != Some(kvrm::Stop::MaxCycles)
+        let done = results[0].stop != Some(Stop::MaxCycles)
             || results[0].count > case.max_instructions.into();
         if done || results[0] != results[1] {
             break results;
