@@ -145,12 +145,14 @@ class Machine:
 
     def allow_user_access(self):
         """Sets what Linux sets, at EL1: cache operations, DC ZVA, CTR_EL0 and
-        the counters at EL0, and top byte ignore."""
+        the counters at EL0, and top byte ignore. Then returns to EL0: writing
+        PSTATE from outside would leave Unicorn translating for EL1."""
         sctlr_uct_dze_uci = 1 << 15 | 1 << 14 | 1 << 26
         tcr_tbi0 = 1 << 37
         self.uc.reg_write(arm64.UC_ARM64_REG_X1, sctlr_uct_dze_uci)
         self.uc.reg_write(arm64.UC_ARM64_REG_X2, tcr_tbi0)
         self.uc.reg_write(arm64.UC_ARM64_REG_X3, 3)
+        self.uc.reg_write(arm64.UC_ARM64_REG_X4, HARNESS_CODE + 4 * 8)
         end = self.load_harness_code(
             [
                 0xD5381000,  # mrs x0, sctlr_el1
@@ -158,6 +160,9 @@ class Machine:
                 0xD5181000,  # msr sctlr_el1, x0
                 0xD5182042,  # msr tcr_el1, x2
                 0xD518E103,  # msr cntkctl_el1, x3
+                0xD518401F,  # msr spsr_el1, xzr
+                0xD5184024,  # msr elr_el1, x4
+                0xD69F03E0,  # eret
             ]
         )
         self.uc.emu_start(HARNESS_CODE, end)

@@ -25,7 +25,6 @@
 //!
 //! - QEMU answers [`OutcomeKind::Other`] to a case with SVC or `HLT #0xF000`,
 //!   without running it: they would act on the process itself.
-//! - Unicorn executes ERET at EL0, and answers [`OutcomeKind::Other`] to SMC.
 //! - Unicorn computes LDSMAX, LDSMIN and their store forms wrongly for 8, 16 and
 //!   32 bits.
 //! - Unicorn does not check the alignment of LDAR, STLR, LDAPUR and STLUR, and

@@ -1,0 +1,93 @@
+//! Differences in words, so that a person can act on them.
+
+use std::fmt::Write;
+
+use kvrm_a64::{Instruction, decode};
+use kvrm_oracles::{Case, Outcome, State, WINDOW_START};
+
+use crate::generate::Test;
+
+/// A word as its row and fields, for lack of a disassembler.
+pub fn instruction(word: u32) -> String {
+    match decode(word) {
+        Some(row) => format!("{word:#010x} {}{}", row.name, fields(row, word)),
+        None => format!("{word:#010x} (unallocated)"),
+    }
+}
+
+fn fields(row: &Instruction, word: u32) -> String {
+    let fields = row.pattern.fields.iter();
+    fields.fold(String::new(), |mut text, field| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, " {}={:#x}", field.name, field.get(word));
+        text
+    })
+}
+
+/// A case and the results that differ. Of the results, only what is not the same everywhere is shown.
+pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String {
+    let mut text = format!("{}: {}\n", test.row.name, instruction(test.word));
+    for touch in &test.touches {
+        let kind = if touch.write { "writes" } else { "reads" };
+        text += &format!("  {kind} {} bytes at {:#x}\n", touch.len, touch.addr);
+    }
+    text + &describe_case(&test.case, results, note)
+}
+
+/// The same for a case that was not made for one instruction. What is left out of its code is NOP.
+pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> String {
+    let mut text = format!("  code at {:#x}:\n", case.code_address);
+    const NOP: u32 = 0xd503_201f;
+    for (i, word) in case.code.iter().enumerate().filter(|(_, word)| **word != NOP) {
+        text += &format!("    {:#x}: {}\n", case.code_address + 4 * i as u64, instruction(*word));
+    }
+    text += &format!("  before: {}\n", registers(&case.state, None));
+    for (name, outcome) in results {
+        let Outcome { kind, detail, pc, .. } = outcome;
+        text += &format!(
+            "  {name}: {kind:?} {detail:#x}, pc {pc:#x}; changed: {}\n",
+            registers(&outcome.state, Some(&case.state))
+        );
+        text += &window_changes(case, outcome);
+    }
+    text + "  " + note + "\n"
+}
+
+/// The registers, or those that differ from `before`.
+fn registers(state: &State, before: Option<&State>) -> String {
+    let list = |state: &State| -> Vec<u64> {
+        state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()
+    };
+    let old = before.map(list);
+    let mut text = String::new();
+    for (i, value) in list(state).into_iter().enumerate() {
+        if old.as_ref().is_none_or(|old| old[i] != value) {
+            let name = match i {
+                31 => "sp".to_string(),
+                32 => "nzcv".to_string(),
+                33 => "tpidr_el0".to_string(),
+                _ => format!("x{i}"),
+            };
+            let _ = write!(text, "{name}={value:#x} ");
+        }
+    }
+    text
+}
+
+fn window_changes(case: &Case, outcome: &Outcome) -> String {
+    let changed = (0..case.window.len()).filter(|i| case.window[*i] != outcome.window[*i]);
+    let bytes: Vec<_> = changed
+        .map(|i| {
+            format!(
+                "{:#x}:{:02x}->{:02x}",
+                WINDOW_START + i as u64,
+                case.window[i],
+                outcome.window[i]
+            )
+        })
+        .collect();
+    if bytes.is_empty() {
+        return String::new();
+    }
+    format!("    memory: {}\n", bytes.join(" "))
+}

@@ -1,0 +1,233 @@
+//! A small machine for the translated form: it evaluates each instruction with word and address known,
+//! and remembers which memory was touched.
+
+use kvrm::{FaultKind, Stop};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, SP};
+use kvrm_a64::{decode, stop, translated_form};
+use kvrm_ir::eval::{End, Machine, eval};
+use kvrm_ir::{Access, File, Order, Type, Var};
+use kvrm_oracles::{Case, MEMORY_END, State, WINDOW_START};
+
+use crate::ours::Ran;
+
+/// A piece of memory that an instruction asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The first address.
+    pub addr: u64,
+    /// Number of bytes; 0 if the address was refused because it is not aligned.
+    pub len: u32,
+    /// Whether it was to be written.
+    pub write: bool,
+}
+
+impl Touch {
+    /// The address after it, if addresses do not wrap around.
+    pub fn end(self) -> u64 {
+        self.addr.saturating_add(self.len.into())
+    }
+
+    /// True if it lies partly inside and partly after memory.
+    pub fn straddles_end(self) -> bool {
+        self.addr < MEMORY_END && self.end() > MEMORY_END
+    }
+}
+
+/// The machine.
+pub struct Flat {
+    memory: Vec<u8>,
+    state: CpuState,
+    count: u64,
+    touches: Vec<Touch>,
+}
+
+impl Default for Flat {
+    fn default() -> Self {
+        Flat {
+            memory: vec![0; MEMORY_END as usize],
+            state: CpuState::new(),
+            count: 0,
+            touches: Vec::new(),
+        }
+    }
+}
+
+impl Flat {
+    /// Runs a case to its end; what it came to, and what it touched.
+    pub fn run(&mut self, case: &Case) -> (Ran, &[Touch]) {
+        self.begin(case);
+        let end = case.code_address + 4 * case.code.len() as u64;
+        let mut stop = None;
+        while stop.is_none() && self.state.pc != end && self.count < case.max_instructions.into() {
+            stop = self.step();
+        }
+        let single = case.max_instructions == 1;
+        if stop.is_none() && self.state.pc != end && !single {
+            stop = Some(Stop::MaxCycles);
+        }
+        let ran =
+            Ran::new(case, stop, &oracle_state(&self.state), self.state.pc, self.count, |w| {
+                w.copy_from_slice(&self.memory[WINDOW_START as usize..]);
+            });
+        self.finish(case);
+        (ran, &self.touches)
+    }
+
+    fn begin(&mut self, case: &Case) {
+        self.touches.clear();
+        self.count = 0;
+        self.state = cpu_state(&case.state, case.code_address);
+        self.memory[WINDOW_START as usize..].copy_from_slice(&case.window);
+        for (i, word) in case.code.iter().enumerate() {
+            self.put(case.code_address + 4 * i as u64, 4, (*word).into());
+        }
+    }
+
+    /// Leaves memory zero outside the window, whatever the case has written.
+    fn finish(&mut self, case: &Case) {
+        let start = case.code_address as usize;
+        self.memory[start..start + 4 * case.code.len()].fill(0);
+        for touch in &self.touches {
+            let end = touch.end().min(MEMORY_END);
+            if touch.addr < end {
+                self.memory[touch.addr as usize..end as usize].fill(0);
+            }
+        }
+    }
+
+    fn get(&self, addr: u64, len: u32) -> u64 {
+        let bytes = &self.memory[addr as usize..addr as usize + len as usize];
+        bytes.iter().rfold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+
+    fn put(&mut self, addr: u64, len: u32, value: u64) {
+        let bytes = &value.to_le_bytes()[..len as usize];
+        self.memory[addr as usize..addr as usize + len as usize].copy_from_slice(bytes);
+    }
+
+    /// One instruction: what `kvrm_engine::step` does, on the translated form.
+    fn step(&mut self) -> Option<Stop> {
+        let stop = self.execute();
+        if stop.is_some_and(|stop| stop.is_exception()) {
+            self.state.set_var(EXCLUSIVE_LEN, 0);
+        }
+        stop
+    }
+
+    fn execute(&mut self) -> Option<Stop> {
+        let pc = self.state.pc;
+        let fault = |kind| Stop::Fault { kind, address: pc };
+        if !pc.is_multiple_of(4) {
+            return Some(fault(FaultKind::Unaligned));
+        }
+        if pc >= MEMORY_END {
+            return Some(fault(FaultKind::Fetch));
+        }
+        let word = self.get(pc, 4) as u32;
+        let Some(row) = decode(word) else {
+            return Some(Stop::Undefined { word });
+        };
+        let routine = translated_form(row, word, pc);
+        let branches = routine.writes_var(PC);
+        let (stop, completes) = match eval(&routine, self) {
+            End::Done => (None, true),
+            End::Exit { exit, detail } => {
+                if exit.reason == stop::UNALIGNED {
+                    self.touches.push(Touch { addr: detail, len: 0, write: false });
+                }
+                (Some(Stop::from_exit(exit.reason, detail)), exit.completes)
+            }
+            End::Fault { access, addr } => (Some(Stop::from_fault(access, addr)), false),
+        };
+        if completes {
+            self.count += 1;
+            if !branches {
+                self.state.pc = pc.wrapping_add(4);
+            }
+        }
+        stop
+    }
+}
+
+/// Our registers as an oracle shows them.
+pub fn oracle_state(state: &CpuState) -> State {
+    State {
+        x: std::array::from_fn(|i| state.x[i]),
+        sp: state.x[SP as usize],
+        nzcv: state.nzcv(),
+        tpidr_el0: state.tpidr_el0,
+    }
+}
+
+/// An oracle's registers as ours.
+pub fn cpu_state(state: &State, pc: u64) -> CpuState {
+    let mut cpu = CpuState::new();
+    cpu.x[..31].copy_from_slice(&state.x);
+    cpu.x[SP as usize] = state.sp;
+    cpu.set_nzcv(state.nzcv);
+    cpu.tpidr_el0 = state.tpidr_el0;
+    cpu.pc = pc;
+    cpu
+}
+
+impl Machine for Flat {
+    fn word(&self) -> u32 {
+        unreachable!("the translated form knows its word")
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn read_reg(&self, _: File, index: u32) -> u64 {
+        self.state.x[index as usize]
+    }
+
+    fn write_reg(&mut self, _: File, index: u32, value: u64) {
+        self.state.x[index as usize] = value;
+    }
+
+    fn read_var(&self, var: Var) -> u64 {
+        self.state.var(var)
+    }
+
+    fn write_var(&mut self, var: Var, value: u64) {
+        self.state.set_var(var, value);
+    }
+
+    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        let write = access != Access::Read;
+        self.touches.push(Touch { addr, len, write });
+        match addr.checked_add(len.into()) {
+            Some(end) if end <= MEMORY_END => Ok(()),
+            _ => Err(addr.max(MEMORY_END)),
+        }
+    }
+
+    fn load(&mut self, ty: Type, _: Order, addr: u64) -> u64 {
+        self.get(addr, ty.bytes())
+    }
+
+    fn store(&mut self, ty: Type, _: Order, addr: u64, value: u64) {
+        self.put(addr, ty.bytes(), value);
+    }
+
+    fn cas(&mut self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+        let old = self.get(addr, ty.bytes());
+        if old == expected {
+            self.put(addr, ty.bytes(), new);
+        }
+        old
+    }
+
+    fn cas128(&mut self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+        let old = [self.get(addr, 8), self.get(addr + 8, 8)];
+        if old == expected {
+            self.put(addr, 8, new[0]);
+            self.put(addr + 8, 8, new[1]);
+        }
+        old
+    }
+
+    fn fence(&mut self) {}
+}

@@ -1,0 +1,348 @@
+//! Makes cases from rows: words, registers and memory, with a bias to what is hard.
+//!
+//! A case may touch only the data window, what lies beyond the end of memory, and (reading) the rest of
+//! memory, which is zero but for the code. Base registers are steered there: the case is evaluated
+//! once, and the base moved by as much as the access missed its target. Cases that still touch
+//! something else are dropped; how many is counted.
+
+use kvrm_a64::{Instruction, decode};
+use kvrm_oracles::{
+    CODE_END, CODE_START, Case, MEMORY_END, MEMORY_START, State, WINDOW_LEN, WINDOW_START,
+};
+
+use crate::flat::{Flat, Touch};
+use crate::random::Random;
+use crate::sequence;
+
+/// A case made to test one instruction.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The row tested.
+    pub row: &'static Instruction,
+    /// Its word; the case may have others around it.
+    pub word: u32,
+    /// The case.
+    pub case: Case,
+    /// The memory our evaluation of it asked for.
+    pub touches: Vec<Touch>,
+}
+
+impl Test {
+    /// The value of one of the word's fields; 0 if it has none of that name.
+    pub fn field(&self, name: &str) -> u32 {
+        self.row.pattern.field(name).map_or(0, |f| f.get(self.word))
+    }
+
+    /// The last memory asked for.
+    pub fn touch(&self) -> Option<Touch> {
+        self.touches.last().copied()
+    }
+}
+
+/// Bytes between the code of one case and the next: room for a sequence and the oracle's end marker.
+const CODE_STRIDE: u64 = 4 * (sequence::MAX_WORDS as u64 + 1);
+/// Words drawn for a row before its `allocated` condition is taken to be impossible.
+const MAX_DRAWS: usize = 10_000;
+/// Attempts at a case before its row is taken to be untestable.
+const MAX_ATTEMPTS: usize = 1000;
+
+/// Makes cases.
+pub struct Generator {
+    random: Random,
+    flat: Flat,
+    code_address: u64,
+    /// Cases made but not used, because they touch memory they must not.
+    pub dropped: u64,
+}
+
+impl Generator {
+    /// A generator with random numbers of its own.
+    pub fn new(random: Random) -> Generator {
+        Generator { random, flat: Flat::default(), code_address: CODE_START, dropped: 0 }
+    }
+
+    /// A case for a row.
+    ///
+    /// # Panics
+    /// If the row has no words or no case keeps to the rules: a mistake in the table or here.
+    pub fn test(&mut self, row: &'static Instruction) -> Test {
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(test) = self.attempt(row) {
+                self.code_address = next_code_address(self.code_address);
+                return test;
+            }
+            self.dropped += 1;
+        }
+        panic!("no case for {}", row.name);
+    }
+
+    fn attempt(&mut self, row: &'static Instruction) -> Option<Test> {
+        let random = &mut self.random;
+        let mut word = random_word(random, row);
+        if is_literal(row) {
+            word = aim_literal(random, row, word, self.code_address);
+        }
+        let mut case = Case {
+            code: sequence::around(random, row, word),
+            max_instructions: 1,
+            code_address: self.code_address,
+            state: random_state(random),
+            window: random_window(random),
+        };
+        if case.code.len() > 1 {
+            case.max_instructions = 1000;
+        }
+        let mut test = Test { row, word, case, touches: Vec::new() };
+        aim_branch(random, &mut test);
+        self.steer(&mut test);
+        if row.group == "Compare and swap" && self.random.once_in(2) {
+            expect_what_is_there(&mut test);
+        }
+        test.touches = self.flat.run(&test.case).1.to_vec();
+        test.touches.iter().all(|t| is_allowed(&test, *t)).then_some(test)
+    }
+
+    /// Moves the base register so that the access meets a target of our choice.
+    fn steer(&mut self, test: &mut Test) {
+        let Some(base) = base_register(test) else {
+            return;
+        };
+        let target = random_target(&mut self.random);
+        set_base(&mut test.case.state, base, target);
+        for _ in 0..3 {
+            let Some(touch) = self.flat.run(&test.case).1.first().copied() else {
+                return;
+            };
+            // DC ZVA touches the whole block that the address lies in.
+            let missed = target.wrapping_sub(touch.addr);
+            if missed == 0 || touch.len == 64 {
+                return;
+            }
+            let share = missed as i64 / base_weight(test);
+            let moved = get_base(&test.case.state, base).wrapping_add_signed(share);
+            set_base(&mut test.case.state, base, moved);
+        }
+    }
+}
+
+/// Rises from case to case, then starts over: oracles discard their translations whenever it does not.
+fn next_code_address(address: u64) -> u64 {
+    let next = address + CODE_STRIDE;
+    if next + CODE_STRIDE > CODE_END { CODE_START } else { next }
+}
+
+fn is_register(field: &str) -> bool {
+    matches!(field, "Rd" | "Rn" | "Rm" | "Ra" | "Rt" | "Rt2" | "Rs")
+}
+
+/// A word of the row.
+pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
+    for _ in 0..MAX_DRAWS {
+        let word = draw_word(random, row);
+        if decode(word).is_some_and(|found| found.index == row.index) {
+            return word;
+        }
+    }
+    panic!("no word found for {}", row.name);
+}
+
+/// Whether the bits that should have a value have it.
+pub fn has_preferred_bits(row: &Instruction, word: u32) -> bool {
+    let fields = row.pattern.fields.iter().fold(0, |bits, f| f.set(bits, u32::MAX));
+    word & !(row.pattern.mask | fields) == row.pattern.preferred
+}
+
+fn draw_word(random: &mut Random, row: &'static Instruction) -> u32 {
+    let pattern = &row.pattern;
+    let mut word = pattern.value | pattern.preferred;
+    if random.once_in(16) {
+        // Bits that should have a value, but need not.
+        word = pattern.value | random.next() as u32 & !pattern.mask;
+    }
+    let mut last_register = random.below(32) as u32;
+    for field in &pattern.fields {
+        let value = if is_register(field.name) {
+            last_register = match random.below(8) {
+                0 => 31,
+                1 | 2 => last_register,
+                _ => random.below(32) as u32,
+            };
+            last_register
+        } else {
+            random_immediate(random, field.len)
+        };
+        word = field.set(word, value);
+    }
+    word
+}
+
+fn random_immediate(random: &mut Random, bits: u32) -> u32 {
+    let max = u32::MAX >> (32 - bits);
+    match random.below(16) {
+        0 => 0,
+        1 => max,
+        2 => 1 << (bits - 1),
+        3 => max >> 1,
+        4 => 1,
+        5 => random.below(16) as u32,
+        _ => random.next() as u32,
+    }
+}
+
+/// Registers of hard values, some of them related to each other.
+pub fn random_state(random: &mut Random) -> State {
+    let mut state = State {
+        x: std::array::from_fn(|_| random.hard_value()),
+        sp: random.hard_value(),
+        nzcv: random.next() & 0xf000_0000,
+        tpidr_el0: random.hard_value(),
+    };
+    for _ in 0..4 {
+        let value = state.x[random.below(31) as usize];
+        let related = [value, value.wrapping_neg(), !value, value.wrapping_add(1), value << 32];
+        state.x[random.below(31) as usize] = random.pick(&related);
+    }
+    state
+}
+
+/// Contents for the data window.
+pub fn random_window(random: &mut Random) -> [u8; WINDOW_LEN] {
+    let mut window = [0; WINDOW_LEN];
+    for bytes in window.as_chunks_mut::<8>().0 {
+        *bytes = random.hard_value().to_le_bytes();
+    }
+    window
+}
+
+/// An address to access: mostly in the window, at any alignment; at the end of memory; or far outside.
+fn random_target(random: &mut Random) -> u64 {
+    let inside = WINDOW_START + random.below(WINDOW_LEN as u64);
+    match random.below(16) {
+        0 => (1 << 40) + random.below((1 << 46) - (1 << 40)),
+        // Beyond what any system gives to a program; without a tag in bits 63 to 56.
+        1 => ((1 << 52) + random.below(1 << 52)) & !(random.pick(&[0, 7, 15])),
+        2 | 3 => MEMORY_END - 16 + random.below(32),
+        4..=9 => inside & !15,
+        10 | 11 => inside & !(random.pick(&[1, 3, 7])),
+        _ => inside,
+    }
+}
+
+/// The register that an access starts from, 31 being the stack pointer.
+fn base_register(test: &Test) -> Option<u32> {
+    if test.row.name == "DC_ZVA" {
+        return Some(test.field("Rt")).filter(|r| *r != 31);
+    }
+    let accesses = test.row.group.contains("oad")
+        || test.row.group.contains("wap")
+        || test.row.group.contains("tomic")
+        || test.row.group == "LDAPR/STLR (unscaled immediate)";
+    if test.row.name == "CLREX" {
+        return Some(sequence::CLREX_BASE);
+    }
+    (accesses && test.row.pattern.field("Rn").is_some()).then(|| test.field("Rn"))
+}
+
+/// By how much the address moves when the base moves by one: more if it is the offset too.
+fn base_weight(test: &Test) -> i64 {
+    let is_offset = test.row.pattern.field("Rm").is_some() && test.field("Rm") == test.field("Rn");
+    if !is_offset || test.field("Rn") == 31 {
+        return 1;
+    }
+    let scale = if test.field("S") == 1 { test.word >> 30 } else { 0 };
+    1 + (1 << scale)
+}
+
+fn get_base(state: &State, register: u32) -> u64 {
+    if register == 31 { state.sp } else { state.x[register as usize] }
+}
+
+fn set_base(state: &mut State, register: u32, value: u64) {
+    match register {
+        31 => state.sp = value,
+        _ => state.x[register as usize] = value,
+    }
+}
+
+fn is_literal(row: &Instruction) -> bool {
+    row.group == "Load register (literal)"
+}
+
+/// Points a literal load at the window, at memory's end, at zero memory or at the code itself.
+fn aim_literal(random: &mut Random, row: &Instruction, word: u32, pc: u64) -> u32 {
+    let target = match random.below(8) {
+        0 => pc,
+        1 => MEMORY_START + random.below(MEMORY_END - MEMORY_START),
+        2 => MEMORY_END - 16 + random.below(32),
+        3 => MEMORY_END + random.below(0x80000),
+        _ => WINDOW_START + random.below(WINDOW_LEN as u64),
+    };
+    let field = row.pattern.field("imm19").expect("a literal load has an offset");
+    field.set(word, (target.wrapping_sub(pc) >> 2) as u32)
+}
+
+/// Gives a branch to a register a target worth having: some near, some far, few with a tag.
+fn aim_branch(random: &mut Random, test: &mut Test) {
+    if test.row.group != "Unconditional branch (register)" {
+        return;
+    }
+    let pc = test.case.code_address;
+    if test.row.name == "BLR" && random.once_in(64) {
+        // The target must be read before the link register is written.
+        test.word = sequence::with(test.row, test.word, &[("Rn", 30)]);
+        test.case.code = vec![test.word];
+        test.case.state.x[30] = pc;
+        return;
+    }
+    let rn = test.field("Rn") as usize;
+    if rn == 31 {
+        return;
+    }
+    let far = random.next() >> random.pick(&[8, 16, 24, 32]);
+    test.case.state.x[rn] = match random.below(32) {
+        0 => pc,
+        1 => pc + 4,
+        2 => random.next(),
+        3 => test.case.state.x[rn],
+        4..=7 => MEMORY_START + random.below(MEMORY_END - MEMORY_START),
+        8..=10 => far,
+        _ => far & !3,
+    };
+}
+
+/// Makes a compare and swap find what it compares with.
+fn expect_what_is_there(test: &mut Test) {
+    let Some(base) = base_register(test) else {
+        return;
+    };
+    let addr = get_base(&test.case.state, base);
+    let offset = addr.wrapping_sub(WINDOW_START) as usize;
+    let Some(place) = test.case.window.get_mut(offset..).and_then(|w| w.first_chunk_mut::<16>())
+    else {
+        return;
+    };
+    let value = |r: usize| test.case.state.x.get(r).copied().unwrap_or(0);
+    let rs = test.row.pattern.field("Rs").map_or(0, |f| f.get(test.word)) as usize;
+    let (low, high) = (value(rs), value(rs | 1));
+    match test.row.name {
+        "CASP_W" => place[..8].copy_from_slice(&(low & 0xffff_ffff | high << 32).to_le_bytes()),
+        "CASP_X" => *place = (u128::from(high) << 64 | u128::from(low)).to_le_bytes(),
+        _ => place[..8].copy_from_slice(&low.to_le_bytes()),
+    }
+}
+
+/// Whether a case may touch this.
+fn is_allowed(test: &Test, touch: Touch) -> bool {
+    let Touch { addr, len, write } = touch;
+    // A tag in the top byte is a rule of its own; and nothing below the oracles' memory.
+    if !(MEMORY_START..1 << 56).contains(&addr) {
+        return false;
+    }
+    if addr >= WINDOW_START {
+        return true;
+    }
+    // The oracle's end marker follows the code.
+    let marker = crate::ours::end_of(&test.case);
+    let sees_marker = addr < marker + 4 && addr + u64::from(len) > marker;
+    !write && is_literal(test.row) && !sees_marker
+}

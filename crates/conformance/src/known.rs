@@ -1,0 +1,429 @@
+//! Differences from the oracles that have been explained.
+//!
+//! An entry says which difference, not just which instruction: everything else about the case must agree.
+//! A run of enough cases fails if an entry was never needed, so that none outlives its reason.
+
+use kvrm::Stop;
+use kvrm_oracles::{Outcome, OutcomeKind, WINDOW_LEN};
+
+use crate::compare::Seen;
+use crate::generate::{Test, has_preferred_bits};
+use crate::oracle::Which;
+use crate::ours::Ran;
+
+/// A difference and its explanation.
+pub struct Known {
+    /// The oracles that differ in this way.
+    pub oracles: &'static [Which],
+    /// Which instructions, and why the difference is right.
+    pub reason: &'static str,
+    /// Whether this is it.
+    pub explains: fn(&Seen<'_>) -> bool,
+}
+
+/// Rows that no oracle can judge fully, and what we expect of them ourselves.
+pub struct Own {
+    /// Names of the rows.
+    pub rows: &'static [&'static str],
+    /// Why.
+    pub reason: &'static str,
+    /// Whether it came out as it should.
+    pub expected: fn(&Test, &Ran) -> bool,
+}
+
+const BOTH: &[Which] = &[Which::Unicorn, Which::Qemu];
+const UNICORN: &[Which] = &[Which::Unicorn];
+const QEMU: &[Which] = &[Which::Qemu];
+
+/// The list.
+pub const KNOWN: &[Known] = &[
+    // Words whose meaning the manual leaves open.
+    Known {
+        oracles: BOTH,
+        reason: "CFINV, XAFLAG, AXFLAG, SB, LDAPR with other values in bits drawn as (0) or (1): \
+            CONSTRAINED UNPREDICTABLE; we act as if the bits were right, the oracles say UNDEFINED",
+        explains: |s| {
+            let name = s.test.row.name;
+            let named = ["CFINV", "XAFLAG", "AXFLAG", "SB"].contains(&name);
+            (named || name.starts_with("LDAPR"))
+                && !has_preferred_bits(s.test.row, s.test.word)
+                && s.theirs.kind == OutcomeKind::Undefined
+        },
+    },
+    Known {
+        oracles: BOTH,
+        reason: "LDP, LDNP, LDPSW into one register twice: CONSTRAINED UNPREDICTABLE, the register \
+            may become UNKNOWN; we write the second value last, the oracles the first",
+        explains: |s| {
+            is_load_pair(s)
+                && s.test.field("Rt") == s.test.field("Rt2")
+                && differs_in_register(s, "Rt")
+        },
+    },
+    // Exclusives.
+    Known {
+        oracles: BOTH,
+        reason: "a store-exclusive of another size than the load-exclusive: CONSTRAINED UNPREDICTABLE \
+            whether it passes; ours fails, the oracles compare memory alone and may let it pass",
+        explains: |s| sizes_differ(&s.test.case.code) && passes_for_them(s),
+    },
+    Known {
+        oracles: BOTH,
+        reason: "a store-exclusive to a misaligned address without a monitor: ExclusiveMonitorsPass \
+            checks alignment before the monitor; the oracles just fail the store",
+        explains: |s| {
+            let last = 4 * (s.test.case.code.len() as u64 - 1);
+            is_exclusive(s)
+                && ours_is(s, OutcomeKind::AlignmentFault)
+                && s.ours.outcome.pc == s.test.case.code_address + last
+                && fails_the_store(s)
+        },
+    },
+    // Alignment of ordered accesses.
+    Known {
+        oracles: UNICORN,
+        reason: "LDAR, LDLAR, STLR, STLLR, LDAPR, LDAPUR, STLUR: without FEAT_LSE2 an address that is not \
+            a multiple of the size is an Alignment fault; Unicorn does not check",
+        explains: |s| is_ordered(s) && unchecked_alignment(s),
+    },
+    Known {
+        oracles: QEMU,
+        reason: "LDAPR: the same check, which QEMU makes for the others but not for this one",
+        explains: |s| s.test.row.name.starts_with("LDAPR") && unchecked_alignment(s),
+    },
+    // Faults in the middle of a store.
+    Known {
+        oracles: UNICORN,
+        reason: "a store across the end of memory: the manual lets the part before the fault be written or \
+            not; ours does all or nothing, Unicorn writes the first bytes",
+        explains: |s| !is_store_pair(s) && stores_half(s),
+    },
+    Known {
+        oracles: BOTH,
+        reason: "STP, STNP across the end of memory: two accesses, of which the oracles complete the first; \
+            ours does all or nothing",
+        explains: |s| is_store_pair(s) && stores_half(s),
+    },
+    // Plain mistakes of an oracle.
+    Known {
+        oracles: UNICORN,
+        reason: "LDSMAX, LDSMIN of 8, 16 and 32 bits: the memory operand is to be read as signed; \
+            Unicorn compares it unextended",
+        explains: |s| {
+            let name = s.test.row.name;
+            (name.starts_with("LDSMAX") || name.starts_with("LDSMIN"))
+                && !name.ends_with("_X")
+                && same_but_for(s, |o| o.window = s.theirs.window)
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "BLR X30 to itself: the oracle's process executes it more than once",
+        explains: |s| {
+            s.test.row.name == "BLR"
+                && s.test.field("Rn") == 30
+                && s.test.case.state.x[30] == s.test.case.code_address
+                && same_but_for(s, |o| o.pc += 4)
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "CASP of X30 and the register after it, which is XZR: writing it has no effect; QEMU takes \
+            register 31 for the stack pointer",
+        explains: |s| {
+            let named = [s.test.field("Rs"), s.test.field("Rt")];
+            s.test.row.name == "CASP_X"
+                && named.contains(&30)
+                && same_but_for(s, |o| {
+                    o.state.sp = s.theirs.state.sp;
+                    o.state.x[30] = s.theirs.state.x[30];
+                    o.window = s.theirs.window;
+                })
+        },
+    },
+    Known {
+        oracles: UNICORN,
+        reason: "DC ZVA that faults: Unicorn does not set the PC back to the instruction",
+        explains: |s| zva_faults(s) && same_but_for(s, |o| o.pc += 4),
+    },
+    Known {
+        oracles: QEMU,
+        reason: "DC ZVA that faults: FAR is the address in the register; our stop tells the first byte of \
+            the block that cannot be accessed",
+        explains: |s| zva_faults(s) && same_but_for(s, |_| ()),
+    },
+    // What the oracles' systems choose differently.
+    Known {
+        oracles: BOTH,
+        reason: "BR, BLR, RET to an address with a tag: BranchAddr drops it if the top byte is ignored \
+            (TCR_EL1.TBI0), as Linux has it; our machine does not ignore the top byte",
+        explains: |s| {
+            let target = s.ours.outcome.pc;
+            s.test.row.group == "Unconditional branch (register)"
+                && target >> 56 != 0
+                && same_but_for(s, |o| o.pc = (target << 8) as i64 as u64 >> 8)
+        },
+    },
+    Known {
+        oracles: BOTH,
+        reason: "HLT, UDF #0: a program's way to halt here; UNDEFINED without a debugger",
+        explains: |s| {
+            matches!(s.ours.stop, Some(Stop::Halt { .. }))
+                && same_but_for(s, |o| o.kind = OutcomeKind::Undefined)
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "SVC: it would be a system call of QEMU's own process, so the oracle does not run it",
+        explains: |s| s.test.row.name == "SVC" && s.theirs.kind == OutcomeKind::Other,
+    },
+    Known {
+        oracles: QEMU,
+        reason: "DC ZVA: the block is 64 bytes here (DCZID_EL0.BS) and 512, the whole window, on QEMU",
+        explains: |s| {
+            s.test.row.name == "DC_ZVA"
+                && s.theirs.window == [0; WINDOW_LEN]
+                && same_but_for(s, |o| o.window = s.theirs.window)
+        },
+    },
+    Known {
+        oracles: BOTH,
+        reason: "CTR_EL0, CNTFRQ_EL0, CNTVCT_EL0: this machine's own caches and clock",
+        explains: |s| {
+            matches!(s.test.row.name, "MRS_CTR_EL0" | "MRS_CNTFRQ_EL0" | "MRS_CNTVCT_EL0")
+                && differs_in_register(s, "Rt")
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "DCZID_EL0, MIDR_EL1: the block size of DC ZVA; the processor's maker",
+        explains: |s| {
+            matches!(s.test.row.name, "MRS_DCZID_EL0" | "MRS_MIDR_EL1")
+                && differs_in_register(s, "Rt")
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "ID registers: the features of another processor",
+        explains: |s| s.test.row.name == "MRS_ID" && differs_in_register(s, "Rt"),
+    },
+    Known {
+        oracles: UNICORN,
+        reason: "MIDR_EL1, MPIDR_EL1, REVIDR_EL1 and the ID registers: EL0 has no access to them (UNDEFINED), \
+            but Linux reads them for programs; Unicorn is the bare processor",
+        explains: |s| {
+            let row = s.test.row;
+            (row.name == "MRS_ID" || row.name.ends_with("_EL1"))
+                && s.theirs.kind == OutcomeKind::Undefined
+        },
+    },
+    Known {
+        oracles: QEMU,
+        reason: "ID registers that are not assigned, or describe AArch32: Linux shows the whole space to \
+            programs, as zero where it knows nothing better; QEMU only a part",
+        explains: |s| s.test.row.name == "MRS_ID" && s.theirs.kind == OutcomeKind::Undefined,
+    },
+    Known {
+        oracles: BOTH,
+        reason: "FPCR, FPSR: the oracles' processor has half precision (FZ16) and AArch32 (Len, Stride, the \
+            flags of FPSR), whose bits are RES0 without them",
+        explains: |s| {
+            is_fp_control(s.test)
+                && same_but_for(s, |o| o.state.x = s.theirs.state.x)
+                && keeps_our_bits(s)
+        },
+    },
+];
+
+/// The list of rows.
+pub const OWN: &[Own] = &[
+    Own {
+        rows: &["HLT"],
+        reason: "both oracles say UNDEFINED",
+        expected: |test, ran| {
+            ran.stop == Some(Stop::Halt { imm: test.field("imm16") as u16 })
+                && unchanged(test, &ran.outcome, 0)
+        },
+    },
+    Own {
+        rows: &["MRS_CTR_EL0"],
+        reason: "coherent caches (DIC, IDC) with lines of 64 bytes",
+        expected: |test, ran| reads(test, ran, 0xb444_c004),
+    },
+    Own {
+        rows: &["MRS_MIDR_EL1"],
+        reason: "no implementer; architecture by ID registers",
+        expected: |test, ran| reads(test, ran, 0x000f_0000),
+    },
+    Own {
+        rows: &["MRS_CNTFRQ_EL0"],
+        reason: "a counter of 1 GHz",
+        expected: |test, ran| reads(test, ran, 1_000_000_000),
+    },
+    Own {
+        rows: &["MRS_CNTVCT_EL0"],
+        reason: "the counter counts instructions: none has completed",
+        expected: |test, ran| reads(test, ran, 0),
+    },
+    Own {
+        rows: &["MRS_ID"],
+        reason: "AArch64 alone, no floating point; FlagM2, LSE, CRC32; RCPC2",
+        expected: |test, ran| {
+            let value = match (test.field("CRm"), test.field("op2")) {
+                (4, 0) => 0xff_0011,
+                (6, 0) => 2 << 52 | 2 << 20 | 1 << 16,
+                (6, 1) => 2 << 20,
+                _ => 0,
+            };
+            reads(test, ran, value)
+        },
+    },
+    Own {
+        rows: &["MRS_FPCR", "MSR_FPCR", "MRS_FPSR", "MSR_FPSR"],
+        reason: "what is read back is what was written, in the bits that exist",
+        expected: fp_control_reads_back,
+    },
+];
+
+fn ours_is(seen: &Seen<'_>, kind: OutcomeKind) -> bool {
+    seen.ours.outcome.kind == kind
+}
+
+/// Whether the outcomes agree once ours is changed in one respect (the detail aside).
+fn same_but_for(seen: &Seen<'_>, change: impl FnOnce(&mut Outcome)) -> bool {
+    let mut ours = seen.ours.outcome.clone();
+    change(&mut ours);
+    ours.detail = seen.theirs.detail;
+    ours == *seen.theirs
+}
+
+/// Whether the register that a field names is all that differs.
+fn differs_in_register(seen: &Seen<'_>, field: &str) -> bool {
+    let register = seen.test.field(field) as usize;
+    same_but_for(seen, |ours| {
+        if let Some(value) = ours.state.x.get_mut(register) {
+            *value = seen.theirs.state.x[register];
+        }
+    })
+}
+
+fn is_load_pair(seen: &Seen<'_>) -> bool {
+    let name = seen.test.row.name;
+    name.starts_with("LDP") || name.starts_with("LDNP")
+}
+
+fn is_store_pair(seen: &Seen<'_>) -> bool {
+    let name = seen.test.row.name;
+    name.starts_with("STP_") || name.starts_with("STNP_")
+}
+
+fn is_exclusive(seen: &Seen<'_>) -> bool {
+    seen.test.row.group.starts_with("Load/store exclusive")
+}
+
+/// Whether two exclusives, a load and a store, have different sizes: bits 31 and 30, and 21 for pairs.
+fn sizes_differ(code: &[u32]) -> bool {
+    const SIZE: u32 = 3 << 30 | 1 << 21;
+    matches!(code, [load, store] if (load ^ store) & SIZE != 0)
+}
+
+/// Whether a case ends in a store-exclusive.
+fn ends_in_store(test: &Test) -> bool {
+    const LOAD: u32 = 1 << 22;
+    test.case.code.last().is_some_and(|word| word & LOAD == 0)
+}
+
+/// What the status register of a case's store-exclusive, its last instruction, came to.
+fn status(test: &Test, outcome: &Outcome) -> Option<u64> {
+    let register = test.case.code.last()? >> 16 & 31;
+    outcome.state.x.get(register as usize).copied()
+}
+
+/// A store-exclusive that the oracle has executed, but not let pass. The status may go to the zero register.
+fn fails_the_store(seen: &Seen<'_>) -> bool {
+    seen.theirs.kind == OutcomeKind::Done
+        && ends_in_store(seen.test)
+        && status(seen.test, seen.theirs).is_none_or(|status| status == 1)
+}
+
+/// A store-exclusive that fails for us and writes memory for the oracle, whatever status it reports.
+fn passes_for_them(seen: &Seen<'_>) -> bool {
+    let register = (seen.test.case.code[1] >> 16 & 31) as usize;
+    let fails = status(seen.test, &seen.ours.outcome).is_none_or(|status| status == 1);
+    is_exclusive(seen)
+        && fails
+        && same_but_for(seen, |ours| {
+            ours.window = seen.theirs.window;
+            if let Some(status) = ours.state.x.get_mut(register) {
+                *status = seen.theirs.state.x[register];
+            }
+        })
+}
+
+fn is_ordered(seen: &Seen<'_>) -> bool {
+    matches!(seen.test.row.group, "Load/store ordered" | "LDAPR/STLR (unscaled immediate)")
+}
+
+/// An alignment fault of ours where the oracle went on to access memory.
+fn unchecked_alignment(seen: &Seen<'_>) -> bool {
+    ours_is(seen, OutcomeKind::AlignmentFault)
+        && matches!(seen.theirs.kind, OutcomeKind::Done | OutcomeKind::MemoryFault)
+}
+
+/// A store that faults at the end of memory, of which the oracle wrote what lies before.
+fn stores_half(seen: &Seen<'_>) -> bool {
+    ours_is(seen, OutcomeKind::MemoryFault)
+        && seen.test.touch().is_some_and(|touch| touch.write && touch.straddles_end())
+        && same_but_for(seen, |ours| ours.window = seen.theirs.window)
+}
+
+fn zva_faults(seen: &Seen<'_>) -> bool {
+    seen.test.row.name == "DC_ZVA" && ours_is(seen, OutcomeKind::MemoryFault)
+}
+
+fn is_fp_control(test: &Test) -> bool {
+    matches!(test.row.name, "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR")
+}
+
+/// The register that the second of two instructions, a read of FPCR or FPSR, goes to.
+fn read_to(test: &Test) -> usize {
+    (test.case.code[1] & 31) as usize
+}
+
+/// The bits of FPCR (AHP, DN, FZ, RMode) or FPSR (QC and the cumulative exceptions) that exist.
+fn fp_control_mask(test: &Test) -> u64 {
+    if test.row.name.ends_with("FPCR") { 0x07c0_0000 } else { 0x0800_009f }
+}
+
+fn keeps_our_bits(seen: &Seen<'_>) -> bool {
+    let register = read_to(seen.test);
+    let (ours, theirs) = (seen.ours.outcome.state.x, seen.theirs.state.x);
+    (0..31).all(|i| {
+        let kept = if i == register { fp_control_mask(seen.test) } else { u64::MAX };
+        ours[i] == theirs[i] & kept
+    })
+}
+
+fn fp_control_reads_back(test: &Test, ran: &Ran) -> bool {
+    let source = (test.case.code[0] & 31) as usize;
+    let written = test.case.state.x.get(source).copied().unwrap_or(0);
+    let read = ran.outcome.state.x.get(read_to(test));
+    read.is_none_or(|read| *read == written & fp_control_mask(test))
+}
+
+/// Whether a case left everything as it was, but for the PC, which is `words` further on.
+fn unchanged(test: &Test, outcome: &Outcome, words: u64) -> bool {
+    outcome.state == test.case.state
+        && outcome.window == test.case.window
+        && outcome.pc == test.case.code_address + 4 * words
+}
+
+/// Whether a read of a system register gave `value` and did nothing else.
+fn reads(test: &Test, ran: &Ran, value: u64) -> bool {
+    let mut expected = test.case.state;
+    if let Some(register) = expected.x.get_mut(test.field("Rt") as usize) {
+        *register = value;
+    }
+    let done = Outcome { state: test.case.state, ..ran.outcome.clone() };
+    ran.stop.is_none() && ran.outcome.state == expected && unchanged(test, &done, 1)
+}

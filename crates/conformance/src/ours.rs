@@ -1,0 +1,163 @@
+//! Runs a case in the three forms that must agree.
+
+use kvrm::{EngineKind, FaultKind, Machine, MemoryModel, Reg, Stop};
+use kvrm_oracles::{Case, MEMORY_END, Outcome, OutcomeKind, State, WINDOW_LEN, WINDOW_START};
+
+use crate::flat::Flat;
+
+/// What a case came to on a machine of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Why it stopped; `None` if it ran to its end.
+    pub stop: Option<Stop>,
+    /// Instructions completed.
+    pub count: u64,
+    /// The same as an oracle would say it; a halt, which no oracle knows, is `Other`.
+    pub outcome: Outcome,
+}
+
+impl Ran {
+    /// Puts together what a case came to; `window` fills in the data window.
+    pub fn new(
+        case: &Case,
+        stop: Option<Stop>,
+        state: &State,
+        pc: u64,
+        count: u64,
+        window: impl FnOnce(&mut [u8]),
+    ) -> Ran {
+        let (kind, detail) = outcome_kind(stop);
+        let mut outcome = Outcome { kind, detail, pc, state: *state, window: case.window };
+        window(&mut outcome.window);
+        Ran { stop, count, outcome }
+    }
+}
+
+/// A stop in an oracle's words.
+fn outcome_kind(stop: Option<Stop>) -> (OutcomeKind, u64) {
+    match stop {
+        None => (OutcomeKind::Done, 0),
+        Some(Stop::Halt { .. }) => (OutcomeKind::Other, 0),
+        Some(Stop::Syscall { imm }) => (OutcomeKind::Svc, imm.into()),
+        Some(Stop::Breakpoint { .. }) => (OutcomeKind::Brk, 0),
+        Some(Stop::MaxCycles) => (OutcomeKind::Limit, 0),
+        Some(Stop::Undefined { .. }) => (OutcomeKind::Undefined, 0),
+        Some(Stop::Fault { kind, address }) => match kind {
+            FaultKind::Unaligned => (OutcomeKind::AlignmentFault, address),
+            FaultKind::Read | FaultKind::Write | FaultKind::Fetch => {
+                (OutcomeKind::MemoryFault, address)
+            }
+        },
+    }
+}
+
+/// The forms an instruction comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The reference engine: kernel form, the word known only when it runs.
+    Kernel,
+    /// The translated form, evaluated: word and address known.
+    Translated,
+    /// The CPU engine.
+    Cpu,
+}
+
+/// Every form, in the order [`Ours::run`] answers in.
+pub const FORMS: [Form; 3] = [Form::Kernel, Form::Translated, Form::Cpu];
+
+/// Our machines, used again for every case.
+pub struct Ours {
+    eval: Machine,
+    flat: Flat,
+    cpu: Machine,
+}
+
+impl Ours {
+    /// Builds the machines.
+    pub fn new() -> kvrm::Result<Ours> {
+        Ok(Ours {
+            eval: machine(EngineKind::Eval)?,
+            flat: Flat::default(),
+            cpu: machine(EngineKind::Cpu)?,
+        })
+    }
+
+    /// Runs a case in every form.
+    pub fn run(&mut self, case: &Case) -> kvrm::Result<[Ran; 3]> {
+        Ok([run_on(&mut self.eval, case)?, self.flat.run(case).0, run_on(&mut self.cpu, case)?])
+    }
+
+    /// The reference engine and the CPU engine, for runs in pieces.
+    pub fn engines(&mut self) -> [&mut Machine; 2] {
+        [&mut self.eval, &mut self.cpu]
+    }
+}
+
+fn machine(engine: EngineKind) -> kvrm::Result<Machine> {
+    Machine::builder()
+        .engine(engine)
+        .memory(MEMORY_END)
+        .model(MemoryModel::Private)
+        .threads(1)
+        .translate_after(0)
+        .build()
+}
+
+/// Puts a case into a machine's first lane.
+pub fn load(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
+    machine.reset(0)?;
+    let code: Vec<u8> = case.code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    machine.write_memory(0, case.code_address, &code)?;
+    machine.write_memory(0, WINDOW_START, &case.window)?;
+    for (i, value) in case.state.x.iter().enumerate() {
+        machine.set_register(0, Reg::X(i as u8), *value)?;
+    }
+    machine.set_register(0, Reg::Sp, case.state.sp)?;
+    machine.set_register(0, Reg::Nzcv, case.state.nzcv)?;
+    machine.set_register(0, Reg::TpidrEl0, case.state.tpidr_el0)?;
+    machine.set_pc(0, case.code_address)
+}
+
+/// What a machine's first lane has come to. A case that has reached the end of its code, or is a single
+/// instruction that has completed, has no stop.
+pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
+    let register = |reg| machine.register(0, reg);
+    let mut state = State::default();
+    for (i, value) in state.x.iter_mut().enumerate() {
+        *value = register(Reg::X(i as u8))?;
+    }
+    state.sp = register(Reg::Sp)?;
+    state.nzcv = register(Reg::Nzcv)?;
+    state.tpidr_el0 = register(Reg::TpidrEl0)?;
+    let pc = machine.pc(0)?;
+    let count = machine.total_cycles(0)?;
+    let at_end = pc == end_of(case);
+    let single_done = case.max_instructions == 1 && count == 1;
+    let stop = machine.stop(0)?.filter(|stop| match stop {
+        Stop::Breakpoint { imm: None } => !at_end,
+        Stop::MaxCycles => !at_end && !single_done,
+        _ => true,
+    });
+    let mut window = [0; WINDOW_LEN];
+    machine.read_memory(0, WINDOW_START, &mut window)?;
+    Ok(Ran::new(case, stop, &state, pc, count, |w| {
+        w.copy_from_slice(&window);
+    }))
+}
+
+/// The address after a case's code.
+pub fn end_of(case: &Case) -> u64 {
+    case.code_address + 4 * case.code.len() as u64
+}
+
+fn run_on(machine: &mut Machine, case: &Case) -> kvrm::Result<Ran> {
+    load(machine, case)?;
+    if case.max_instructions == 1 {
+        machine.run(1)?;
+    } else {
+        machine.add_breakpoint(end_of(case))?;
+        machine.run(case.max_instructions.into())?;
+        machine.remove_breakpoint(end_of(case));
+    }
+    result(machine, case)
+}

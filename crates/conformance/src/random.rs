@@ -1,0 +1,81 @@
+//! Random numbers that are the same everywhere: a difference is found again by its seed.
+
+/// Steele, Lea and Flood's SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The sequence of part number `part` of a seed, unrelated to those of the other parts.
+    pub fn part(seed: u64, part: u64) -> Random {
+        let mut random = Random(seed);
+        random.0 = random.next() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        random.0 = random.next();
+        random
+    }
+
+    /// 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "an endless sequence, never `None`")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number from 0 to `limit - 1`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of the values.
+    pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len() as u64) as usize]
+    }
+
+    /// A 64-bit value of the kind that mistakes are made with: zero, ones, sign bits, powers of two and
+    /// their neighbours, small numbers; or any.
+    pub fn hard_value(&mut self) -> u64 {
+        const SIGNS: [u64; 8] = [
+            0x7f,
+            0x80,
+            0x7fff,
+            0x8000,
+            0x7fff_ffff,
+            0x8000_0000,
+            i64::MAX as u64,
+            i64::MIN as u64,
+        ];
+        let around = self.pick(&[0, 1, u64::MAX]);
+        match self.below(8) {
+            0 => self.pick(&[0, 1, u64::MAX, u64::MAX - 1]),
+            1 => self.pick(&SIGNS).wrapping_add(around),
+            2 => (1u64 << self.below(64)).wrapping_add(around),
+            3 => !(1u64 << self.below(64)).wrapping_add(around),
+            4 => self.below(256),
+            5 => self.below(1 << 32),
+            _ => self.next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_repeat_and_parts_differ() {
+        let sequence = |mut random: Random| [random.next(), random.next()];
+        assert_eq!(sequence(Random::new(7)), sequence(Random::new(7)));
+        assert_ne!(sequence(Random::part(7, 1)), sequence(Random::part(7, 2)));
+    }
+}

@@ -1,0 +1,197 @@
+//! The whole suite: what to run, on how many threads, and what came of it.
+
+use std::sync::Mutex;
+
+use kvrm_a64::{Instruction, table};
+
+use crate::compare::{Bench, RowReport};
+use crate::invalid::{InvalidReport, try_words};
+use crate::known::{KNOWN, OWN};
+use crate::oracle::{ORACLES, Tools};
+use crate::programs::{ProgramReport, run_programs};
+use crate::random::Random;
+
+/// The seed of test runs: the same cases every time.
+pub const SEED: u64 = 0x6b76_726d;
+/// Cases of a row after which every entry of the list of known differences must have been needed.
+const ENOUGH: u64 = 1000;
+/// Words and programs that one thread takes at a time.
+const WORDS_PER_UNIT: u64 = 20_000;
+const PROGRAMS_PER_UNIT: u64 = 256;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The rows to test.
+    pub rows: Vec<&'static Instruction>,
+    /// Cases for each.
+    pub cases: u64,
+    /// Words to try that may be invalid.
+    pub invalid: u64,
+    /// Random programs to run.
+    pub programs: u64,
+    /// Where random numbers start.
+    pub seed: u64,
+    /// Threads, each with oracles of its own.
+    pub threads: usize,
+}
+
+/// A piece of the work.
+#[derive(Clone, Copy)]
+enum Unit {
+    Row(&'static Instruction),
+    Words { count: u64, part: u64 },
+    Programs { count: u64, part: u64 },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// By row, in the order of the table.
+    pub rows: Vec<RowReport>,
+    /// The words that may be invalid.
+    pub invalid: InvalidReport,
+    /// The programs.
+    pub programs: ProgramReport,
+}
+
+impl Plan {
+    fn units(&self) -> Vec<Unit> {
+        let split = |total: u64, most: u64| {
+            (0..total.div_ceil(most)).map(move |part| (most.min(total - part * most), part))
+        };
+        let words =
+            split(self.invalid, WORDS_PER_UNIT).map(|(count, part)| Unit::Words { count, part });
+        let programs = split(self.programs, PROGRAMS_PER_UNIT)
+            .map(|(count, part)| Unit::Programs { count, part });
+        let rows = self.rows.iter().filter(|_| self.cases > 0);
+        rows.map(|row| Unit::Row(row)).chain(words).chain(programs).collect()
+    }
+
+    /// Runs everything. `progress` hears how many units are finished, of how many, and the differences so
+    /// far.
+    pub fn run(
+        &self,
+        tools: &Tools,
+        progress: &(dyn Fn(usize, usize, u64) + Sync),
+    ) -> Result<Summary, String> {
+        let units = self.units();
+        // How many units have been taken, and what came of those finished.
+        let state = Mutex::new((0, 0, Summary::default()));
+        let work = || -> Result<(), String> {
+            let mut bench = Bench::new(tools)?;
+            loop {
+                let unit = {
+                    let (taken, ..) = &mut *state.lock().expect("no thread panicked");
+                    *taken += 1;
+                    units.get(*taken - 1).copied()
+                };
+                let Some(unit) = unit else { return Ok(()) };
+                let done = self.unit(&mut bench, unit)?;
+                let (_, finished, summary) = &mut *state.lock().expect("no thread panicked");
+                *finished += 1;
+                summary.add(done);
+                progress(*finished, units.len(), summary.different());
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.threads.max(1)).map(|_| scope.spawn(work)).collect();
+            threads
+                .into_iter()
+                .try_for_each(|t| t.join().expect("the thread's panic is shown above"))
+        })?;
+        Ok(state.into_inner().expect("no thread panicked").2)
+    }
+
+    fn unit(&self, bench: &mut Bench, unit: Unit) -> Result<Summary, String> {
+        let mut summary = Summary::default();
+        match unit {
+            Unit::Row(row) => summary.rows.push(bench.row(row, self.cases, self.seed)?),
+            Unit::Words { count, part } => {
+                // Parts beyond those of the rows.
+                summary.invalid = try_words(bench, count, Random::part(self.seed, 1 << 32 | part))?;
+            }
+            Unit::Programs { count, part } => {
+                summary.programs =
+                    run_programs(bench, count, Random::part(self.seed, 2 << 32 | part).next())?;
+            }
+        }
+        Ok(summary)
+    }
+}
+
+impl Summary {
+    /// Adds what came of more.
+    pub fn add(&mut self, other: Summary) {
+        for report in other.rows {
+            match self.rows.iter_mut().find(|mine| mine.row.index == report.row.index) {
+                Some(mine) => mine.add(&report),
+                None => self.rows.push(report),
+            }
+        }
+        self.rows.sort_by_key(|report| report.row.index);
+        self.invalid.add(other.invalid);
+        self.programs.add(other.programs);
+    }
+
+    /// Cases, words and programs that differ without a reason.
+    pub fn different(&self) -> u64 {
+        let rows: u64 = self.rows.iter().map(|report| report.different).sum();
+        rows + self.invalid.different + self.programs.different
+    }
+
+    /// The first differences in full.
+    pub fn descriptions(&self) -> impl Iterator<Item = &String> {
+        let rows = self.rows.iter().flat_map(|report| &report.descriptions);
+        rows.chain(&self.invalid.descriptions).chain(&self.programs.descriptions)
+    }
+
+    /// How often an entry of [`KNOWN`] was needed, by oracle.
+    pub fn known(&self, entry: usize) -> [u64; 2] {
+        self.rows.iter().fold([0; 2], |sum, report| {
+            [sum[0] + report.known[entry][0], sum[1] + report.known[entry][1]]
+        })
+    }
+
+    /// What is wrong with the run, beside differences: rows that were not really compared, and known
+    /// differences that no longer are.
+    pub fn problems(&self, asked: [bool; 2]) -> Vec<String> {
+        let mut problems: Vec<_> =
+            self.rows.iter().flat_map(|report| row_problems(report, asked)).collect();
+        let complete =
+            self.rows.len() == table().len() && self.rows.iter().all(|r| r.cases >= ENOUGH);
+        for (entry, known) in KNOWN.iter().enumerate().filter(|_| complete) {
+            for (oracle, needed) in self.known(entry).into_iter().enumerate() {
+                if needed == 0 && asked[oracle] && known.oracles.contains(&ORACLES[oracle]) {
+                    let name = ORACLES[oracle].name();
+                    problems.push(format!(
+                        "{name} no longer differs in this; remove it from known.rs: {}",
+                        known.reason
+                    ));
+                }
+            }
+        }
+        problems
+    }
+}
+
+fn row_problems(report: &RowReport, asked: [bool; 2]) -> Vec<String> {
+    let RowReport { row, cases, dropped, tallies, .. } = report;
+    let mut problems = Vec::new();
+    if *dropped > cases / 4 + 10 {
+        problems.push(format!("{}: {dropped} cases dropped for {cases} run", row.name));
+    }
+    let equal = tallies.iter().map(|tally| tally.equal).max().unwrap_or(0);
+    let own = OWN.iter().any(|own| own.rows.contains(&row.name));
+    if asked == [true; 2] && *cases >= 100 && equal * 2 < *cases && !own {
+        problems.push(format!(
+            "{}: only {equal} of {cases} cases were comparable with an oracle",
+            row.name
+        ));
+    }
+    let unanswered: u64 = tallies.iter().map(|tally| tally.unanswered).sum();
+    if unanswered > 0 {
+        problems.push(format!("{}: {unanswered} cases without an answer", row.name));
+    }
+    problems
+}
