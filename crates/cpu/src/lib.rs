@@ -89,7 +89,7 @@ impl CpuEngine {
         }
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
-        let caches = (0..threads).map(|_| JumpCache::new()).collect();
+        let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
         let code = Mutex::new(Code::new(&stubs));
         Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
     }

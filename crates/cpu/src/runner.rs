@@ -18,15 +18,18 @@ pub(crate) struct JumpCache {
     entries: Box<[JumpEntry; JUMP_ENTRIES]>,
     /// The generation of the code it holds.
     generation: u64,
+    /// What an entry leads to that holds no code.
+    untranslated: *const u8,
 }
 
-// SAFETY: the pointers are to code that outlives its generation.
+// SAFETY: the pointers are to code that outlives its generation, and to a stub.
 unsafe impl Send for JumpCache {}
 
 impl JumpCache {
-    pub(crate) fn new() -> JumpCache {
-        let empty = JumpEntry { pc: NO_PC, code: std::ptr::null() };
-        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0 }
+    pub(crate) fn new(stubs: &Stubs) -> JumpCache {
+        let untranslated = stubs.untranslated;
+        let empty = JumpEntry { pc: NO_PC, code: untranslated };
+        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0, untranslated }
     }
 
     fn entry(&mut self, pc: u64) -> &mut JumpEntry {
@@ -36,7 +39,8 @@ impl JumpCache {
     /// Makes the cache one of that generation of code.
     fn belong_to(&mut self, generation: u64) {
         if self.generation != generation {
-            self.entries.iter_mut().for_each(|entry| entry.pc = NO_PC);
+            let empty = JumpEntry { pc: NO_PC, code: self.untranslated };
+            self.entries.fill(empty);
             self.generation = generation;
         }
     }
