@@ -185,7 +185,12 @@ impl CpuEngine {
                 run.pass(lane);
             }
             Ok(())
-        })
+        })?;
+        let wrote_code = |lane: &mut Lane| std::mem::take(&mut lane.writes_code);
+        if self.lanes.iter_mut().map(wrote_code).fold(false, |any, wrote| any | wrote) {
+            self.clear_code();
+        }
+        Ok(())
     }
 
     /// Lanes take turns, and translated words are forgotten between them if some lane writes any.
