@@ -253,16 +253,13 @@ impl Run<'_> {
             code.tail(pc, left, must, self.words(source), close)
         })?;
         match tail {
-            Some(code) => return self.enter(lane, cache, left, code),
+            Some(code) => self.enter(lane, cache, left, code),
             None => {
-                for _ in 0..left {
-                    if lane.status.stop.is_none() {
-                        self.step(lane);
-                    }
-                }
+                // They may change one another into a branch, after which everything has to be looked at.
+                self.step_to_branch(lane, left);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// The instruction at PC was refused an access: it faults, or it writes near translated words.
