@@ -287,7 +287,7 @@ impl Engine for CpuEngine {
             lane.budget = request.max_cycles;
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
         }
-        if !self.breakpoints.is_empty() {
+        if !self.breakpoints.is_empty() && !request.control.is_cancelled() {
             self.pass_breakpoints(request)?;
         }
         match self.config.model {

@@ -72,11 +72,13 @@ fn lanes_that_wait_for_ever(subject: Subject) {
 fn a_control_that_is_cancelled_already(subject: Subject) {
     let code = asm!(; again: ; b <again);
     for mut machine in [subject.private(2, 1, &code), subject.shared(2, 1, &code)] {
+        machine.add_breakpoint(crate::support::CODE).unwrap();
         let control = RunControl::new();
         control.cancel();
         let report = machine.run_with(u64::MAX, &control).unwrap();
         assert_eq!((report.cancelled, report.cycles), (true, 0));
         assert_eq!(machine.stop(0).unwrap(), None);
+        machine.remove_breakpoint(crate::support::CODE);
         machine.run(5).unwrap();
         assert_eq!(machine.stop(0).unwrap(), Some(Stop::MaxCycles));
     }
