@@ -2,8 +2,8 @@
 
 use kvrm::{Lanes, Machine, MemoryModel, Reg, RunControl};
 
-use crate::Source;
 use crate::program::Setup;
+use crate::{Habit, Source};
 
 /// Guest memory: four pages.
 const MEMORY: u64 = 0x4000;
@@ -165,7 +165,8 @@ fn address(source: &mut Source<'_>) -> u64 {
 }
 
 fn code(source: &mut Source<'_>) -> Vec<u8> {
-    (0..source.below(20)).flat_map(|_| crate::word(source).to_le_bytes()).collect()
+    let habit = Habit::from_source(source);
+    (0..source.below(20)).flat_map(|_| crate::word(source, habit).to_le_bytes()).collect()
 }
 
 fn data(source: &mut Source<'_>) -> Vec<u8> {

@@ -3,14 +3,14 @@
 use kvrm_a64::{decode, kernel_form, translated_form};
 use kvrm_ir::verify::verify;
 
-use crate::Source;
+use crate::{Habit, Source};
 
 /// Decodes the words in `bytes`, each at an address that is in there too.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     while !source.is_empty() {
         let shaped = source.one_in(2);
-        let word = if shaped { crate::word(&mut source) } else { source.u32() };
+        let word = if shaped { crate::word(&mut source, Habit::Everything) } else { source.u32() };
         let pc = source.u64() & !3;
         check_word(word, pc);
     }

@@ -10,4 +10,4 @@ mod source;
 mod words;
 
 pub use source::{Source, random_bytes};
-pub use words::word;
+pub use words::{Habit, word};

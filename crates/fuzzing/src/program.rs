@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use kvrm::{EngineKind, Machine, MemoryModel, Reg, Stop};
 use kvrm_a64::decode;
 
-use crate::Source;
+use crate::{Habit, Source};
 
 /// Guest memory.
 pub const MEMORY: u64 = 0x8000;
@@ -77,9 +77,10 @@ impl Program {
         let longest = 1 + source.below(64);
         let limits = (0..RUNS).map(|_| source.below(longest)).collect();
         let mut words = Vec::new();
+        let habit = Habit::from_source(&mut source);
         let len = 1 + source.below(WORDS as u64) as usize;
         while words.len() < len && !source.is_empty() {
-            words.push(crate::word(&mut source));
+            words.push(crate::word(&mut source, habit));
         }
         Program { words, registers, nzcv, limits, model }
     }
@@ -151,8 +152,8 @@ impl Program {
     }
 
     /// Ways to make a program smaller.
-    fn simpler(&self) -> Vec<Box<dyn Fn(&Program) -> Program>> {
-        fn step(change: impl Fn(&mut Program) + 'static) -> Box<dyn Fn(&Program) -> Program> {
+    fn simpler(&self) -> Vec<Simplification> {
+        fn step(change: impl Fn(&mut Program) + 'static) -> Simplification {
             Box::new(move |program| {
                 let mut program = program.clone();
                 change(&mut program);
@@ -175,6 +176,9 @@ impl Program {
         }
     }
 }
+
+/// Makes a smaller program of one.
+type Simplification = Box<dyn Fn(&Program) -> Program>;
 
 /// A value for a register: a number, or an address where something is.
 fn register(source: &mut Source<'_>) -> u64 {

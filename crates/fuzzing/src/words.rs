@@ -1,22 +1,69 @@
 //! Random instructions.
 
-use kvrm_a64::{Instruction, table};
+use std::sync::LazyLock;
+
+use kvrm_a64::state::{N, PC};
+use kvrm_a64::{Instruction, kernel_form, table};
 
 use crate::Source;
 
 /// Branches and literal loads reach this many words in either direction, mostly.
 const REACH: u32 = 24;
 
+/// Which instructions to prefer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// All rows, all registers.
+    Everything,
+    /// All rows, but few registers: instructions have more to do with one another.
+    FewRegisters,
+    /// Branches and what sets or reads flags, with few registers.
+    Flags,
+}
+
+impl Habit {
+    /// One of them.
+    pub fn from_source(source: &mut Source<'_>) -> Habit {
+        [Habit::Everything, Habit::FewRegisters, Habit::Flags][source.below(3) as usize]
+    }
+}
+
+/// Rows that set or read flags, and branches.
+static FLAG_ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
+    let reads = ["CSEL", "CSINC", "CSINV", "CSNEG", "ADC", "SBC", "MRS_NZCV"];
+    let wanted = |row: &&Instruction| {
+        let routine = kernel_form(row);
+        routine.writes_var(N)
+            || routine.writes_var(PC)
+            || reads.iter().any(|name| row.name.starts_with(name))
+    };
+    table().iter().filter(wanted).map(|row| row.index).collect()
+});
+
 /// An instruction, mostly of a row of the table, sometimes any word at all.
-pub fn word(source: &mut Source<'_>) -> u32 {
+pub fn word(source: &mut Source<'_>, habit: Habit) -> u32 {
     let (choice, bits) = (source.u16(), source.u32());
-    if choice.is_multiple_of(64) {
+    if choice.is_multiple_of(64) && habit != Habit::Flags {
         return bits;
     }
-    let row = &table()[usize::from(choice) % table().len()];
+    let choice = usize::from(choice);
+    let row = match habit {
+        Habit::Flags => &table()[FLAG_ROWS[choice % FLAG_ROWS.len()]],
+        Habit::Everything | Habit::FewRegisters => &table()[choice % table().len()],
+    };
+    let bits = if habit == Habit::Everything { bits } else { few_registers(row, bits) };
     let word = row.pattern.value | bits & !row.pattern.mask;
     let word = if row.matches(word) { word } else { row.pattern.value | row.pattern.preferred };
     if bits >> 29 == 0 { word } else { stay_near(row, word, bits) }
+}
+
+/// Makes most registers one of four.
+fn few_registers(row: &Instruction, bits: u32) -> u32 {
+    let registers = row.pattern.fields.iter().filter(|field| field.name.starts_with('R'));
+    registers.fold(bits, |bits, field| match field.get(bits) {
+        31 => bits,
+        number => field.set(bits, number % 4),
+    })
 }
 
 /// Makes the target of a relative branch one nearby.
