@@ -166,7 +166,9 @@ fn address(source: &mut Source<'_>) -> u64 {
 
 fn code(source: &mut Source<'_>) -> Vec<u8> {
     let habit = Habit::from_source(source);
-    (0..source.below(20)).flat_map(|_| crate::word(source, habit).to_le_bytes()).collect()
+    (0..source.below(20) as usize)
+        .flat_map(|i| crate::word(source, habit, i).to_le_bytes())
+        .collect()
 }
 
 fn data(source: &mut Source<'_>) -> Vec<u8> {

@@ -10,7 +10,8 @@ pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     while !source.is_empty() {
         let shaped = source.one_in(2);
-        let word = if shaped { crate::word(&mut source, Habit::Everything) } else { source.u32() };
+        let word =
+            if shaped { crate::word(&mut source, Habit::Everything, 0) } else { source.u32() };
         let pc = source.u64() & !3;
         check_word(word, pc);
     }

@@ -80,7 +80,7 @@ impl Program {
         let habit = Habit::from_source(&mut source);
         let len = 1 + source.below(WORDS as u64) as usize;
         while words.len() < len && !source.is_empty() {
-            words.push(crate::word(&mut source, habit));
+            words.push(crate::word(&mut source, habit, words.len()));
         }
         Program { words, registers, nzcv, limits, model }
     }

@@ -9,6 +9,8 @@ use crate::Source;
 
 /// Branches and literal loads reach this many words in either direction, mostly.
 const REACH: u32 = 24;
+/// With [`Habit::Flags`], branches meet at every so manieth instruction.
+const TARGETS: u32 = 8;
 
 /// Which instructions to prefer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +42,9 @@ static FLAG_ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     table().iter().filter(wanted).map(|row| row.index).collect()
 });
 
-/// An instruction, mostly of a row of the table, sometimes any word at all.
-pub fn word(source: &mut Source<'_>, habit: Habit) -> u32 {
+/// An instruction, mostly of a row of the table, sometimes any word at all. It is the one of that number
+/// in its program.
+pub fn word(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
     let (choice, bits) = (source.u16(), source.u32());
     if choice.is_multiple_of(64) && habit != Habit::Flags {
         return bits;
@@ -54,11 +57,21 @@ pub fn word(source: &mut Source<'_>, habit: Habit) -> u32 {
     let bits = if habit == Habit::Everything { bits } else { few_registers(row, bits) };
     let word = row.pattern.value | bits & !row.pattern.mask;
     let word = if row.matches(word) { word } else { row.pattern.value | row.pattern.preferred };
-    if bits >> 29 == 0 { word } else { stay_near(row, word, bits) }
+    match habit {
+        Habit::Flags => {
+            let offset = near(bits);
+            branch_by(row, word, offset - (number as u32 + offset - REACH % TARGETS) % TARGETS)
+        }
+        _ if bits >> 29 == 0 => word,
+        Habit::Everything | Habit::FewRegisters => branch_by(row, word, near(bits)),
+    }
 }
 
-/// Makes most registers one of four.
+/// Makes most registers one of four. Computed branches are returns, so that they lead somewhere.
 fn few_registers(row: &Instruction, bits: u32) -> u32 {
+    if matches!(row.name, "BR" | "BLR" | "RET") {
+        return row.pattern.field("Rn").map_or(bits, |field| field.set(bits, 30));
+    }
     let registers = row.pattern.fields.iter().filter(|field| field.name.starts_with('R'));
     registers.fold(bits, |bits, field| match field.get(bits) {
         31 => bits,
@@ -66,13 +79,16 @@ fn few_registers(row: &Instruction, bits: u32) -> u32 {
     })
 }
 
-/// Makes the target of a relative branch one nearby.
-fn stay_near(row: &Instruction, word: u32, bits: u32) -> u32 {
+/// An offset of a few words: at least [`TARGETS`] too many, so that rounding down cannot wrap.
+fn near(bits: u32) -> u32 {
+    TARGETS + (bits >> 5 ^ bits >> 17) % (2 * REACH)
+}
+
+/// Gives a relative branch or a literal load an offset from [`near`].
+fn branch_by(row: &Instruction, word: u32, offset: u32) -> u32 {
     let offsets = ["imm26", "imm19", "imm14"];
-    let Some(field) = offsets.into_iter().find_map(|name| row.pattern.field(name)) else {
-        return word;
-    };
-    // The lower bits of the offset are the ones with the most freedom.
-    let offset = (bits >> 5 ^ bits >> 17) % (2 * REACH);
-    field.set(word, offset.wrapping_sub(REACH))
+    match offsets.into_iter().find_map(|name| row.pattern.field(name)) {
+        Some(field) => field.set(word, offset.wrapping_sub(REACH + TARGETS)),
+        None => word,
+    }
 }

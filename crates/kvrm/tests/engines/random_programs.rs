@@ -8,12 +8,12 @@ for_every_engine! { all_rows, few_words }
 
 /// Programs of all instructions, in random states.
 fn all_rows(subject: Subject) {
-    check(subject, 0x1_0000, if subject.is_slow() { 20 } else { 600 }, 1024);
+    check(subject, 0x1_0000, if subject.is_slow() { 20 } else { 1000 }, 1024);
 }
 
 /// Short programs, which loop more.
 fn few_words(subject: Subject) {
-    check(subject, 0x2_0000, if subject.is_slow() { 20 } else { 600 }, 420);
+    check(subject, 0x2_0000, if subject.is_slow() { 20 } else { 1000 }, 420);
 }
 
 fn check(subject: Subject, first: u64, seeds: u64, len: usize) {
