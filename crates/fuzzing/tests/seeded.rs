@@ -25,15 +25,15 @@ fn fuzz(target: fn(&[u8]), runs: u64, len: usize) {
 
 #[test]
 fn decoding() {
-    fuzz(decode::check, 1000, 4096);
+    fuzz(decode::check, 3000, 4096);
 }
 
 #[test]
 fn programs() {
-    fuzz(program::check, 300, 1024);
+    fuzz(program::check, 1000, 1024);
 }
 
 #[test]
 fn calls() {
-    fuzz(api::check, 1000, 2048);
+    fuzz(api::check, 3000, 2048);
 }
