@@ -49,7 +49,8 @@ pub(crate) struct JumpEntry {
 /// Entries in a jump cache, a power of two.
 pub(crate) const JUMP_ENTRIES: usize = 1024;
 
-/// A guest address that no code has, because it is not aligned.
+/// A guest address that no code has, because it is not aligned. Guests may jump there all the same, so
+/// that an entry with it must lead somewhere.
 pub(crate) const NO_PC: u64 = 1;
 
 /// A lane as translated code sees it: registers, memory, and a few words for the way out.

@@ -88,7 +88,7 @@ impl CpuEngine {
         };
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
-        let caches = (0..threads).map(|_| JumpCache::new()).collect();
+        let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
         let code = Mutex::new(Code::new(&stubs));
         Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
     }
@@ -184,7 +184,12 @@ impl CpuEngine {
                 run.pass(lane);
             }
             Ok(())
-        })
+        })?;
+        let wrote_code = |lane: &mut Lane| std::mem::take(&mut lane.writes_code);
+        if self.lanes.iter_mut().map(wrote_code).fold(false, |any, wrote| any | wrote) {
+            self.clear_code();
+        }
+        Ok(())
     }
 
     /// Lanes take turns, and translated words are forgotten between them if some lane writes any.
@@ -281,7 +286,7 @@ impl Engine for CpuEngine {
             lane.budget = request.max_cycles;
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
         }
-        if !self.breakpoints.is_empty() {
+        if !self.breakpoints.is_empty() && !request.control.is_cancelled() {
             self.pass_breakpoints(request)?;
         }
         match self.config.model {

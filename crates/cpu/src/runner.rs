@@ -18,15 +18,18 @@ pub(crate) struct JumpCache {
     entries: Box<[JumpEntry; JUMP_ENTRIES]>,
     /// The generation of the code it holds.
     generation: u64,
+    /// What an entry leads to that holds no code.
+    untranslated: *const u8,
 }
 
-// SAFETY: the pointers are to code that outlives its generation.
+// SAFETY: the pointers are to code that outlives its generation, and to a stub.
 unsafe impl Send for JumpCache {}
 
 impl JumpCache {
-    pub(crate) fn new() -> JumpCache {
-        let empty = JumpEntry { pc: NO_PC, code: std::ptr::null() };
-        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0 }
+    pub(crate) fn new(stubs: &Stubs) -> JumpCache {
+        let untranslated = stubs.untranslated;
+        let empty = JumpEntry { pc: NO_PC, code: untranslated };
+        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0, untranslated }
     }
 
     fn entry(&mut self, pc: u64) -> &mut JumpEntry {
@@ -36,7 +39,8 @@ impl JumpCache {
     /// Makes the cache one of that generation of code.
     fn belong_to(&mut self, generation: u64) {
         if self.generation != generation {
-            self.entries.iter_mut().for_each(|entry| entry.pc = NO_PC);
+            let empty = JumpEntry { pc: NO_PC, code: self.untranslated };
+            self.entries.fill(empty);
             self.generation = generation;
         }
     }
@@ -251,23 +255,22 @@ impl Run<'_> {
             code.tail(pc, left, must, self.words(source), close)
         })?;
         match tail {
-            Some(code) => return self.enter(lane, cache, left, code),
+            Some(code) => self.enter(lane, cache, left, code),
             None => {
-                for _ in 0..left {
-                    if lane.status.stop.is_none() {
-                        self.step(lane);
-                    }
-                }
+                // They may change one another into a branch, after which everything has to be looked at.
+                self.step_to_branch(lane, left);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// The instruction at PC was refused an access: it faults, or it writes near translated words.
     fn refused(&self, lane: &mut Lane) {
         let (addr, len) = (lane.context.detail, lane.context.len);
         let inside = self.memory(lane).probe(Access::Write, addr, len as u32).is_ok();
-        if self.shared() && inside && self.locked().overlaps(addr, len) {
+        // Held until the write is done, so that nobody translates the words meanwhile.
+        let code = (self.shared() && inside).then(|| self.locked());
+        if code.as_ref().is_some_and(|code| code.overlaps(addr, len)) {
             (lane.writes_code, lane.slice_over) = (true, true);
         } else {
             self.step(lane);
@@ -279,9 +282,12 @@ impl Run<'_> {
     }
 
     /// Executes the instruction at PC, whatever stands in the way of entering it, as part of the budget.
+    /// If it writes translated words of shared memory, the lane says so afterwards.
     pub(crate) fn pass(&self, lane: &mut Lane) {
         let before = lane.status.count;
-        self.step(lane);
+        if let Some((addr, len)) = self.step(lane) {
+            lane.writes_code = self.shared() && self.locked().overlaps(addr, len);
+        }
         lane.budget -= lane.status.count - before;
         if lane.budget == 0 && lane.status.stop.is_none() {
             lane.stop(Stop::MaxCycles);
@@ -289,18 +295,19 @@ impl Run<'_> {
         self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
     }
 
-    /// Executes the instruction at PC with the evaluator.
-    fn step(&self, lane: &mut Lane) {
+    /// Executes the instruction at PC with the evaluator; what it has written that is, in private memory,
+    /// beside translated words or, in shared memory, anywhere.
+    fn step(&self, lane: &mut Lane) -> Option<(u64, u64)> {
         let memory = self.memory(lane);
         let mut written = None;
         let Lane { context, space, own_code, status, .. } = lane;
         let mut view = view(self.code, own_code);
         let end = step(&mut context.state, status.count, memory, &mut |addr, len| {
-            if let Some(space) = space
-                && !begin_write(space, &mut view, addr, len.into())
-            {
-                written = Some((addr, len));
-            }
+            let apart = match space {
+                Some(space) => begin_write(space, &mut view, addr, len.into()),
+                None => false,
+            };
+            written = (!apart).then_some((addr, u64::from(len)));
         });
         match end {
             Step::Done => lane.status.count += 1,
@@ -310,9 +317,12 @@ impl Run<'_> {
             }
             Step::Stopped(stop) => lane.stop(stop),
         }
-        if let Some((addr, len)) = written {
-            lane.code_written(self.stubs, addr, len.into());
+        if let Some((addr, len)) = written
+            && !self.shared()
+        {
+            lane.code_written(self.stubs, addr, len);
         }
+        written
     }
 }
 

@@ -39,9 +39,10 @@ pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len
     let last = addr + len - 1;
     for page in addr / PAGE..=last / PAGE {
         if space.is_dirty(page * PAGE) {
-            // Granules may be closed because of translations that are gone.
+            // Granules may be closed because of translations that are gone. Open ones stay open: the lane
+            // may have written there before others had them translated.
             let closed = view.with(|code| code.granules_of_page(page));
-            space.set_page_granules(page * PAGE, closed);
+            space.open_page_granules(page * PAGE, closed);
         } else {
             let closed = view.with(|code| {
                 code.note_written(page);

@@ -348,9 +348,12 @@ impl Translator<'_> {
             })
         });
         self.b.ins().brif(cond, then, &[], other, &[]);
+        let flags = self.flags;
         for (detour, pc) in detours {
             self.b.switch_to_block(detour);
             self.b.seal_block(detour);
+            // What one detour does to the flags, the other has not done.
+            self.flags = flags;
             self.go_to_the_long_way(pc);
         }
     }
@@ -358,6 +361,7 @@ impl Translator<'_> {
     /// Continues at a computed guest address: at a known return site, through the jump cache, or by
     /// asking the engine.
     fn go_to_computed(&mut self, target: Value) {
+        let flags = self.flags;
         for pc in self.region.return_sites.iter().take(RETURN_SITES) {
             let hit = self.b.ins().icmp_imm_u(IntCC::Equal, target, *pc as i64);
             let [then, next] = [self.b.create_block(), self.b.create_block()];
@@ -367,6 +371,8 @@ impl Translator<'_> {
             self.go_to(*pc);
             self.b.switch_to_block(next);
             self.b.seal_block(next);
+            // What was done to the flags on the way there has not been done here.
+            self.flags = flags;
         }
         self.store_dirty();
         let cache_at = offset_of!(LaneContext, jump_cache) as i32;

@@ -207,7 +207,13 @@ impl Check<'_> {
         let covers = |(allowed, probed, probed_len): &(Access, Value, u32)| {
             let direct = *probed == addr && len <= *probed_len;
             let by_sum = *probed == base && offset + u64::from(len) <= u64::from(*probed_len);
-            allowed.allows(access) && (direct || by_sum)
+            // Sums of constants have been folded.
+            let constants = self.routine.constant(*probed).zip(self.routine.constant(addr));
+            let by_value = constants.is_some_and(|(start, addr)| {
+                addr.checked_sub(start)
+                    .is_some_and(|offset| offset + u64::from(len) <= u64::from(*probed_len))
+            });
+            allowed.allows(access) && (direct || by_sum || by_value)
         };
         if self.probes.iter().any(covers) {
             Ok(())

@@ -108,13 +108,22 @@ impl Space {
         self.set_page_granules(addr, keep_closed);
     }
 
-    /// Opens the granules of the page that holds `addr`, but for those whose bit is set.
+    /// Opens the granules of the page that holds `addr`, but for those whose bit is set, which it closes.
     pub fn set_page_granules(&mut self, addr: u64, closed: u64) {
         let first = (addr / PAGE) as usize * GRANULES;
         let granules = &mut self.granules[first..first + GRANULES];
         granules.fill(OPEN);
         for index in (0..GRANULES).filter(|index| closed >> index & 1 != 0) {
             granules[index] = CLOSED;
+        }
+    }
+
+    /// Opens the granules of the page that holds `addr`, but for those whose bit is set, which stay as
+    /// they are.
+    pub fn open_page_granules(&mut self, addr: u64, unchanged: u64) {
+        let first = (addr / PAGE) as usize * GRANULES;
+        for index in (0..GRANULES).filter(|index| unchanged >> index & 1 == 0) {
+            self.granules[first + index] = OPEN;
         }
     }
 

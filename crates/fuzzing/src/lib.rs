@@ -1,0 +1,13 @@
+//! What the fuzz targets in `fuzz/` do, as functions of bytes, so that tests can do it too: with
+//! pseudorandom bytes, without a fuzzer.
+//!
+//! Each target panics if something is wrong, and says what in a form that can be turned into a test.
+
+pub mod api;
+pub mod decode;
+pub mod program;
+mod source;
+mod words;
+
+pub use source::{Source, random_bytes};
+pub use words::{Habit, word};

@@ -1,0 +1,39 @@
+//! The fuzz targets on pseudorandom bytes.
+//!
+//! `KVRM_FUZZ_FIRST` and `KVRM_FUZZ_RUNS` choose other seeds, and more of them.
+
+use std::panic::{catch_unwind, resume_unwind};
+
+use kvrm_fuzzing::{api, decode, program, random_bytes};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Runs a target with `runs` seeds, or as many as are asked for.
+fn fuzz(target: fn(&[u8]), runs: u64, len: usize) {
+    let first = setting("KVRM_FUZZ_FIRST", 0);
+    for seed in first..first + setting("KVRM_FUZZ_RUNS", runs) {
+        // Shorter inputs find other things.
+        let len = if seed % 3 == 0 { len / 3 } else { len };
+        if let Err(panic) = catch_unwind(|| target(&random_bytes(seed, len))) {
+            eprintln!("seed {seed}, {len} bytes");
+            resume_unwind(panic);
+        }
+    }
+}
+
+#[test]
+fn decoding() {
+    fuzz(decode::check, 3000, 4096);
+}
+
+#[test]
+fn programs() {
+    fuzz(program::check, 1000, 1024);
+}
+
+#[test]
+fn calls() {
+    fuzz(api::check, 3000, 2048);
+}

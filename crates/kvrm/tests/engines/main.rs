@@ -1,0 +1,48 @@
+//! One suite for every engine.
+//!
+//! A test is a function of a [`Subject`](support::Subject): an engine and its settings. The macro
+//! [`for_every_engine`] makes a test of it for each of them; a new engine is added there.
+
+/// Makes tests of functions that take a `Subject`, one for each there is.
+macro_rules! for_every_engine {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! { @subject cpu_translating, TRANSLATING: $($test)* }
+        for_every_engine! { @subject cpu, CPU: $($test)* }
+        for_every_engine! { @subject eval, EVAL: $($test)* }
+    };
+    (@subject $module:ident, $subject:ident: $($test:ident)*) => {
+        mod $module {
+            $(#[test]
+            fn $test() {
+                super::$test(crate::support::Subject::$subject);
+            })*
+        }
+    };
+}
+
+/// Assembles code for [`CODE`](support::CODE): `asm!(; add x0, x0, 1 ; hlt 0)`.
+macro_rules! asm {
+    ($($code:tt)*) => {{
+        use dynasmrt::{DynasmApi as _, DynasmLabelApi as _};
+        type Assembler = dynasmrt::VecAssembler<dynasmrt::aarch64::Aarch64Relocation>;
+        let mut ops = Assembler::new(crate::support::CODE as usize);
+        dynasm::dynasm!(ops ; .arch aarch64 ; ->start: $($code)*);
+        ops.align(4, 0);
+        ops.finalize().expect("the labels exist")
+    }};
+}
+
+mod breakpoints;
+mod cancelling;
+mod changed_code;
+mod counting;
+mod errors;
+mod exclusives;
+mod flags;
+mod lanes;
+mod memory;
+mod random_programs;
+mod shared_code;
+mod shared_memory;
+mod stops;
+mod support;
