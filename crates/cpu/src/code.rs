@@ -97,6 +97,8 @@ impl Code {
         self.entries.clear();
         self.cells.clear();
         self.tails.clear();
+        // Code that keeps changing is better stepped through than translated again each time.
+        self.heat.clear();
         self.words.clear();
         self.granules.clear();
         self.generation = next_generation();

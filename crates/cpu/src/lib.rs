@@ -8,9 +8,9 @@
 //!          (lib)                   (runner)         (stubs)                   (runner)
 //! ```
 //!
-//! **Translation.** What direct branches reach from an address is translated together ([`region`]);
+//! **Translation.** What direct branches reach from an address is translated together (`region`);
 //! guest registers are variables of that function, so a loop keeps them in host registers. Flags
-//! are computed where they are read ([`flags`]). Functions jump to one another through a cell per
+//! are computed where they are read (`flags`). Functions jump to one another through a cell per
 //! guest address, or a small cache for computed addresses, without returning to the engine.
 //!
 //! **Counting.** A function gets *fuel*, the number of instructions it may execute, and takes a block's

@@ -97,38 +97,86 @@ impl<M: Machine> Walk<'_, M> {
         block.stmts.iter().try_for_each(|stmt| self.stmt(stmt))
     }
 
+    /// Executes a statement and keeps its results.
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), End> {
-        if let [result] = stmt.results[..]
-            && let Some(bits) = self.value(&stmt.op, self.ty(result))
-        {
-            self.bits[result.0 as usize] = bits;
-            return Ok(());
-        }
-        self.effect(stmt)
-    }
-
-    /// Operations with one result, but for `if`.
-    fn value(&mut self, op: &Op, ty: Type) -> Option<u64> {
-        let bits = match *op {
-            Op::Word => self.machine.word().into(),
-            Op::Count => self.machine.count(),
-            Op::Unary(op, a) => arith::unary(op, ty, self.get(a)),
-            Op::Binary(op, a, b) => arith::binary(op, ty, self.get(a), self.get(b)),
+        let ty = stmt.results.first().map(|v| self.ty(*v));
+        let one = |bits: u64| [Some(bits), None];
+        let results = match &stmt.op {
+            Op::Word => one(self.machine.word().into()),
+            Op::Count => one(self.machine.count()),
+            Op::Unary(op, a) => one(arith::unary(*op, self.ty(*a), self.get(*a))),
+            Op::Binary(op, a, b) => {
+                one(arith::binary(*op, self.ty(*a), self.get(*a), self.get(*b)))
+            }
             Op::Compare(op, a, b) => {
-                arith::compare(op, self.ty(a), self.get(a), self.get(b)).into()
+                one(arith::compare(*op, self.ty(*a), self.get(*a), self.get(*b)).into())
             }
-            Op::Select(c, a, b) => self.get(if self.get(c) != 0 { a } else { b }),
-            Op::Convert(op, a) => arith::convert(op, self.ty(a), ty, self.get(a)),
-            Op::ReadReg(file, index) => self.machine.read_reg(file, self.get(index) as u32),
-            Op::ReadVar(var) => self.machine.read_var(var),
-            Op::Load { order, addr } => self.machine.load(ty, order, self.get(addr)),
-            Op::Rmw { op, addr, value } => self.rmw(op, ty, self.get(addr), self.get(value)),
+            Op::Select(c, a, b) => one(self.get(if self.get(*c) != 0 { *a } else { *b })),
+            Op::Convert(op, a) => {
+                let to = ty.expect("a conversion has a result");
+                one(arith::convert(*op, self.ty(*a), to, self.get(*a)))
+            }
+            Op::ReadReg(file, index) => one(self.machine.read_reg(*file, self.get(*index) as u32)),
+            Op::WriteReg(file, index, value) => {
+                self.machine.write_reg(*file, self.get(*index) as u32, self.get(*value));
+                [None; 2]
+            }
+            Op::ReadVar(var) => one(self.machine.read_var(*var)),
+            Op::WriteVar(var, value) => {
+                self.machine.write_var(*var, self.get(*value));
+                [None; 2]
+            }
+            Op::Probe { access, addr, len } => {
+                let fault = |addr| End::Fault { access: *access, addr };
+                self.machine.probe(*access, self.get(*addr), *len).map_err(fault)?;
+                [None; 2]
+            }
+            Op::Load { order, addr } => {
+                let ty = ty.expect("a load has a result");
+                one(self.machine.load(ty, *order, self.get(*addr)))
+            }
+            Op::Store { order, addr, value } => {
+                let ty = self.ty(*value);
+                self.machine.store(ty, *order, self.get(*addr), self.get(*value));
+                [None; 2]
+            }
+            Op::Rmw { op, addr, value } => {
+                let ty = self.ty(*value);
+                one(self.rmw(*op, ty, self.get(*addr), self.get(*value)))
+            }
             Op::Cas { addr, expected, new } => {
-                self.machine.cas(ty, self.get(addr), self.get(expected), self.get(new))
+                let ty = self.ty(*new);
+                let (expected, new) = (self.get(*expected), self.get(*new));
+                one(self.machine.cas(ty, self.get(*addr), expected, new))
             }
-            _ => return None,
+            Op::Cas128 { addr, expected, new } => {
+                let expected = expected.map(|v| self.get(v));
+                let new = new.map(|v| self.get(v));
+                self.machine.cas128(self.get(*addr), expected, new).map(Some)
+            }
+            Op::Fence => {
+                self.machine.fence();
+                [None; 2]
+            }
+            Op::Exit { exit, cond, detail } => {
+                if self.get(*cond) != 0 {
+                    return Err(End::Exit { exit: *exit, detail: self.get(*detail) });
+                }
+                [None; 2]
+            }
+            Op::If { cond, then, otherwise } => {
+                let arm = if self.get(*cond) != 0 { then } else { otherwise };
+                self.block(arm)?;
+                for (result, v) in stmt.results.iter().zip(&arm.yields) {
+                    self.bits[result.0 as usize] = self.get(*v);
+                }
+                [None; 2]
+            }
         };
-        Some(bits)
+        for (result, bits) in stmt.results.iter().zip(results.into_iter().flatten()) {
+            self.bits[result.0 as usize] = bits;
+        }
+        Ok(())
     }
 
     fn rmw(&mut self, op: RmwOp, ty: Type, addr: u64, operand: u64) -> u64 {
@@ -140,45 +188,5 @@ impl<M: Machine> Walk<'_, M> {
             }
             old = seen;
         }
-    }
-
-    /// Operations with no result or several.
-    fn effect(&mut self, stmt: &Stmt) -> Result<(), End> {
-        match &stmt.op {
-            Op::WriteReg(file, index, value) => {
-                self.machine.write_reg(*file, self.get(*index) as u32, self.get(*value));
-            }
-            Op::WriteVar(var, value) => self.machine.write_var(*var, self.get(*value)),
-            Op::Probe { access, addr, len } => {
-                let fault = |addr| End::Fault { access: *access, addr };
-                self.machine.probe(*access, self.get(*addr), *len).map_err(fault)?;
-            }
-            Op::Store { order, addr, value } => {
-                let ty = self.ty(*value);
-                self.machine.store(ty, *order, self.get(*addr), self.get(*value));
-            }
-            Op::Cas128 { addr, expected, new } => {
-                let expected = expected.map(|v| self.get(v));
-                let new = new.map(|v| self.get(v));
-                let old = self.machine.cas128(self.get(*addr), expected, new);
-                for (result, bits) in stmt.results.iter().zip(old) {
-                    self.bits[result.0 as usize] = bits;
-                }
-            }
-            Op::Fence => self.machine.fence(),
-            Op::Exit { exit, cond, detail } if self.get(*cond) != 0 => {
-                return Err(End::Exit { exit: *exit, detail: self.get(*detail) });
-            }
-            Op::If { cond, then, otherwise } => {
-                let arm = if self.get(*cond) != 0 { then } else { otherwise };
-                self.block(arm)?;
-                for (result, v) in stmt.results.iter().zip(&arm.yields) {
-                    self.bits[result.0 as usize] = self.get(*v);
-                }
-            }
-            // An exit not taken, or an operation whose one result `value` has computed.
-            _ => {}
-        }
-        Ok(())
     }
 }
