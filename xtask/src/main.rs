@@ -5,6 +5,7 @@
 mod bench;
 mod bench_page;
 mod docs;
+mod gpu;
 mod guests;
 mod host;
 mod shell;
@@ -30,10 +31,13 @@ Commands:
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page and writes nothing
+  gpu-check       Builds the tests and the benchmark for an NVIDIA GPU into target/gpu-check, and runs them
+                  if this computer has one; otherwise copy the folder to one that has and run run.sh
   coverage-page   Writes docs/isa.md anew from the instruction table
 
-What is missing is installed: Debian packages by apt-get (QEMU and a cross compiler), a Python package
-(Unicorn) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has it.
+What is missing is installed: Debian packages by apt-get (QEMU and a cross compiler), Python packages
+(Unicorn, ptxas) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an
+assembler that is already there.
 
 Exit code: 0 all went well, 1 something failed, 2 the command line is wrong.
 ";
@@ -84,6 +88,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "test" => test::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "conformance" => conformance(options)?,
         "bench-peers" => bench::Options::parse(options).map_err(Failure::Usage)?.run()?,
+        "gpu-check" => no_options(options).and_then(|()| Ok(gpu::check()?))?,
         "coverage-page" => no_options(options).and_then(|()| Ok(coverage_page()?))?,
         other => return Err(Failure::Usage(format!("no such command: {other}"))),
     }

@@ -28,7 +28,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step {
         name: "test",
-        about: "all tests, with the comparison against Unicorn and QEMU",
+        about: "all tests, with Unicorn, QEMU and the PTX assembler as judges",
         run: test,
     },
     Step { name: "doc", about: "the API documentation builds without warnings", run: doc },
@@ -109,7 +109,10 @@ fn clippy() -> Outcome {
 fn test() -> Outcome {
     tools::emulators()?;
     let python = tools::oracle_python()?;
-    shell::run(cargo().args(["test", "--workspace"]).env("KVRM_ORACLE_PYTHON", python))
+    let ptxas = tools::ptxas(&python)?;
+    let mut command = cargo();
+    command.args(["test", "--workspace"]);
+    shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
 }
 
 fn doc() -> Outcome {

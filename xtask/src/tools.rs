@@ -9,6 +9,9 @@ const UNICORN: &str = "unicorn==2.1.4";
 /// Fails unless that very version can be imported.
 const IMPORT_UNICORN: &str = "import unicorn; assert unicorn.__version__ == '2.1.4'";
 
+/// NVIDIA's PTX assembler, which needs no GPU.
+const PTXAS: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
+
 /// A Debian package, and how to see that what it brings is there.
 struct Package {
     name: &'static str,
@@ -99,6 +102,34 @@ pub(crate) fn oracle_python() -> Outcome<PathBuf> {
          (`pip install {UNICORN}`) and set KVRM_ORACLE_PYTHON to that Python",
         reasons.join("; ")
     ))
+}
+
+/// NVIDIA's PTX assembler: the one the environment names, or one in `.cache/`.
+pub(crate) fn ptxas(python: &Path) -> Outcome<PathBuf> {
+    if let Some(ptxas) = std::env::var_os("KVRM_PTXAS").map(PathBuf::from) {
+        return match works(&ptxas, &["--version"]) {
+            true => Ok(ptxas),
+            false => Err(format!("KVRM_PTXAS is {}, which does not run", ptxas.display())),
+        };
+    }
+    let folder = root().join(".cache/ptxas");
+    let ptxas = folder.join("nvidia/cuda_nvcc/bin/ptxas");
+    if works(&ptxas, &["--version"]) {
+        return Ok(ptxas);
+    }
+    println!("installing {PTXAS} into .cache/ptxas");
+    remove(&folder)?;
+    let mut pip = command(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]).arg(&folder).arg(PTXAS);
+    match shell::output(&mut pip) {
+        Ok(_) if works(&ptxas, &["--version"]) => Ok(ptxas),
+        Ok(_) => {
+            Err(format!("the ptxas of {PTXAS} does not run here; set KVRM_PTXAS to one that does"))
+        }
+        Err(reason) => Err(format!(
+            "cannot install the Python package {PTXAS}: {reason}. Set KVRM_PTXAS to any ptxas"
+        )),
+    }
 }
 
 /// An environment of its own.

@@ -32,7 +32,7 @@ impl<'b> Context<'b> {
     /// A field of the word, as a `u32`.
     pub(crate) fn field(&self, name: &str) -> Val<'b> {
         let field = self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"));
-        self.b.word().bits(field.low, field.len)
+        self.b.word_bits(field.low, field.len)
     }
 
     /// A one-bit field, as a `bool`.

@@ -65,6 +65,23 @@ pub fn translated_form(instruction: &Instruction, word: u32, pc: u64) -> Routine
     build(instruction, Some(word), Some(pc))
 }
 
+/// What the instruction does with all words that agree with this one in the bits of
+/// [`shape_bits`]: the form for kernels that hold one handler for each shape a program uses.
+pub fn shaped_form(instruction: &Instruction, word: u32) -> Routine {
+    let shape = shape_bits(instruction);
+    let builder = Builder::with_known_bits((shape, word & shape));
+    (instruction.semantics)(&Context::new(&builder, &instruction.pattern, None));
+    builder.finish()
+}
+
+/// The bits of a word that change what kind of work it is: the fixed ones, and fields of up to four
+/// bits that do not name a register (conditions, shift and extension types, scaling).
+pub fn shape_bits(instruction: &Instruction) -> u32 {
+    let is_shape = |field: &&Field| field.len <= 4 && !field.name.starts_with('R');
+    let fields = instruction.pattern.fields.iter().filter(is_shape);
+    fields.fold(instruction.pattern.mask, |bits, field| field.set(bits, u32::MAX))
+}
+
 fn build(instruction: &Instruction, word: Option<u32>, pc: Option<u64>) -> Routine {
     let builder = Builder::new(word);
     (instruction.semantics)(&Context::new(&builder, &instruction.pattern, pc));

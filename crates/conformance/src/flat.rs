@@ -175,6 +175,10 @@ impl Machine for Flat {
         unreachable!("the translated form knows its word")
     }
 
+    fn param(&self, _: u8) -> u64 {
+        unreachable!("rows are not cut")
+    }
+
     fn count(&self) -> u64 {
         self.count
     }

@@ -28,12 +28,14 @@ mod emit;
 mod flags;
 mod lane;
 mod liveness;
+mod memory;
 mod region;
 mod runner;
 mod slow;
 mod stubs;
 mod translate;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
@@ -227,34 +229,35 @@ impl Engine for CpuEngine {
         &self.config
     }
 
-    fn state(&self, lane: usize) -> &CpuState {
-        &self.lanes[lane].context.state
+    fn state(&self, lane: usize) -> CpuState {
+        self.lanes[lane].context.state
     }
 
-    fn state_mut(&mut self, lane: usize) -> &mut CpuState {
-        &mut self.lanes[lane].context.state
+    fn set_state(&mut self, lane: usize, state: &CpuState) {
+        self.lanes[lane].context.state = *state;
     }
 
     fn status(&self, lane: usize) -> LaneStatus {
         self.lanes[lane].status
     }
 
-    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) {
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         let from = &self.space(lane).bytes()[addr as usize..];
         bytes.copy_from_slice(&from[..bytes.len()]);
+        Ok(())
     }
 
-    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) {
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let len = bytes.len() as u64;
         if len == 0 {
-            return;
+            return Ok(());
         }
         if let Some(space) = &mut self.shared {
             space.write(addr, bytes);
             if self.code().overlaps(addr, len) {
                 self.clear_code();
             }
-            return;
+            return Ok(());
         }
         let Lane { space, own_code, .. } = &mut self.lanes[lane];
         let space = space.as_mut().expect("memory is private or shared");
@@ -267,14 +270,16 @@ impl Engine for CpuEngine {
         if !apart {
             self.lanes[lane].code_written(&self.stubs, addr, len);
         }
+        Ok(())
     }
 
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) {
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
         for space in self.lanes.iter_mut().filter_map(|lane| lane.space.as_mut()) {
             space.image_changed(&self.image, addr, bytes.len() as u64);
         }
         self.clear_code();
+        Ok(())
     }
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
@@ -299,13 +304,15 @@ impl Engine for CpuEngine {
         }
     }
 
-    fn reset_lane(&mut self, lane: usize) {
-        let lane = &mut self.lanes[lane];
-        if let Some(space) = &mut lane.space {
-            space.reset(&self.image);
+    fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
+        for lane in &mut self.lanes[lanes] {
+            if let Some(space) = &mut lane.space {
+                space.reset(&self.image);
+            }
+            lane.context.state = CpuState::new();
+            lane.status = LaneStatus { stop: None, count: 0 };
+            lane.own_code = None;
         }
-        lane.context.state = CpuState::new();
-        lane.status = LaneStatus { stop: None, count: 0 };
-        lane.own_code = None;
+        Ok(())
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use kvrm_a64::state::X_SLOTS;
+use kvrm_engine::flow::Flow;
 use kvrm_ir::{Op, Routine, Stmt};
 
 use crate::flags::flag_index;
-use crate::region::{Block, Body, Flow, Insn, Region};
+use crate::region::{Block, Body, Insn, Region};
 
 /// What a region reads or writes.
 #[derive(Clone, Copy, Default)]

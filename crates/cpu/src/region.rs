@@ -6,36 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use kvrm_a64::state::PC;
 use kvrm_a64::{decode, translated_form};
-use kvrm_ir::{Exit, Op, Routine, Stmt, Value};
+use kvrm_engine::flow::{Flow, flow, is_call};
+use kvrm_ir::Routine;
 
 /// Instructions in a region at the most.
 const REGION_LIMIT: usize = 256;
 /// Instructions in a block at the most, so that the remainder of a run's limit stays short.
 const BLOCK_LIMIT: usize = 128;
-
-/// How control leaves an instruction.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Flow {
-    /// To the next instruction.
-    Next,
-    /// To a known address.
-    Jump(u64),
-    /// To one of two known addresses.
-    Branch {
-        /// A `bool` of the routine.
-        cond: Value,
-        /// Where to if it is true.
-        taken: u64,
-        /// Where to if not.
-        otherwise: u64,
-    },
-    /// To an address computed at run time.
-    Indirect(Value),
-    /// The lane always stops.
-    Stop,
-}
 
 /// An instruction of a region.
 pub(crate) struct Insn {
@@ -99,44 +77,9 @@ impl Insn {
         }
     }
 
-    fn successors(&self) -> Vec<u64> {
-        match self.flow {
-            Flow::Next => vec![self.pc.wrapping_add(4)],
-            Flow::Jump(target) => vec![target],
-            Flow::Branch { taken, otherwise, .. } => vec![otherwise, taken],
-            Flow::Indirect(_) | Flow::Stop => vec![],
-        }
+    fn is_call(&self) -> bool {
+        matches!(&self.body, Body::Routine(routine) if is_call(routine, &self.flow, self.pc))
     }
-}
-
-/// Reads off a routine where control goes.
-fn flow(routine: &Routine) -> Flow {
-    let stmts = &routine.body.stmts;
-    let always = |s: &Stmt| match s.op {
-        Op::Exit { cond, exit: Exit { .. }, .. } => routine.constant(cond).is_some(),
-        _ => false,
-    };
-    if stmts.iter().any(always) {
-        return Flow::Stop;
-    }
-    let target = stmts.iter().rev().find_map(|s| match s.op {
-        Op::WriteVar(var, value) if var.id == PC.id => Some(value),
-        _ => None,
-    });
-    let Some(target) = target else {
-        assert!(!routine.writes_var(PC), "branches are not nested in ifs");
-        return Flow::Next;
-    };
-    if let Some(pc) = routine.constant(target) {
-        return Flow::Jump(pc);
-    }
-    let definition = stmts.iter().find(|s| s.results.contains(&target));
-    if let Some(Stmt { op: Op::Select(cond, a, b), .. }) = definition
-        && let (Some(taken), Some(otherwise)) = (routine.constant(*a), routine.constant(*b))
-    {
-        return Flow::Branch { cond: *cond, taken, otherwise };
-    }
-    Flow::Indirect(target)
 }
 
 /// The search: first which instructions belong, then where blocks begin.
@@ -178,8 +121,8 @@ impl Finder {
         while !self.insns.contains_key(&pc) && self.insns.len() < self.limit {
             let Some(word) = fetch(pc) else { return };
             let insn = Insn::new(pc, word);
-            let (flow, successors) = (insn.flow.clone(), insn.successors());
-            if is_call(&insn) {
+            let (flow, successors) = (insn.flow.clone(), insn.flow.successors(pc));
+            if insn.is_call() {
                 self.return_sites.push(pc.wrapping_add(4));
                 self.pending.push_back(pc.wrapping_add(4));
             }
@@ -217,17 +160,4 @@ impl Finder {
         blocks.extend(current);
         blocks
     }
-}
-
-/// True for a branch that also writes its return address to a register.
-fn is_call(insn: &Insn) -> bool {
-    let Body::Routine(routine) = &insn.body else {
-        return false;
-    };
-    let return_address = insn.pc.wrapping_add(4);
-    insn.flow != Flow::Next
-        && routine.body.stmts.iter().any(|s| match s.op {
-            Op::WriteReg(_, _, value) => routine.constant(value) == Some(return_address),
-            _ => false,
-        })
 }

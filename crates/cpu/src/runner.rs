@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_engine::{EngineError, RunControl, Step, Stop, fetch, step};
 use kvrm_ir::Access;
-use kvrm_mem::{CLOSED, GRANULE, PAGE, RawMemory};
+use kvrm_mem::{CLOSED, GRANULE, GuestMemory, PAGE, RawMemory};
 
 use crate::code::{CloseGranules, Code};
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
@@ -302,7 +302,7 @@ impl Run<'_> {
         let mut written = None;
         let Lane { context, space, own_code, status, .. } = lane;
         let mut view = view(self.code, own_code);
-        let end = step(&mut context.state, status.count, memory, &mut |addr, len| {
+        let end = step(&mut context.state, status.count, &memory, &mut |addr, len| {
             let apart = match space {
                 Some(space) => begin_write(space, &mut view, addr, len.into()),
                 None => false,

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use kvrm_mem::{OPEN, PAGE, RawMemory, Space};
+use kvrm_mem::{GuestMemory, OPEN, PAGE, RawMemory, Space};
 
 use crate::code::Code;
 use crate::context::LaneContext;

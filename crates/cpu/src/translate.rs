@@ -12,13 +12,14 @@ use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::{CpuState, X_SLOTS};
+use kvrm_engine::flow::Flow;
 use kvrm_ir::Type as IrType;
 use kvrm_mem::GRANULE;
 
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
 use crate::flags::{FLAGS, FlagState, Operand};
 use crate::liveness::{Dirty, uses};
-use crate::region::{Body, Flow, Insn, Region};
+use crate::region::{Body, Insn, Region};
 
 /// What all translations for a machine have in common.
 pub(crate) struct Target {

@@ -1,5 +1,7 @@
 //! The reference engine: every instruction through the evaluator, one lane after another.
 
+use std::ops::Range;
+
 use kvrm_a64::state::CpuState;
 use kvrm_mem::{Image, Space};
 
@@ -61,7 +63,7 @@ impl EvalEngine {
                 return done;
             }
             let raw = space.raw();
-            match step(state, status.count, raw, &mut |addr, len| space.touch(addr, len.into())) {
+            match step(state, status.count, &raw, &mut |addr, len| space.touch(addr, len.into())) {
                 Step::Done => status.count += 1,
                 Step::DoneAndStopped(stop) => {
                     status.count += 1;
@@ -87,34 +89,37 @@ impl Engine for EvalEngine {
         &self.config
     }
 
-    fn state(&self, lane: usize) -> &CpuState {
-        &self.lanes[lane].state
+    fn state(&self, lane: usize) -> CpuState {
+        self.lanes[lane].state
     }
 
-    fn state_mut(&mut self, lane: usize) -> &mut CpuState {
-        &mut self.lanes[lane].state
+    fn set_state(&mut self, lane: usize, state: &CpuState) {
+        self.lanes[lane].state = *state;
     }
 
     fn status(&self, lane: usize) -> LaneStatus {
         self.lanes[lane].status
     }
 
-    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) {
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         let from = &self.spaces[self.space(lane)].bytes()[addr as usize..];
         bytes.copy_from_slice(&from[..bytes.len()]);
+        Ok(())
     }
 
-    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) {
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let space = self.space(lane);
         self.spaces[space].touch(addr, bytes.len() as u64);
         self.spaces[space].write(addr, bytes);
+        Ok(())
     }
 
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) {
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
         for space in &mut self.spaces {
             space.image_changed(&self.image, addr, bytes.len() as u64);
         }
+        Ok(())
     }
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
@@ -139,10 +144,13 @@ impl Engine for EvalEngine {
         Ok(())
     }
 
-    fn reset_lane(&mut self, lane: usize) {
-        if self.config.model == MemoryModel::Private {
-            self.spaces[lane].reset(&self.image);
+    fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
+        for lane in lanes {
+            if self.config.model == MemoryModel::Private {
+                self.spaces[lane].reset(&self.image);
+            }
+            self.lanes[lane] = Lane::new();
         }
-        self.lanes[lane] = Lane::new();
+        Ok(())
     }
 }

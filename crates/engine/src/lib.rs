@@ -4,6 +4,8 @@
 
 mod control;
 mod eval_engine;
+pub mod flow;
+pub mod kernel;
 mod step;
 mod stop;
 
@@ -11,6 +13,8 @@ pub use control::RunControl;
 pub use eval_engine::EvalEngine;
 pub use step::{Step, fetch, step};
 pub use stop::{FaultKind, Stop};
+
+use std::ops::Range;
 
 use kvrm_a64::state::CpuState;
 
@@ -77,6 +81,9 @@ pub enum EngineError {
     /// The host's processor cannot be translated for.
     #[error("this processor is not supported by the cpu engine: {0}; use the eval engine")]
     Unsupported(String),
+    /// A device or its driver failed.
+    #[error("{0}")]
+    Device(String),
     /// Code generation failed.
     #[error("cannot translate the code at {pc:#x}: {message}; please report this as a bug")]
     Translation {
@@ -98,27 +105,27 @@ pub trait Engine: Send {
     fn config(&self) -> &Config;
 
     /// Registers of a lane.
-    fn state(&self, lane: usize) -> &CpuState;
+    fn state(&self, lane: usize) -> CpuState;
 
-    /// Registers of a lane, to change.
-    fn state_mut(&mut self, lane: usize) -> &mut CpuState;
+    /// Changes the registers of a lane.
+    fn set_state(&mut self, lane: usize, state: &CpuState);
 
     /// Why a lane does not run, and how far it got.
     fn status(&self, lane: usize) -> LaneStatus;
 
     /// Copies out of a lane's memory.
-    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]);
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
     /// Changes a lane's memory (everybody's, if it is shared).
-    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]);
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
     /// Changes the image, and with it every lane's memory.
-    fn write_image(&mut self, addr: u64, bytes: &[u8]);
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
     /// Runs every lane until it stops or has completed the instructions asked for.
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError>;
 
-    /// Gives a lane's private memory back the image's contents and clears its registers and counts.
+    /// Gives lanes' private memory back the image's contents and clears their registers and counts.
     /// Shared memory stays as it is.
-    fn reset_lane(&mut self, lane: usize);
+    fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError>;
 }

@@ -6,7 +6,7 @@ use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC};
 use kvrm_a64::{decode, kernel_form, table};
 use kvrm_ir::eval::{End, Machine, eval};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
-use kvrm_mem::RawMemory;
+use kvrm_mem::GuestMemory;
 
 use crate::{FaultKind, Stop};
 
@@ -22,7 +22,7 @@ pub enum Step {
 }
 
 /// The word at `pc`, or why there is none.
-pub fn fetch(memory: &RawMemory, pc: u64) -> Result<u32, Stop> {
+pub fn fetch(memory: &impl GuestMemory, pc: u64) -> Result<u32, Stop> {
     if !pc.is_multiple_of(4) {
         return Err(Stop::Fault { kind: FaultKind::Unaligned, address: pc });
     }
@@ -37,7 +37,7 @@ pub fn fetch(memory: &RawMemory, pc: u64) -> Result<u32, Stop> {
 pub fn step(
     state: &mut CpuState,
     count: u64,
-    memory: RawMemory,
+    memory: &impl GuestMemory,
     before_write: &mut dyn FnMut(u64, u32),
 ) -> Step {
     let end = step_inner(state, count, memory, before_write);
@@ -52,10 +52,10 @@ pub fn step(
 fn step_inner(
     state: &mut CpuState,
     count: u64,
-    memory: RawMemory,
+    memory: &impl GuestMemory,
     before_write: &mut dyn FnMut(u64, u32),
 ) -> Step {
-    let word = match fetch(&memory, state.pc) {
+    let word = match fetch(memory, state.pc) {
         Ok(word) => word,
         Err(stop) => return Step::Stopped(stop),
     };
@@ -92,17 +92,21 @@ fn routine(index: usize) -> &'static Routine {
 }
 
 /// The machine a routine sees while one instruction executes.
-struct Stepping<'a> {
+struct Stepping<'a, M> {
     state: &'a mut CpuState,
     count: u64,
     word: u32,
-    memory: RawMemory,
+    memory: &'a M,
     before_write: &'a mut dyn FnMut(u64, u32),
 }
 
-impl Machine for Stepping<'_> {
+impl<M: GuestMemory> Machine for Stepping<'_, M> {
     fn word(&self) -> u32 {
         self.word
+    }
+
+    fn param(&self, _: u8) -> u64 {
+        unreachable!("rows are not cut")
     }
 
     fn count(&self) -> u64 {

@@ -32,7 +32,8 @@ use crate::op::*;
 /// ```
 pub struct Builder {
     inner: RefCell<Inner>,
-    word: Option<u32>,
+    /// Bits of the word that are known, and their values.
+    known: (u32, u32),
 }
 
 struct Inner {
@@ -56,6 +57,11 @@ impl Builder {
     /// Starts a routine for an instruction word that is known (everything that depends on it folds)
     /// or not.
     pub fn new(word: Option<u32>) -> Builder {
+        Builder::with_known_bits(word.map_or((0, 0), |word| (u32::MAX, word)))
+    }
+
+    /// Starts a routine for words of which some bits are known: a mask, and the values under it.
+    pub fn with_known_bits(known: (u32, u32)) -> Builder {
         Builder {
             inner: RefCell::new(Inner {
                 values: Vec::new(),
@@ -63,7 +69,7 @@ impl Builder {
                 open: vec![Vec::new()],
                 word: None,
             }),
-            word,
+            known,
         }
     }
 
@@ -139,7 +145,7 @@ impl Builder {
 
     /// The instruction word.
     pub fn word(&self) -> Val<'_> {
-        if let Some(word) = self.word {
+        if let (u32::MAX, word) = self.known {
             return self.u32(word);
         }
         let known = self.inner.borrow().word;
@@ -150,6 +156,16 @@ impl Builder {
                 self.inner.borrow_mut().word = Some(word.value);
                 word
             }
+        }
+    }
+
+    /// The `len` bits of the word from `low` on: a constant, if they are known.
+    pub fn word_bits(&self, low: u32, len: u32) -> Val<'_> {
+        let (mask, value) = self.known;
+        let field = u32::MAX >> (32 - len);
+        match mask >> low & field == field {
+            true => self.u32(value >> low & field),
+            false => self.word().bits(low, len),
         }
     }
 

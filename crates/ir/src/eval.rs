@@ -9,6 +9,8 @@ use crate::op::*;
 pub trait Machine {
     /// The instruction word.
     fn word(&self) -> u32;
+    /// A parameter of a routine that was cut; only such routines ask for it.
+    fn param(&self, index: u8) -> u64;
     /// Instructions completed so far.
     fn count(&self) -> u64;
     /// Reads a register slot.
@@ -61,6 +63,14 @@ pub fn eval(routine: &Routine, machine: &mut impl Machine) -> End {
     walk.block(&routine.body).err().unwrap_or(End::Done)
 }
 
+/// Runs a routine that only computes; its results.
+pub fn eval_results(routine: &Routine, machine: &mut impl Machine) -> Vec<u64> {
+    let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
+    let mut walk = Walk { routine, machine, bits };
+    walk.block(&routine.body).expect("a routine that only computes does not leave");
+    routine.body.yields.iter().map(|v| walk.get(*v)).collect()
+}
+
 /// What an atomic read-modify-write stores.
 pub fn rmw_result(op: RmwOp, ty: Type, old: u64, operand: u64) -> u64 {
     let less = |op| arith::compare(op, ty, old, operand);
@@ -103,6 +113,7 @@ impl<M: Machine> Walk<'_, M> {
         let one = |bits: u64| [Some(bits), None];
         let results = match &stmt.op {
             Op::Word => one(self.machine.word().into()),
+            Op::Param(index) => one(self.machine.param(*index)),
             Op::Count => one(self.machine.count()),
             Op::Unary(op, a) => one(arith::unary(*op, self.ty(*a), self.get(*a))),
             Op::Binary(op, a, b) => {

@@ -36,6 +36,7 @@
 //! # Inputs
 //!
 //! `word` is the instruction word (`u32`) and exists only in a routine built with the word unknown.
+//! `param` is an input that was computed beforehand, in a routine that [`cut`] has taken apart.
 //! `count` is the number of instructions the lane has completed before this one (`u64`).
 //!
 //! # State
@@ -72,6 +73,7 @@
 
 mod arith;
 mod builder;
+pub mod cut;
 mod dce;
 pub mod eval;
 mod fold;

@@ -246,6 +246,7 @@ pub struct Exit {
 #[expect(missing_docs, reason = "the operands are described in the crate documentation")]
 pub enum Op {
     Word,
+    Param(u8),
     Count,
     Unary(UnOp, Value),
     Binary(BinOp, Value, Value),
@@ -272,6 +273,7 @@ impl Op {
     pub fn is_removable(&self) -> bool {
         match self {
             Op::Word
+            | Op::Param(_)
             | Op::Count
             | Op::Unary(..)
             | Op::Binary(..)
@@ -298,7 +300,7 @@ impl Op {
     /// Calls `f` with every operand, those of nested blocks included.
     pub fn for_each_operand(&self, f: &mut impl FnMut(Value)) {
         match self {
-            Op::Word | Op::Count | Op::ReadVar(_) | Op::Fence => {}
+            Op::Word | Op::Param(_) | Op::Count | Op::ReadVar(_) | Op::Fence => {}
             Op::Unary(_, a) | Op::Convert(_, a) | Op::ReadReg(_, a) | Op::WriteVar(_, a) => f(*a),
             Op::Probe { addr, .. } | Op::Load { addr, .. } => f(*addr),
             Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::WriteReg(_, a, b) => {
@@ -353,7 +355,7 @@ pub struct Block {
 /// What one guest instruction does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Routine {
-    /// The outermost block; it yields nothing.
+    /// The outermost block; what it yields are the routine's results, if it has any.
     pub body: Block,
     /// Type and constant of every value, by index.
     pub values: Vec<ValueData>,

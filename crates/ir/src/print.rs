@@ -84,6 +84,7 @@ impl Printer<'_> {
         let n = |v: &Value| self.name(*v);
         match op {
             Op::Word => write!(f, "word"),
+            Op::Param(index) => write!(f, "param {index}"),
             Op::Count => write!(f, "count"),
             Op::Unary(op, a) => write!(f, "{} {}", Lower(op), n(a)),
             Op::Binary(op, a, b) => write!(f, "{} {}, {}", Lower(op), n(a), n(b)),

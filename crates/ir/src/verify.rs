@@ -105,6 +105,7 @@ impl Check<'_> {
         let is = |ty| result.map_or(Err("no result".to_string()), |r| self.expect_type(r, ty));
         match stmt.op {
             Op::Word => is(Type::U32),
+            Op::Param(_) => Ok(()),
             Op::Count => is(Type::U64),
             Op::Unary(op, a) => {
                 self.arithmetic(a, op == UnOp::Not)?;

@@ -40,6 +40,9 @@ impl Machine for Variables {
     fn word(&self) -> u32 {
         unreachable!()
     }
+    fn param(&self, _: u8) -> u64 {
+        unreachable!()
+    }
     fn count(&self) -> u64 {
         unreachable!()
     }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use kvrm_cpu::CpuEngine;
+use kvrm_cuda::CudaEngine;
 use kvrm_engine::{Config, Engine, EvalEngine, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -16,19 +17,23 @@ pub enum EngineKind {
     Auto,
     /// Translation to the host's machine code, on all its cores.
     Cpu,
+    /// An interpreter on an NVIDIA GPU.
+    Cuda,
     /// The reference evaluator: slow, for comparison.
     Eval,
 }
 
 impl EngineKind {
     /// Every choice there is, whether or not this computer can run it.
-    pub const ALL: [EngineKind; 3] = [EngineKind::Auto, EngineKind::Cpu, EngineKind::Eval];
+    pub const ALL: [EngineKind; 4] =
+        [EngineKind::Auto, EngineKind::Cpu, EngineKind::Cuda, EngineKind::Eval];
 
     /// The name users choose it by.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Auto => "auto",
             EngineKind::Cpu => "cpu",
+            EngineKind::Cuda => "cuda",
             EngineKind::Eval => "eval",
         }
     }
@@ -57,18 +62,30 @@ pub struct EngineInfo {
 /// The engines on this computer, the one `auto` takes first.
 pub fn engines() -> Vec<EngineInfo> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    vec![
-        EngineInfo {
-            name: "cpu",
-            description: "translates to host machine code; lanes spread over threads",
-            device: format!("{}, {cores} threads", std::env::consts::ARCH),
-        },
-        EngineInfo {
-            name: "eval",
-            description: "reference evaluator, slow, for comparison",
-            device: format!("{}, 1 thread", std::env::consts::ARCH),
-        },
-    ]
+    let mut engines = vec![EngineInfo {
+        name: "cpu",
+        description: "translates to host machine code; lanes spread over threads",
+        device: format!("{}, {cores} threads", std::env::consts::ARCH),
+    }];
+    engines.extend(kvrm_cuda::devices().into_iter().take(1).map(|device| EngineInfo {
+        name: "cuda",
+        description: "interprets on the GPU; one thread a lane",
+        device: format!(
+            "{}, {} GiB, compute capability {}.{}, driver for CUDA {}.{}",
+            device.name,
+            device.memory >> 30,
+            device.capability.0,
+            device.capability.1,
+            device.driver.0,
+            device.driver.1
+        ),
+    }));
+    engines.push(EngineInfo {
+        name: "eval",
+        description: "reference evaluator, slow, for comparison",
+        device: format!("{}, 1 thread", std::env::consts::ARCH),
+    });
+    engines
 }
 
 /// Collects what a machine should be; [`build`](Self::build) makes it.
@@ -159,6 +176,7 @@ impl MachineBuilder {
         }
         let engine: Box<dyn Engine> = match self.engine {
             EngineKind::Auto | EngineKind::Cpu => Box::new(CpuEngine::new(self.config)?),
+            EngineKind::Cuda => Box::new(CudaEngine::new(self.config, 0)?),
             EngineKind::Eval => Box::new(EvalEngine::new(self.config)?),
         };
         Ok(Machine::new(engine))

@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0:#x} is not an instruction address: it must be a multiple of 4")]
     MisalignedPc(u64),
     /// No engine has that name.
-    #[error("there is no engine \"{0}\": choose one of auto, cpu, eval")]
+    #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, eval")]
     UnknownEngine(String),
     /// No register has that name.
     #[error("there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv or tpidr_el0")]

@@ -1,5 +1,6 @@
 //! The machine: lanes, their registers and memory, and running them.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
@@ -93,14 +94,23 @@ impl Machine {
         }
     }
 
-    /// Applies `change` to the registers of the lanes chosen.
-    fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
+    /// The numbers of the lanes chosen.
+    fn range(&self, lanes: Lanes) -> Result<Range<usize>> {
         match lanes {
-            Lanes::All => (0..self.lanes()).for_each(|lane| change(self.engine.state_mut(lane))),
+            Lanes::All => Ok(0..self.lanes()),
             Lanes::One(lane) => {
                 self.check_lane(lane)?;
-                change(self.engine.state_mut(lane));
+                Ok(lane..lane + 1)
             }
+        }
+    }
+
+    /// Applies `change` to the registers of the lanes chosen.
+    fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
+        for lane in self.range(lanes)? {
+            let mut state = self.engine.state(lane);
+            change(&mut state);
+            self.engine.set_state(lane, &state);
         }
         Ok(())
     }
@@ -110,8 +120,7 @@ impl Machine {
     /// Puts bytes into the image, and so into every lane's memory, now and after each reset.
     pub fn load(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(address, bytes.len() as u64)?;
-        self.engine.write_image(address, bytes);
-        Ok(())
+        Ok(self.engine.write_image(address, bytes)?)
     }
 
     /// Where every lane starts, now and after each reset.
@@ -125,8 +134,7 @@ impl Machine {
     pub fn read_memory(&self, lane: usize, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.check_lane(lane)?;
         self.check_range(address, bytes.len() as u64)?;
-        self.engine.read_memory(lane, address, bytes);
-        Ok(())
+        Ok(self.engine.read_memory(lane, address, bytes)?)
     }
 
     /// Writes memory of one lane or of all. Unlike [`load`](Self::load), a reset undoes it if memory is
@@ -140,13 +148,11 @@ impl Machine {
         self.check_range(address, bytes.len() as u64)?;
         let lanes = match lanes.into() {
             Lanes::All if self.memory_model() == MemoryModel::Shared => 0..1,
-            Lanes::All => 0..self.lanes(),
-            Lanes::One(lane) => {
-                self.check_lane(lane)?;
-                lane..lane + 1
-            }
+            lanes => self.range(lanes)?,
         };
-        lanes.for_each(|lane| self.engine.write_memory(lane, address, bytes));
+        for lane in lanes {
+            self.engine.write_memory(lane, address, bytes)?;
+        }
         Ok(())
     }
 
@@ -158,7 +164,7 @@ impl Machine {
         if !reg.exists() {
             return Err(Error::UnknownRegister(reg.to_string()));
         }
-        Ok(reg.get(self.engine.state(lane)))
+        Ok(reg.get(&self.engine.state(lane)))
     }
 
     /// Writes a register of one lane or of all.
@@ -266,16 +272,11 @@ impl Machine {
     /// Gives lanes back their first state: registers zero, PC at the entry, private memory as the image
     /// has it. Shared memory stays as it is.
     pub fn reset(&mut self, lanes: impl Into<Lanes>) -> Result<()> {
-        let lanes = match lanes.into() {
-            Lanes::All => 0..self.lanes(),
-            Lanes::One(lane) => {
-                self.check_lane(lane)?;
-                lane..lane + 1
-            }
-        };
+        let lanes = self.range(lanes.into())?;
+        self.engine.reset(lanes.clone())?;
         for lane in lanes {
-            self.engine.reset_lane(lane);
-            self.engine.state_mut(lane).pc = self.entry;
+            let state = CpuState { pc: self.entry, ..CpuState::new() };
+            self.engine.set_state(lane, &state);
             self.counts_before[lane] = 0;
         }
         Ok(())

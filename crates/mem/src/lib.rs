@@ -15,7 +15,7 @@ mod raw;
 mod space;
 
 pub use image::Image;
-pub use raw::RawMemory;
+pub use raw::{GuestMemory, RawMemory};
 pub use space::Space;
 
 /// Bytes in a page: the unit of copy-on-write and reset.

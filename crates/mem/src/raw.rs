@@ -5,6 +5,21 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use kvrm_ir::{Access, Order, Type};
 use portable_atomic::AtomicU128;
 
+/// A guest's memory as one instruction sees it; see the specification of the IR for what each means.
+pub trait GuestMemory {
+    /// The first byte of `addr .. addr + len` that may not be accessed so, if there is one.
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64>;
+    /// Loads an unsigned value; no alignment is needed.
+    fn load(&self, ty: Type, order: Order, addr: u64) -> u64;
+    /// Stores the low bits of a value; no alignment is needed.
+    fn store(&self, ty: Type, order: Order, addr: u64, value: u64);
+    /// Compares and swaps atomically; the old contents. The address is aligned.
+    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64;
+    /// Compares and swaps two consecutive `u64` atomically; the old contents. The address is aligned to
+    /// 16 bytes.
+    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2];
+}
+
 /// A pointer to a guest's bytes, with bounds.
 ///
 /// Guest memory can be shared by lanes on several threads, so it is never a Rust reference.
@@ -28,22 +43,22 @@ impl RawMemory {
         RawMemory { base, size }
     }
 
-    /// The first byte of `addr .. addr + len` outside the memory, if there is one.
-    pub fn probe(&self, _access: Access, addr: u64, len: u32) -> Result<(), u64> {
+    fn at(&self, addr: u64, len: u32) -> *mut u8 {
+        assert!(self.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
+        // SAFETY: in bounds, as just checked.
+        unsafe { self.base.add(addr as usize) }
+    }
+}
+
+impl GuestMemory for RawMemory {
+    fn probe(&self, _access: Access, addr: u64, len: u32) -> Result<(), u64> {
         match addr.checked_add(len.into()) {
             Some(end) if end <= self.size => Ok(()),
             _ => Err(addr.max(self.size)),
         }
     }
 
-    fn at(&self, addr: u64, len: u32) -> *mut u8 {
-        assert!(self.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
-        // SAFETY: in bounds, as just checked.
-        unsafe { self.base.add(addr as usize) }
-    }
-
-    /// Loads an unsigned value; no alignment is needed.
-    pub fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
+    fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
         let at = self.at(addr, ty.bytes());
         // SAFETY: `at` checked the bounds; unaligned reads are allowed for.
         let value = unsafe {
@@ -61,8 +76,7 @@ impl RawMemory {
         value
     }
 
-    /// Stores the low bits of a value; no alignment is needed.
-    pub fn store(&self, ty: Type, order: Order, addr: u64, value: u64) {
+    fn store(&self, ty: Type, order: Order, addr: u64, value: u64) {
         let at = self.at(addr, ty.bytes());
         if order == Order::AcquireRelease {
             fence(Ordering::SeqCst);
@@ -82,8 +96,7 @@ impl RawMemory {
         }
     }
 
-    /// Compares and swaps atomically; the old contents. The address is aligned.
-    pub fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
         let at = self.at(addr, ty.bytes());
         macro_rules! exchange {
             ($atomic:ident, $int:ty) => {{
@@ -104,9 +117,7 @@ impl RawMemory {
         }
     }
 
-    /// Compares and swaps two consecutive `u64` atomically; the old contents. The address is aligned
-    /// to 16 bytes.
-    pub fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
         let at = self.at(addr, 16);
         assert!(addr.is_multiple_of(16), "unaligned atomic at {addr:#x}");
         let join = |[low, high]: [u64; 2]| (u128::from(high) << 64 | u128::from(low)).to_le();

@@ -242,6 +242,7 @@ impl PageSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GuestMemory;
 
     #[test]
     fn private_spaces_keep_their_changes_to_themselves() {

@@ -6,17 +6,24 @@
 /// Makes tests of functions that take a `Subject`, one for each there is.
 macro_rules! for_every_engine {
     ($($test:ident),* $(,)?) => {
-        for_every_engine! { @subject cpu_translating, TRANSLATING: $($test)* }
-        for_every_engine! { @subject cpu, CPU: $($test)* }
-        for_every_engine! { @subject eval, EVAL: $($test)* }
+        for_every_engine! { @module cpu_translating, TRANSLATING, []: $($test)* }
+        for_every_engine! { @module cpu, CPU, []: $($test)* }
+        for_every_engine! { @module eval, EVAL, []: $($test)* }
+        for_every_engine! {
+            @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
+        }
     };
-    (@subject $module:ident, $subject:ident: $($test:ident)*) => {
+    (@module $module:ident, $subject:ident, $attributes:tt: $($test:ident)*) => {
         mod $module {
-            $(#[test]
+            $(for_every_engine! { @test $attributes $test $subject })*
+        }
+    };
+    (@test [$($attribute:tt)*] $test:ident $subject:ident) => {
+            $($attribute)*
+            #[test]
             fn $test() {
                 super::$test(crate::support::Subject::$subject);
-            })*
-        }
+            }
     };
 }
 

@@ -27,6 +27,8 @@ impl Subject {
     pub(crate) const TRANSLATING: Subject = Subject(Setup::TRANSLATING);
     pub(crate) const CPU: Subject = Subject(Setup { engine: EngineKind::Cpu, translate_after: 3 });
     pub(crate) const EVAL: Subject = Subject(Setup::REFERENCE);
+    pub(crate) const CUDA: Subject =
+        Subject(Setup { engine: EngineKind::Cuda, translate_after: 0 });
 
     /// Starts building a machine with a small memory.
     pub(crate) fn builder(self) -> MachineBuilder {
@@ -49,9 +51,9 @@ impl Subject {
         load(self.builder().lanes(lanes).threads(threads), code)
     }
 
-    /// True for the engine that executes a few million instructions a second.
+    /// True for engines that execute a few million instructions a second in one lane.
     pub(crate) fn is_slow(self) -> bool {
-        self.0.engine == EngineKind::Eval
+        matches!(self.0.engine, EngineKind::Eval | EngineKind::Cuda)
     }
 }
 

@@ -1,0 +1,165 @@
+//! Guest memory in translated code: checks, the slow path, atomics.
+
+use std::mem::offset_of;
+
+use cranelift::codegen::ir::{AtomicRmwOp, MemFlagsData};
+use cranelift::prelude::*;
+use kvrm_ir::{Access, RmwOp};
+use kvrm_mem::GRANULE;
+
+use crate::context::{ExitKind, LaneContext};
+use crate::translate::{Translator, context_flags, stub_signature};
+
+/// Guest memory: the address has been checked, and need not be aligned.
+pub(crate) fn guest_flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+impl Translator<'_> {
+    pub(crate) fn guest_address(&mut self, addr: Value) -> Value {
+        self.b.ins().iadd(self.memory, addr)
+    }
+
+    /// Leaves unless the access is allowed.
+    pub(crate) fn probe(&mut self, access: Access, addr: Value, len: u32) {
+        // Stored rather than passed, so that nothing has to be kept in registers for it.
+        let tell = |t: &mut Self| {
+            let len = t.b.ins().iconst(types::I64, i64::from(len));
+            t.store_context(offset_of!(LaneContext, detail), addr);
+            t.store_context(offset_of!(LaneContext, len), len);
+        };
+        let leave = |t: &mut Self| t.leave(ExitKind::Probe, t.pc, t.unexecuted);
+        if access == Access::Read {
+            let last = self.target.memory_size - u64::from(len);
+            let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
+            return self.leave_if(outside, |t| {
+                tell(t);
+                leave(t);
+            });
+        }
+        let [slow, slower, out, go_on] = std::array::from_fn(|_| self.b.create_block());
+        [slow, slower, out].into_iter().for_each(|block| self.b.set_cold_block(block));
+        self.probe_write(addr, len, go_on, slow);
+        self.b.switch_to_block(slow);
+        self.b.seal_block(slow);
+        self.probe_write_unaligned(addr, len, go_on, slower);
+        self.b.switch_to_block(slower);
+        self.b.seal_block(slower);
+        tell(self);
+        self.call_stub(offset_of!(LaneContext, probe_stub));
+        let allowed_at = offset_of!(LaneContext, allowed) as i32;
+        let allowed = self.b.ins().load(types::I64, context_flags(), self.context, allowed_at);
+        self.b.ins().brif(allowed, go_on, &[], out, &[]);
+        self.b.switch_to_block(out);
+        self.b.seal_block(out);
+        leave(self);
+        self.b.switch_to_block(go_on);
+        self.b.seal_block(go_on);
+    }
+
+    /// The usual case: an aligned address in an open granule. Rotating the address makes one comparison
+    /// of the bounds and the alignment: misplaced low bits become high ones.
+    fn probe_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
+        let log_len = i64::from(len.trailing_zeros());
+        let log_granule = i64::from(GRANULE.trailing_zeros());
+        let units = self.target.memory_size >> log_len;
+        let unit = self.b.ins().rotr_imm_u(addr, log_len);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, unit, units as i64);
+        let aligned = self.b.create_block();
+        self.b.ins().brif(fits, aligned, &[], otherwise, &[]);
+        self.b.switch_to_block(aligned);
+        self.b.seal_block(aligned);
+        let granule = self.b.ins().ushr_imm_u(unit, log_granule - log_len);
+        let open = self.granule_state(granule);
+        self.b.ins().brif(open, go_on, &[], otherwise, &[]);
+    }
+
+    /// An unaligned address: the first and the last byte must lie in open granules.
+    fn probe_write_unaligned(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
+        let log_granule = i64::from(GRANULE.trailing_zeros());
+        let last = self.target.memory_size - u64::from(len);
+        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, addr, last as i64);
+        let inside = self.b.create_block();
+        self.b.set_cold_block(inside);
+        self.b.ins().brif(fits, inside, &[], otherwise, &[]);
+        self.b.switch_to_block(inside);
+        self.b.seal_block(inside);
+        let end = self.b.ins().iadd_imm_u(addr, i64::from(len) - 1);
+        let [first, second] = [addr, end].map(|at| {
+            let granule = self.b.ins().ushr_imm_u(at, log_granule);
+            self.granule_state(granule)
+        });
+        let open = self.b.ins().band(first, second);
+        self.b.ins().brif(open, go_on, &[], otherwise, &[]);
+    }
+
+    fn granule_state(&mut self, granule: Value) -> Value {
+        let at = self.b.ins().iadd(self.granules, granule);
+        self.b.ins().load(types::I8, guest_flags(), at, 0)
+    }
+
+    /// Calls the stub whose address the lane context has at `offset`.
+    fn call_stub(&mut self, offset: usize) {
+        let signature = self.b.import_signature(stub_signature());
+        let stub = self.b.ins().load(types::I64, context_flags(), self.context, offset as i32);
+        self.b.ins().call_indirect(signature, stub, &[self.context]);
+    }
+
+    pub(crate) fn rmw(&mut self, op: RmwOp, at: Value, value: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(value);
+        if self.target.shared {
+            let op = match op {
+                RmwOp::Add => AtomicRmwOp::Add,
+                RmwOp::And => AtomicRmwOp::And,
+                RmwOp::Or => AtomicRmwOp::Or,
+                RmwOp::Xor => AtomicRmwOp::Xor,
+                RmwOp::Swap => AtomicRmwOp::Xchg,
+                RmwOp::SMax => AtomicRmwOp::Smax,
+                RmwOp::SMin => AtomicRmwOp::Smin,
+                RmwOp::UMax => AtomicRmwOp::Umax,
+                RmwOp::UMin => AtomicRmwOp::Umin,
+            };
+            return self.b.ins().atomic_rmw(ty, guest_flags(), op, at, value);
+        }
+        let old = self.b.ins().load(ty, guest_flags(), at, 0);
+        let new = match op {
+            RmwOp::Add => self.b.ins().iadd(old, value),
+            RmwOp::And => self.b.ins().band(old, value),
+            RmwOp::Or => self.b.ins().bor(old, value),
+            RmwOp::Xor => self.b.ins().bxor(old, value),
+            RmwOp::Swap => value,
+            RmwOp::SMax => self.b.ins().smax(old, value),
+            RmwOp::SMin => self.b.ins().smin(old, value),
+            RmwOp::UMax => self.b.ins().umax(old, value),
+            RmwOp::UMin => self.b.ins().umin(old, value),
+        };
+        self.b.ins().store(guest_flags(), new, at, 0);
+        old
+    }
+
+    pub(crate) fn cas(&mut self, at: Value, expected: Value, new: Value) -> Value {
+        if self.target.shared {
+            return self.b.ins().atomic_cas(guest_flags(), at, expected, new);
+        }
+        let ty = self.b.func.dfg.value_type(new);
+        let old = self.b.ins().load(ty, guest_flags(), at, 0);
+        let same = self.b.ins().icmp(IntCC::Equal, old, expected);
+        let stored = self.b.ins().select(same, new, old);
+        self.b.ins().store(guest_flags(), stored, at, 0);
+        old
+    }
+
+    pub(crate) fn cas128(&mut self, operands: [Value; 5]) -> Vec<Value> {
+        let offset = |i: usize| offset_of!(LaneContext, cas) + 8 * i;
+        for (i, value) in operands.into_iter().enumerate() {
+            self.store_context(offset(i), value);
+        }
+        self.call_stub(offset_of!(LaneContext, cas_stub));
+        [1, 2]
+            .map(|i| {
+                let at = offset(i) as i32;
+                self.b.ins().load(types::I64, context_flags(), self.context, at)
+            })
+            .to_vec()
+    }
+}

@@ -1,0 +1,196 @@
+//! Decoded code on the device.
+
+use std::collections::HashMap;
+
+use kvrm_engine::flow::reachable;
+use kvrm_engine::kernel::{BREAKPOINT, Handlers, NOT_DECODED, Record};
+use kvrm_mem::{GRANULE, PAGE};
+
+use crate::driver::{Buffer, CudaError, Device};
+use crate::guest::TOO_MUCH;
+
+/// Records of the code that lanes have reached, for all addresses from the first page of it to the last.
+pub(crate) struct Code {
+    start: u64,
+    len: u64,
+    shared: Table,
+    /// Records of lanes that have changed their code.
+    own: HashMap<usize, Table>,
+    map: Option<Buffer>,
+}
+
+#[derive(Default)]
+struct Table {
+    records: Vec<Record>,
+    buffer: Option<Buffer>,
+    changed: bool,
+}
+
+/// Addresses of code may lie this far apart.
+const SPAN: u64 = 256 << 20;
+
+impl Code {
+    pub(crate) fn new() -> Code {
+        Code { start: 0, len: 0, shared: Table::default(), own: HashMap::new(), map: None }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Code::new();
+    }
+
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True if the lane has its own records.
+    pub(crate) fn is_own(&self, lane: usize) -> bool {
+        self.own.contains_key(&lane)
+    }
+
+    /// True if the common records have the instruction at `pc`.
+    pub(crate) fn is_decoded(&self, pc: u64) -> bool {
+        let offset = pc.wrapping_sub(self.start);
+        let decoded = |record: &Record| record.handler() != NOT_DECODED;
+        pc.is_multiple_of(4)
+            && offset < self.len
+            && self.shared.records.get((offset / 4) as usize).is_some_and(decoded)
+    }
+
+    /// Gives a lane its own, empty records: its code is no longer that of others.
+    pub(crate) fn part(&mut self, lane: usize) {
+        let records = vec![Record::special(NOT_DECODED, 0); (self.len / 4) as usize];
+        self.own.insert(lane, Table { records, buffer: None, changed: true });
+    }
+
+    /// Makes the lane use the common records again.
+    pub(crate) fn join(&mut self, lane: usize) {
+        self.own.remove(&lane);
+    }
+
+    /// The words that are reached from `pc` and not decoded for the lane.
+    pub(crate) fn reachable(
+        &self,
+        lane: usize,
+        pc: u64,
+        fetch: impl Fn(u64) -> Option<u32>,
+    ) -> Vec<(u64, u32)> {
+        reachable(pc, |at| if at != pc && self.has(lane, at) { None } else { fetch(at) })
+    }
+
+    /// True if the lane's records have the instruction at `at`.
+    fn has(&self, lane: usize, at: u64) -> bool {
+        let table = self.own.get(&lane).unwrap_or(&self.shared);
+        let offset = at.wrapping_sub(self.start);
+        let decoded = |record: &Record| record.handler() != NOT_DECODED;
+        offset < self.len && table.records.get((offset / 4) as usize).is_some_and(decoded)
+    }
+
+    /// True if some of the bytes are words that are decoded for the lane.
+    pub(crate) fn overlaps(&self, lane: usize, addr: u64, len: u64) -> bool {
+        let (first, last) = (addr.max(self.start), (addr + len).min(self.start + self.len));
+        first < last && (first / 4..=(last - 1) / 4).any(|word| self.has(lane, 4 * word))
+    }
+
+    /// Adds records to the lane's.
+    pub(crate) fn add(
+        &mut self,
+        lane: usize,
+        code: &[(u64, u32)],
+        handlers: &mut Handlers,
+        breakpoints: &[u64],
+    ) -> Result<(), CudaError> {
+        for page in code.iter().map(|(at, _)| at / PAGE) {
+            self.include(page)?;
+        }
+        for (at, word) in code {
+            let record = match breakpoints.binary_search(at) {
+                Ok(_) => Record::special(BREAKPOINT, 0),
+                Err(_) => handlers.record(*at, *word),
+            };
+            let index = ((at - self.start) / 4) as usize;
+            let table = self.own.get_mut(&lane).unwrap_or(&mut self.shared);
+            table.records[index] = record;
+            table.changed = true;
+        }
+        Ok(())
+    }
+
+    /// Extends the range to a page, if it is not too far away.
+    fn include(&mut self, page: u64) -> Result<(), CudaError> {
+        let at = page * PAGE;
+        if self.len > 0 && at >= self.start && at < self.start + self.len {
+            return Ok(());
+        }
+        let start = if self.len == 0 { at } else { self.start.min(at) };
+        let end = (self.start + self.len).max(at + PAGE);
+        let end = if self.len == 0 { at + PAGE } else { end };
+        if end - start > SPAN {
+            return Err(CudaError::CodeTooFarApart { start, end });
+        }
+        let (before, total) =
+            (((self.start.max(start) - start) / 4) as usize, ((end - start) / 4) as usize);
+        let before = if self.len == 0 { 0 } else { before };
+        for table in self.own.values_mut().chain([&mut self.shared]) {
+            let mut records = vec![Record::special(NOT_DECODED, 0); total];
+            records[before..before + table.records.len()].copy_from_slice(&table.records);
+            *table = Table { records, buffer: None, changed: true };
+        }
+        (self.start, self.len, self.map) = (start, end - start, None);
+        Ok(())
+    }
+
+    /// Brings the device up to date: addresses of the common records and of the map of granules.
+    pub(crate) fn upload(&mut self, device: &Device) -> Result<(u64, u64), CudaError> {
+        let changed = self.shared.changed
+            || self.own.values().any(|table| table.changed)
+            || self.map.is_none();
+        for table in self.own.values_mut().chain([&mut self.shared]) {
+            table.upload(device)?;
+        }
+        if changed {
+            self.upload_map(device)?;
+        }
+        let address = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, |b| b.address);
+        Ok((address(&self.shared.buffer), address(&self.map)))
+    }
+
+    /// Address of a lane's own records, or 0.
+    pub(crate) fn own_records(&self, lane: usize) -> u64 {
+        self.own.get(&lane).and_then(|table| table.buffer.as_ref()).map_or(0, |b| b.address)
+    }
+
+    fn upload_map(&mut self, device: &Device) -> Result<(), CudaError> {
+        // One granule before the code and two after it, for stores that begin or end there.
+        let mut map = vec![0u8; (self.len / GRANULE + 4) as usize];
+        for table in self.own.values().chain([&self.shared]) {
+            for (index, record) in table.records.iter().enumerate() {
+                if record.handler() != NOT_DECODED {
+                    map[1 + index * 4 / GRANULE as usize] = 1;
+                }
+            }
+        }
+        if self.map.is_none() {
+            self.map = Some(Buffer::new(device, map.len() as u64, |_| TOO_MUCH.into())?);
+        }
+        self.map.as_ref().expect("just made").write(0, &map)
+    }
+}
+
+impl Table {
+    fn upload(&mut self, device: &Device) -> Result<(), CudaError> {
+        if !self.changed && self.buffer.is_some() {
+            return Ok(());
+        }
+        if self.buffer.is_none() {
+            let len = size_of_val(&self.records[..]) as u64;
+            self.buffer = Some(Buffer::new(device, len, |_| TOO_MUCH.into())?);
+        }
+        self.changed = false;
+        self.buffer.as_ref().expect("just made").write(0, &self.records)
+    }
+}

@@ -1,0 +1,430 @@
+//! The CUDA driver, opened at run time: contexts, buffers, launches. Nothing else of CUDA is needed.
+
+use std::ffi::{CString, c_void};
+
+use cudarc::driver::sys::{self, CUdeviceptr};
+use cudarc::driver::{DriverError, result};
+
+/// A failure of the driver or of what was asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum CudaError {
+    /// There is no driver on this computer.
+    #[error("no CUDA device: the NVIDIA driver (libcuda) is not installed")]
+    NoDriver,
+    /// There is a driver but no such device.
+    #[error("no CUDA device {index}: there are {count}")]
+    NoDevice {
+        /// The one asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The driver refused something.
+    #[error("{what}: {source}")]
+    Driver {
+        /// What was attempted.
+        what: &'static str,
+        /// What it said.
+        source: DriverError,
+    },
+    /// The program executes code at addresses that no one table can hold.
+    #[error(
+        "code from {start:#x} to {end:#x} spans more than the 256 MiB of the cuda engine; use the cpu engine"
+    )]
+    CodeTooFarApart {
+        /// First address.
+        start: u64,
+        /// End of the last page.
+        end: u64,
+    },
+    /// The device's memory is full.
+    #[error("the GPU has no room for {wanted} more bytes ({free} of {total} are free): {advice}")]
+    Full {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes free.
+        free: u64,
+        /// Bytes there are.
+        total: u64,
+        /// What would fit.
+        advice: String,
+    },
+}
+
+/// Says what was attempted when the driver fails.
+trait Attempt<T> {
+    fn when(self, what: &'static str) -> Result<T, CudaError>;
+}
+
+impl<T> Attempt<T> for Result<T, DriverError> {
+    fn when(self, what: &'static str) -> Result<T, CudaError> {
+        self.map_err(|source| CudaError::Driver { what, source })
+    }
+}
+
+/// What is known of a device.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Its number.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Compute capability.
+    pub capability: (i32, i32),
+    /// The driver's CUDA version.
+    pub driver: (i32, i32),
+}
+
+fn start() -> Result<usize, CudaError> {
+    // SAFETY: only looks whether the library is there.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(CudaError::NoDriver);
+    }
+    result::init().when("starting the CUDA driver")?;
+    let count = result::device::get_count().when("counting CUDA devices")?;
+    Ok(count as usize)
+}
+
+/// The devices on this computer; none if there is no driver.
+pub fn devices() -> Vec<DeviceInfo> {
+    let count = start().unwrap_or(0);
+    (0..count).filter_map(|index| info(index).ok()).collect()
+}
+
+fn info(index: usize) -> Result<DeviceInfo, CudaError> {
+    use sys::CUdevice_attribute as A;
+    let device = result::device::get(index as i32).when("opening the device")?;
+    // SAFETY: the device was just opened.
+    let attribute = |a| unsafe { result::device::get_attribute(device, a) };
+    let capability = (
+        attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).when("asking the device")?,
+        attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).when("asking the device")?,
+    );
+    let mut version = 0;
+    // SAFETY: writes one integer.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().when("asking the driver")?;
+    Ok(DeviceInfo {
+        index,
+        name: result::device::get_name(device).when("asking the device")?,
+        // SAFETY: the device was just opened.
+        memory: unsafe { result::device::total_mem(device) }.when("asking the device")? as u64,
+        capability,
+        driver: (version / 1000, version % 1000 / 10),
+    })
+}
+
+/// A device that has been opened.
+pub(crate) struct Device {
+    pub(crate) info: DeviceInfo,
+    handle: sys::CUdevice,
+    context: sys::CUcontext,
+}
+
+// SAFETY: the context is made current on whichever thread uses the device.
+unsafe impl Send for Device {}
+// SAFETY: the driver is thread-safe.
+unsafe impl Sync for Device {}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: retained in `open`; buffers hold the device, so none is left.
+        let _ = unsafe { result::primary_ctx::release(self.handle) };
+    }
+}
+
+impl Device {
+    pub(crate) fn open(index: usize) -> Result<Device, CudaError> {
+        let count = start()?;
+        if index >= count {
+            return Err(CudaError::NoDevice { index, count });
+        }
+        let info = info(index)?;
+        let handle = result::device::get(index as i32).when("opening the device")?;
+        // SAFETY: the device was just opened.
+        let context = unsafe { result::primary_ctx::retain(handle) }.when("opening the device")?;
+        let device = Device { info, handle, context };
+        device.make_current()?;
+        Ok(device)
+    }
+
+    /// Makes the calling thread work with this device.
+    pub(crate) fn make_current(&self) -> Result<(), CudaError> {
+        // SAFETY: the context is retained for as long as `self` lives.
+        unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
+    }
+
+    /// Bytes free and in all.
+    pub(crate) fn memory(&self) -> Result<(u64, u64), CudaError> {
+        let (free, total) = result::mem_get_info().when("asking for free memory")?;
+        Ok((free as u64, total as u64))
+    }
+}
+
+/// Memory on the device.
+pub(crate) struct Buffer {
+    pub(crate) address: CUdeviceptr,
+    pub(crate) len: u64,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, and no kernel runs while engines drop buffers.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+/// Plain data that host and device see alike.
+///
+/// # Safety
+/// Every bit pattern is a value, and there is no padding that matters.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: integers.
+unsafe impl Plain for u8 {}
+// SAFETY: integers.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl Plain for u64 {}
+// SAFETY: integers.
+unsafe impl Plain for kvrm_engine::kernel::Record {}
+// SAFETY: integers; trailing padding is never read.
+unsafe impl Plain for kvrm_a64::state::CpuState {}
+// SAFETY: integers.
+unsafe impl Plain for crate::kernel::Status {}
+// SAFETY: integers.
+unsafe impl Plain for crate::kernel::Pool {}
+
+impl Buffer {
+    /// Zeroed memory.
+    pub(crate) fn new(
+        device: &Device,
+        len: u64,
+        advice: impl Fn(u64) -> String,
+    ) -> Result<Buffer, CudaError> {
+        let len = len.max(16);
+        // SAFETY: plain allocation.
+        let address = match unsafe { result::malloc_sync(len as usize) } {
+            Ok(address) => address,
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                let (free, total) = device.memory()?;
+                return Err(CudaError::Full { wanted: len, free, total, advice: advice(free) });
+            }
+            Err(source) => return Err(CudaError::Driver { what: "allocating memory", source }),
+        };
+        let buffer = Buffer { address, len };
+        buffer.fill(0, len, 0)?;
+        Ok(buffer)
+    }
+
+    fn check(&self, offset: u64, bytes: usize) {
+        assert!(offset + bytes as u64 <= self.len, "access beyond a device buffer");
+    }
+
+    pub(crate) fn fill(&self, offset: u64, len: u64, byte: u8) -> Result<(), CudaError> {
+        self.check(offset, len as usize);
+        // SAFETY: in bounds.
+        unsafe { result::memset_d8_sync(self.address + offset, byte, len as usize) }
+            .when("clearing memory")
+    }
+
+    pub(crate) fn write<T: Plain>(&self, offset: u64, data: &[T]) -> Result<(), CudaError> {
+        self.check(offset, size_of_val(data));
+        if data.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: in bounds, and `T` is plain.
+        unsafe { result::memcpy_htod_sync(self.address + offset, data) }
+            .when("writing device memory")
+    }
+
+    pub(crate) fn read<T: Plain>(&self, offset: u64, data: &mut [T]) -> Result<(), CudaError> {
+        self.check(offset, size_of_val(data));
+        if data.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: in bounds, and every bit pattern is a `T`.
+        unsafe { result::memcpy_dtoh_sync(data, self.address + offset) }
+            .when("reading device memory")
+    }
+}
+
+/// Copies `rows` times 8 bytes between places on the device that are `from_pitch` and `to_pitch` bytes
+/// apart.
+pub(crate) fn copy_words(
+    from: CUdeviceptr,
+    from_pitch: u64,
+    to: CUdeviceptr,
+    to_pitch: u64,
+    rows: u64,
+) -> Result<(), CudaError> {
+    let mut copy = copy_2d(rows);
+    (copy.srcDevice, copy.srcPitch) = (from, from_pitch as usize);
+    (copy.dstDevice, copy.dstPitch) = (to, to_pitch as usize);
+    // SAFETY: the caller names memory of its buffers.
+    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("copying device memory")
+}
+
+/// Reads every `pitch`-th 8-byte word.
+pub(crate) fn read_words(
+    from: CUdeviceptr,
+    pitch: u64,
+    words: &mut [u64],
+) -> Result<(), CudaError> {
+    let mut copy = copy_2d(words.len() as u64);
+    (copy.srcDevice, copy.srcPitch) = (from, pitch as usize);
+    copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+    (copy.dstHost, copy.dstPitch) = (words.as_mut_ptr().cast::<c_void>(), 8);
+    // SAFETY: the caller names memory of its buffers; `words` has as many rows as are copied.
+    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("reading device memory")
+}
+
+/// Writes every `pitch`-th 8-byte word.
+pub(crate) fn write_words(to: CUdeviceptr, pitch: u64, words: &[u64]) -> Result<(), CudaError> {
+    let mut copy = copy_2d(words.len() as u64);
+    copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+    (copy.srcHost, copy.srcPitch) = (words.as_ptr().cast::<c_void>(), 8);
+    (copy.dstDevice, copy.dstPitch) = (to, pitch as usize);
+    // SAFETY: as in `read_words`.
+    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("writing device memory")
+}
+
+fn copy_2d(rows: u64) -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcHost: std::ptr::null(),
+        srcDevice: 0,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: 8,
+        Height: rows as usize,
+    }
+}
+
+/// Memory that host and device see at once.
+pub(crate) struct Mapped {
+    host: *mut c_void,
+    pub(crate) device: CUdeviceptr,
+}
+
+// SAFETY: accessed through volatile reads and writes of integers only.
+unsafe impl Send for Mapped {}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`.
+        let _ = unsafe { result::free_host(self.host) };
+    }
+}
+
+impl Mapped {
+    pub(crate) fn new(len: usize) -> Result<Mapped, CudaError> {
+        // SAFETY: plain allocation.
+        let host = unsafe { result::malloc_host(len, sys::CU_MEMHOSTALLOC_DEVICEMAP) }
+            .when("allocating mapped memory")?;
+        // SAFETY: `len` bytes were just allocated.
+        unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, len) };
+        let mut device = 0;
+        // SAFETY: writes one address.
+        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut device, host, 0) }
+            .result()
+            .when("mapping memory")?;
+        Ok(Mapped { host, device })
+    }
+
+    /// Reads a number that the device may be writing.
+    pub(crate) fn read(&self, offset: usize) -> u64 {
+        // SAFETY: offsets are those of fields of the mapped struct.
+        unsafe { self.host.cast::<u8>().add(offset).cast::<u64>().read_volatile() }
+    }
+
+    /// Writes a number that the device may be reading.
+    pub(crate) fn write(&self, offset: usize, value: u32) {
+        // SAFETY: as in `read`.
+        unsafe { self.host.cast::<u8>().add(offset).cast::<u32>().write_volatile(value) }
+    }
+}
+
+/// A kernel that has been loaded.
+pub(crate) struct Kernel {
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    stream: sys::CUstream,
+    event: sys::CUevent,
+}
+
+// SAFETY: handles of the driver, which is thread-safe.
+unsafe impl Send for Kernel {}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: made in `load`; nothing runs any more.
+        unsafe {
+            let _ = result::event::destroy(self.event);
+            let _ = result::stream::destroy(self.stream);
+            let _ = result::module::unload(self.module);
+        }
+    }
+}
+
+impl Kernel {
+    /// Compiles PTX (the driver caches the result) and finds the kernel in it.
+    pub(crate) fn load(ptx: &str) -> Result<Kernel, CudaError> {
+        let text = CString::new(ptx).expect("PTX has no zero bytes");
+        // SAFETY: a zero-terminated text.
+        let module = unsafe { result::module::load_data(text.as_ptr().cast()) }
+            .when("compiling a kernel")?;
+        let name = CString::new("run").expect("no zero bytes");
+        // SAFETY: the module was just loaded.
+        let function =
+            unsafe { result::module::get_function(module, name) }.when("finding the kernel")?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .when("creating a stream")?;
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            .when("creating an event")?;
+        Ok(Kernel { module, function, stream, event })
+    }
+
+    /// Starts the kernel on that many blocks; `arguments` is its only parameter.
+    pub(crate) fn launch(
+        &self,
+        blocks: u32,
+        threads: u32,
+        arguments: &crate::kernel::Arguments,
+    ) -> Result<(), CudaError> {
+        let mut params = [std::ptr::from_ref(arguments).cast_mut().cast::<c_void>()];
+        // SAFETY: the kernel has one parameter of that type; the driver copies it.
+        unsafe {
+            result::launch_kernel(
+                self.function,
+                (blocks, 1, 1),
+                (threads, 1, 1),
+                0,
+                self.stream,
+                &mut params,
+            )
+            .when("starting a kernel")?;
+            result::event::record(self.event, self.stream).when("starting a kernel")
+        }
+    }
+
+    /// True once the last launch has ended; its failure, if it has failed.
+    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
+        // SAFETY: the event was recorded.
+        match unsafe { result::event::query(self.event) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(source) => Err(CudaError::Driver { what: "running a kernel", source }),
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! From the operations of a routine to PTX: one arm per operation.
+//!
+//! A value is a register of its own: `%p7`, `%r7` or `%d7` for a boolean, up to 32 and 64 bits. `u8` and
+//! `u16` live in 32-bit registers whose upper bits are zero. Lane state has fixed names, which the
+//! kernel around the handlers declares: `%x_base` (address of the register file), `%offset` (PC, from
+//! the start of the code), `%target` (where to branch), `%fn` `%fz` `%fc` `%fv` (flags) and `%w0` to
+//! `%w3` (the record).
+
+use std::fmt::Write;
+
+use kvrm_a64::state::{C, CpuState, N, PC, V, VARS, Z};
+use kvrm_engine::kernel::small_param_position;
+use kvrm_ir::cut::WIDE_PARAM;
+use kvrm_ir::{Access, BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, UnOp, Value, Var};
+
+use crate::memory::Memory;
+
+/// Writes the PTX of handlers.
+pub(crate) struct Emitter<'a> {
+    pub(crate) out: &'a mut String,
+    pub(crate) memory: &'a Memory,
+    pub(crate) routine: &'a Routine,
+    /// Number of the handler, for labels.
+    pub(crate) handler: u32,
+    /// Labels and temporaries made so far in the handler.
+    fresh: u32,
+}
+
+/// Register of a flag, if the variable is one.
+pub(crate) fn flag_register(var: Var) -> Option<&'static str> {
+    [(N, "%fn"), (Z, "%fz"), (C, "%fc"), (V, "%fv")]
+        .into_iter()
+        .find_map(|(flag, name)| (flag.id == var.id).then_some(name))
+}
+
+/// Byte offset of a variable in the lane's state.
+fn var_offset(var: Var) -> usize {
+    VARS[usize::from(var.id)].1
+}
+
+macro_rules! ptx {
+    ($emitter:expr, $($text:tt)*) => {{
+        let line = format!($($text)*);
+        let _ = writeln!($emitter.out, "\t{line}");
+    }};
+}
+pub(crate) use ptx;
+
+impl<'a> Emitter<'a> {
+    /// Writes one handler: the label, the work, and the jump to the next instruction.
+    pub(crate) fn handler(
+        out: &'a mut String,
+        memory: &'a Memory,
+        handler: u32,
+        routine: &'a Routine,
+    ) {
+        let mut body = String::new();
+        let mut e = Emitter { out: &mut body, memory, routine, handler, fresh: 0 };
+        e.stmts(&routine.body.stmts);
+        let end = if routine.writes_var(PC) { "BRANCH" } else { "NEXT" };
+        ptx!(e, "bra {end};");
+        let (values, temps) = (routine.values.len(), e.fresh + 1);
+        let _ = write!(
+            out,
+            "H{handler}:\n\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
+\t.reg .b32 %r<{values}>, %tr<{temps}>;
+\t.reg .b64 %d<{values}>, %td<{temps}>;\n{body}\t}}\n"
+        );
+    }
+
+    pub(crate) fn ty(&self, v: Value) -> Type {
+        self.routine.value(v).ty
+    }
+
+    /// A label of the handler.
+    pub(crate) fn label(&mut self) -> String {
+        self.fresh += 1;
+        format!("L{}_{}", self.handler, self.fresh)
+    }
+
+    /// A temporary predicate.
+    pub(crate) fn temp_p(&mut self) -> String {
+        self.fresh += 1;
+        format!("%tp{}", self.fresh)
+    }
+
+    /// A temporary of 32 bits.
+    pub(crate) fn temp_r(&mut self) -> String {
+        self.fresh += 1;
+        format!("%tr{}", self.fresh)
+    }
+
+    /// A temporary of 64 bits.
+    pub(crate) fn temp_d(&mut self) -> String {
+        self.fresh += 1;
+        format!("%td{}", self.fresh)
+    }
+
+    /// A value as an operand: its register, or a number.
+    pub(crate) fn get(&mut self, v: Value) -> String {
+        let data = self.routine.value(v);
+        match (data.ty, data.constant) {
+            (Type::Bool, Some(bits)) => {
+                let p = self.temp_p();
+                ptx!(self, "setp.eq.u32 {p}, 1, {bits};");
+                p
+            }
+            (_, Some(bits)) => format!("0x{bits:x}"),
+            (_, None) => self.result(v),
+        }
+    }
+
+    /// The register of a value.
+    pub(crate) fn result(&self, v: Value) -> String {
+        let class = match self.ty(v) {
+            Type::Bool => 'p',
+            Type::U8 | Type::U16 | Type::U32 => 'r',
+            Type::U64 => 'd',
+        };
+        format!("%{class}{}", v.0)
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let d = stmt.results.first().map(|v| self.result(*v)).unwrap_or_default();
+        let to = stmt.results.first().map(|v| self.ty(*v));
+        match &stmt.op {
+            Op::Word => unreachable!("decoded before the kernel runs"),
+            Op::Param(index) => self.param(&d, to.expect("a result"), *index),
+            Op::Count => {
+                let t = self.temp_d();
+                ptx!(self, "cvt.u64.u32 {t}, %fuel;");
+                ptx!(self, "sub.u64 {d}, %count_base, {t};");
+            }
+            Op::Unary(op, a) => {
+                let (ty, a) = (self.ty(*a), self.get(*a));
+                self.unary(*op, ty, &d, &a);
+            }
+            Op::Binary(op, a, b) => {
+                let (ty, known) = (self.ty(*a), self.routine.constant(*b));
+                let (a, b) = (self.get(*a), self.get(*b));
+                self.binary(*op, ty, &d, &a, &b, known);
+            }
+            Op::Compare(op, a, b) => {
+                let (ty, a, b) = (self.ty(*a), self.get(*a), self.get(*b));
+                self.compare(*op, ty, &d, &a, &b);
+            }
+            Op::Select(c, a, b) => {
+                let ty = self.ty(*a);
+                let (c, a, b) = (self.get(*c), self.get(*a), self.get(*b));
+                self.select(ty, &d, &c, &a, &b);
+            }
+            Op::Convert(op, a) => {
+                let (from, a) = (self.ty(*a), self.get(*a));
+                self.convert(*op, from, to.expect("a result"), &d, &a);
+            }
+            Op::ReadReg(_, index) => {
+                let at = self.slot(*index);
+                ptx!(self, "ld.local.b64 {d}, {at};");
+            }
+            Op::WriteReg(_, index, value) => {
+                let (at, value) = (self.slot(*index), self.get(*value));
+                ptx!(self, "st.local.b64 {at}, {value};");
+            }
+            Op::ReadVar(var) => self.read_var(*var, &d),
+            Op::WriteVar(var, value) => {
+                let value = self.get(*value);
+                self.write_var(*var, &value);
+            }
+            Op::Probe { access, addr, len } => {
+                let addr = self.get(*addr);
+                self.probe(*access, &addr, *len);
+            }
+            Op::Load { order, addr } => {
+                let addr = self.get(*addr);
+                self.load(*order, to.expect("a result"), &d, &addr);
+            }
+            Op::Store { order, addr, value } => {
+                let (ty, addr, value) = (self.ty(*value), self.get(*addr), self.get(*value));
+                self.store(*order, ty, &addr, &value);
+            }
+            Op::Rmw { op, addr, value } => {
+                let (ty, addr, value) = (self.ty(*value), self.get(*addr), self.get(*value));
+                self.rmw(*op, ty, &d, &addr, &value);
+            }
+            Op::Cas { addr, expected, new } => {
+                let ty = self.ty(*new);
+                let (addr, expected, new) = (self.get(*addr), self.get(*expected), self.get(*new));
+                self.cas(ty, &d, &addr, &expected, &new);
+            }
+            Op::Cas128 { addr, expected, new } => {
+                let addr = self.get(*addr);
+                let expected = expected.map(|v| self.get(v));
+                let new = new.map(|v| self.get(v));
+                let old = [self.result(stmt.results[0]), self.result(stmt.results[1])];
+                self.cas128(&old, &addr, &expected, &new);
+            }
+            Op::Fence => self.fence(),
+            Op::Exit { exit, cond, detail } => {
+                let detail = self.get(*detail);
+                let always = self.routine.constant(*cond).is_some();
+                let skip = self.label();
+                if !always {
+                    let cond = self.get(*cond);
+                    ptx!(self, "@!{cond} bra {skip};");
+                }
+                ptx!(self, "mov.b64 %detail, {detail};");
+                ptx!(self, "mov.b32 %stop, {};", crate::stop::exit(exit.reason));
+                let target = if exit.completes { "STOP_AFTER" } else { "STOP" };
+                ptx!(self, "bra {target};");
+                if !always {
+                    let _ = writeln!(self.out, "{skip}:");
+                }
+            }
+            Op::If { cond, then, otherwise } => {
+                let cond = self.get(*cond);
+                let (other, end) = (self.label(), self.label());
+                ptx!(self, "@!{cond} bra {other};");
+                for (arm, is_then) in [(then, true), (otherwise, false)] {
+                    self.stmts(&arm.stmts);
+                    for (result, v) in stmt.results.iter().zip(&arm.yields) {
+                        let (d, ty) = (self.result(*result), self.ty(*v));
+                        let v = self.get(*v);
+                        ptx!(self, "mov.{} {d}, {v};", move_type(ty));
+                    }
+                    if is_then {
+                        ptx!(self, "bra {end};");
+                        let _ = writeln!(self.out, "{other}:");
+                    }
+                }
+                let _ = writeln!(self.out, "{end}:");
+            }
+        }
+    }
+
+    // Inputs and state.
+
+    fn param(&mut self, d: &str, ty: Type, index: u8) {
+        if index == WIDE_PARAM {
+            match ty {
+                Type::U64 => ptx!(self, "mov.b64 {d}, {{%w2, %w3}};"),
+                _ => ptx!(self, "mov.b32 {d}, %w2;"),
+            }
+            return;
+        }
+        let (word, shift) = small_param_position(index);
+        match ty {
+            Type::Bool => {
+                let t = self.temp_r();
+                ptx!(self, "and.b32 {t}, %w{word}, 0x{:x};", 1u32 << shift);
+                ptx!(self, "setp.ne.u32 {d}, {t}, 0;");
+            }
+            Type::U64 => {
+                let t = self.temp_r();
+                ptx!(self, "bfe.u32 {t}, %w{word}, {shift}, 8;");
+                ptx!(self, "cvt.u64.u32 {d}, {t};");
+            }
+            _ => ptx!(self, "bfe.u32 {d}, %w{word}, {shift}, 8;"),
+        }
+    }
+
+    /// The address of a register slot, for a load or store.
+    fn slot(&mut self, index: Value) -> String {
+        match self.routine.constant(index) {
+            Some(slot) => format!("[regs+{}]", 8 * slot),
+            None => {
+                let (index, t) = (self.get(index), self.temp_r());
+                ptx!(self, "mad.lo.u32 {t}, {index}, 8, %x_base;");
+                format!("[{t}]")
+            }
+        }
+    }
+
+    fn read_var(&mut self, var: Var, d: &str) {
+        if let Some(flag) = flag_register(var) {
+            ptx!(self, "mov.pred {d}, {flag};");
+        } else if var.id == PC.id {
+            let t = self.temp_d();
+            ptx!(self, "cvt.u64.u32 {t}, %offset;");
+            ptx!(self, "add.u64 {d}, {t}, %code_start;");
+        } else {
+            let ty = move_type(var.ty);
+            ptx!(self, "ld.global.{ty} {d}, [%state+{}];", var_offset(var));
+        }
+    }
+
+    fn write_var(&mut self, var: Var, value: &str) {
+        if let Some(flag) = flag_register(var) {
+            ptx!(self, "mov.pred {flag}, {value};");
+        } else if var.id == PC.id {
+            ptx!(self, "mov.b64 %target, {value};");
+        } else {
+            let ty = move_type(var.ty);
+            ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(var));
+        }
+    }
+
+    // Pure operations.
+
+    fn unary(&mut self, op: UnOp, ty: Type, d: &str, a: &str) {
+        let bits = ty.bits();
+        match op {
+            UnOp::Not if ty == Type::Bool => ptx!(self, "not.pred {d}, {a};"),
+            UnOp::Not => ptx!(self, "not.b{bits} {d}, {a};"),
+            UnOp::Neg => ptx!(self, "neg.s{bits} {d}, {a};"),
+            UnOp::Clz if ty == Type::U64 => {
+                let t = self.temp_r();
+                ptx!(self, "clz.b64 {t}, {a};");
+                ptx!(self, "cvt.u64.u32 {d}, {t};");
+            }
+            UnOp::Clz => ptx!(self, "clz.b32 {d}, {a};"),
+            UnOp::Rbit => ptx!(self, "brev.b{bits} {d}, {a};"),
+            UnOp::Bswap if ty == Type::U64 => {
+                let (lo, hi) = (self.temp_r(), self.temp_r());
+                ptx!(self, "mov.b64 {{{lo}, {hi}}}, {a};");
+                ptx!(self, "prmt.b32 {lo}, {lo}, 0, 0x0123;");
+                ptx!(self, "prmt.b32 {hi}, {hi}, 0, 0x0123;");
+                ptx!(self, "mov.b64 {d}, {{{hi}, {lo}}};");
+            }
+            UnOp::Bswap => ptx!(self, "prmt.b32 {d}, {a}, 0, 0x0123;"),
+        }
+    }
+
+    fn binary(&mut self, op: BinOp, ty: Type, d: &str, a: &str, b: &str, known: Option<u64>) {
+        let bits = ty.bits();
+        let logic = if ty == Type::Bool { "pred".into() } else { format!("b{bits}") };
+        match op {
+            BinOp::Add => ptx!(self, "add.u{bits} {d}, {a}, {b};"),
+            BinOp::Sub => ptx!(self, "sub.u{bits} {d}, {a}, {b};"),
+            BinOp::Mul => ptx!(self, "mul.lo.u{bits} {d}, {a}, {b};"),
+            BinOp::UMulH => ptx!(self, "mul.hi.u{bits} {d}, {a}, {b};"),
+            BinOp::SMulH => ptx!(self, "mul.hi.s{bits} {d}, {a}, {b};"),
+            BinOp::UDiv => self.unsigned_divide(ty, d, a, b),
+            BinOp::SDiv => self.signed_divide(ty, d, a, b),
+            BinOp::And => ptx!(self, "and.{logic} {d}, {a}, {b};"),
+            BinOp::Or => ptx!(self, "or.{logic} {d}, {a}, {b};"),
+            BinOp::Xor => ptx!(self, "xor.{logic} {d}, {a}, {b};"),
+            BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Rotr => {
+                let amount = self.amount(ty, b, known);
+                self.shift(op, ty, d, a, &amount);
+            }
+        }
+    }
+
+    /// A shift amount modulo the width: PTX would clamp it.
+    fn amount(&mut self, ty: Type, b: &str, known: Option<u64>) -> String {
+        match known {
+            Some(amount) => (amount % u64::from(ty.bits())).to_string(),
+            None => {
+                let t = self.temp_r();
+                ptx!(self, "and.b32 {t}, {b}, {};", ty.bits() - 1);
+                t
+            }
+        }
+    }
+
+    fn shift(&mut self, op: BinOp, ty: Type, d: &str, a: &str, amount: &str) {
+        let bits = ty.bits();
+        match (op, ty) {
+            (BinOp::Shl, _) => ptx!(self, "shl.b{bits} {d}, {a}, {amount};"),
+            (BinOp::Shr, _) => ptx!(self, "shr.u{bits} {d}, {a}, {amount};"),
+            (BinOp::Sar, _) => ptx!(self, "shr.s{bits} {d}, {a}, {amount};"),
+            (_, Type::U32) => ptx!(self, "shf.r.wrap.b32 {d}, {a}, {a}, {amount};"),
+            (_, _) => {
+                let (back, left, right) = (self.temp_r(), self.temp_d(), self.temp_d());
+                ptx!(self, "sub.u32 {back}, 64, {amount};");
+                ptx!(self, "shr.u64 {right}, {a}, {amount};");
+                // A shift by 64, for an amount of zero, gives zero.
+                ptx!(self, "shl.b64 {left}, {a}, {back};");
+                ptx!(self, "or.b64 {d}, {left}, {right};");
+            }
+        }
+    }
+
+    fn unsigned_divide(&mut self, ty: Type, d: &str, a: &str, b: &str) {
+        let bits = ty.bits();
+        let zero = self.temp_p();
+        let safe = self.temp(ty);
+        ptx!(self, "setp.eq.u{bits} {zero}, {b}, 0;");
+        ptx!(self, "selp.b{bits} {safe}, 1, {b}, {zero};");
+        ptx!(self, "div.u{bits} {safe}, {a}, {safe};");
+        ptx!(self, "selp.b{bits} {d}, 0, {safe}, {zero};");
+    }
+
+    /// Dividing by -1 is negation, which has no overflow.
+    fn signed_divide(&mut self, ty: Type, d: &str, a: &str, b: &str) {
+        let bits = ty.bits();
+        let (zero, minus) = (self.temp_p(), self.temp_p());
+        let (safe, negated) = (self.temp(ty), self.temp(ty));
+        ptx!(self, "setp.eq.u{bits} {zero}, {b}, 0;");
+        ptx!(self, "setp.eq.s{bits} {minus}, {b}, -1;");
+        ptx!(self, "selp.b{bits} {safe}, 1, {b}, {zero};");
+        ptx!(self, "selp.b{bits} {safe}, 1, {safe}, {minus};");
+        ptx!(self, "div.s{bits} {safe}, {a}, {safe};");
+        ptx!(self, "neg.s{bits} {negated}, {a};");
+        ptx!(self, "selp.b{bits} {safe}, {negated}, {safe}, {minus};");
+        ptx!(self, "selp.b{bits} {d}, 0, {safe}, {zero};");
+    }
+
+    /// A temporary for an integer of that type.
+    pub(crate) fn temp(&mut self, ty: Type) -> String {
+        if ty == Type::U64 { self.temp_d() } else { self.temp_r() }
+    }
+
+    fn compare(&mut self, op: CmpOp, ty: Type, d: &str, a: &str, b: &str) {
+        let bits = ty.bits();
+        match (op, ty) {
+            (CmpOp::Ne, Type::Bool) => ptx!(self, "xor.pred {d}, {a}, {b};"),
+            (_, Type::Bool) => {
+                ptx!(self, "xor.pred {d}, {a}, {b};");
+                ptx!(self, "not.pred {d}, {d};");
+            }
+            (CmpOp::Eq, _) => ptx!(self, "setp.eq.u{bits} {d}, {a}, {b};"),
+            (CmpOp::Ne, _) => ptx!(self, "setp.ne.u{bits} {d}, {a}, {b};"),
+            (CmpOp::Ult, _) => ptx!(self, "setp.lt.u{bits} {d}, {a}, {b};"),
+            (CmpOp::Ule, _) => ptx!(self, "setp.le.u{bits} {d}, {a}, {b};"),
+            (CmpOp::Slt, _) => ptx!(self, "setp.lt.s{bits} {d}, {a}, {b};"),
+            (CmpOp::Sle, _) => ptx!(self, "setp.le.s{bits} {d}, {a}, {b};"),
+            (CmpOp::SAddO, _) => self.overflow(ty, d, a, b, "add"),
+            (CmpOp::SSubO, _) => self.overflow(ty, d, a, b, "sub"),
+        }
+    }
+
+    /// The sign bit of `(a ^ r) & (b ^ r)` for a sum, of `(a ^ b) & (a ^ r)` for a difference.
+    fn overflow(&mut self, ty: Type, d: &str, a: &str, b: &str, op: &str) {
+        let bits = ty.bits();
+        let (r, x, y) = (self.temp(ty), self.temp(ty), self.temp(ty));
+        ptx!(self, "{op}.u{bits} {r}, {a}, {b};");
+        let other = if op == "add" { r.as_str() } else { a };
+        ptx!(self, "xor.b{bits} {x}, {a}, {r};");
+        ptx!(self, "xor.b{bits} {y}, {b}, {other};");
+        ptx!(self, "and.b{bits} {x}, {x}, {y};");
+        ptx!(self, "setp.lt.s{bits} {d}, {x}, 0;");
+    }
+
+    fn select(&mut self, ty: Type, d: &str, c: &str, a: &str, b: &str) {
+        if ty != Type::Bool {
+            let bits = ty.bits().max(32);
+            ptx!(self, "selp.b{bits} {d}, {a}, {b}, {c};");
+            return;
+        }
+        let (x, y) = (self.temp_p(), self.temp_p());
+        ptx!(self, "and.pred {x}, {c}, {a};");
+        ptx!(self, "not.pred {y}, {c};");
+        ptx!(self, "and.pred {y}, {y}, {b};");
+        ptx!(self, "or.pred {d}, {x}, {y};");
+    }
+
+    fn convert(&mut self, op: ConvOp, from: Type, to: Type, d: &str, a: &str) {
+        let wide = to == Type::U64;
+        match (op, from) {
+            (ConvOp::Zext, Type::Bool) if wide => ptx!(self, "selp.b64 {d}, 1, 0, {a};"),
+            (ConvOp::Zext, Type::Bool) => ptx!(self, "selp.b32 {d}, 1, 0, {a};"),
+            (ConvOp::Zext, _) if wide => ptx!(self, "cvt.u64.u32 {d}, {a};"),
+            (ConvOp::Zext, _) => ptx!(self, "mov.b32 {d}, {a};"),
+            (ConvOp::Sext, Type::U32) => ptx!(self, "cvt.s64.s32 {d}, {a};"),
+            (ConvOp::Sext, _) => {
+                let narrow = if wide { self.temp_r() } else { d.to_string() };
+                ptx!(self, "bfe.s32 {narrow}, {a}, 0, {};", from.bits());
+                match to {
+                    Type::U64 => ptx!(self, "cvt.s64.s32 {d}, {narrow};"),
+                    Type::U16 => ptx!(self, "and.b32 {d}, {d}, 0xffff;"),
+                    _ => {}
+                }
+            }
+            (ConvOp::Trunc, _) => {
+                let low = if from == Type::U64 { self.temp_r() } else { a.to_string() };
+                if from == Type::U64 {
+                    ptx!(self, "cvt.u32.u64 {low}, {a};");
+                }
+                match to {
+                    Type::U8 | Type::U16 => ptx!(self, "and.b32 {d}, {low}, 0x{:x};", to.mask()),
+                    _ => ptx!(self, "mov.b32 {d}, {low};"),
+                }
+            }
+        }
+    }
+
+    /// Stops the lane with a fault of that access at `addr` if `cond` holds.
+    pub(crate) fn fault_if(&mut self, cond: &str, access: Access, addr: &str) {
+        let skip = self.label();
+        ptx!(self, "@!{cond} bra {skip};");
+        ptx!(self, "mov.b64 %detail, {addr};");
+        ptx!(self, "mov.b32 %stop, {};", crate::stop::fault(access));
+        ptx!(self, "bra STOP;");
+        let _ = writeln!(self.out, "{skip}:");
+    }
+}
+
+/// The suffix of moves, loads and stores of a type in its register.
+pub(crate) fn move_type(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool => "pred",
+        Type::U8 | Type::U16 | Type::U32 => "b32",
+        Type::U64 => "b64",
+    }
+}
+
+/// The lane's registers start its state.
+const _: () = assert!(std::mem::offset_of!(CpuState, x) == 0);

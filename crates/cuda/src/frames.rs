@@ -1,0 +1,100 @@
+//! Frames of private memory: a range of device addresses that memory is added to as lanes write.
+
+use cudarc::driver::sys;
+
+use crate::driver::{CudaError, Device};
+use crate::memory::FRAME_BYTES;
+
+/// Frames, numbered from the start of an address range that never moves.
+pub(crate) struct Frames {
+    base: sys::CUdeviceptr,
+    reserved: u64,
+    mapped: u64,
+    pieces: Vec<(sys::CUmemGenericAllocationHandle, u64)>,
+    properties: sys::CUmemAllocationProp,
+}
+
+// SAFETY: handles and addresses of the driver, which is thread-safe.
+unsafe impl Send for Frames {}
+
+/// The least that is added at a time.
+const FIRST_PIECE: u64 = 256 << 20;
+
+fn check(what: &'static str, result: sys::CUresult) -> Result<(), CudaError> {
+    result.result().map_err(|source| CudaError::Driver { what, source })
+}
+
+impl Frames {
+    /// Reserves addresses for as many frames as the device could hold; makes none yet.
+    pub(crate) fn new(device: &Device) -> Result<Frames, CudaError> {
+        let (_, total) = device.memory()?;
+        let reserved = total.next_multiple_of(FIRST_PIECE);
+        // SAFETY: a struct of integers, for which zero is the default.
+        let mut properties: sys::CUmemAllocationProp = unsafe { std::mem::zeroed() };
+        properties.type_ = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        properties.location.id = device.info.index as i32;
+        let mut base = 0;
+        // SAFETY: writes one address.
+        check("reserving addresses", unsafe {
+            sys::cuMemAddressReserve(&mut base, reserved as usize, 0, 0, 0)
+        })?;
+        Ok(Frames { base, reserved, mapped: 0, pieces: Vec::new(), properties })
+    }
+
+    /// Device address of frame 0.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// How many frames there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.mapped / FRAME_BYTES
+    }
+
+    /// Adds half as many frames again, or as many as still fit.
+    pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
+        let (free, total) = device.memory()?;
+        // Some is left for the driver and for kernels.
+        let room = (free.saturating_sub(FIRST_PIECE) / FIRST_PIECE * FIRST_PIECE)
+            .min(self.reserved - self.mapped);
+        let wanted = (self.mapped / 2).next_multiple_of(FIRST_PIECE).max(FIRST_PIECE);
+        let piece = wanted.min(room);
+        if piece == 0 {
+            let advice =
+                "lanes have written more private pages than fit; use fewer lanes or a smaller memory".to_string();
+            return Err(CudaError::Full { wanted, free, total, advice });
+        }
+        let mut handle = 0;
+        // SAFETY: writes one handle.
+        check("allocating frames", unsafe {
+            sys::cuMemCreate(&mut handle, piece as usize, &self.properties, 0)
+        })?;
+        let at = self.base + self.mapped;
+        // SAFETY: the addresses are reserved and not mapped yet.
+        check("mapping frames", unsafe { sys::cuMemMap(at, piece as usize, 0, handle, 0) })?;
+        self.pieces.push((handle, piece));
+        self.mapped += piece;
+        let access = sys::CUmemAccessDesc {
+            location: self.properties.location,
+            flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        // SAFETY: just mapped.
+        check("mapping frames", unsafe { sys::cuMemSetAccess(at, piece as usize, &access, 1) })
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        // SAFETY: nothing runs any more; what was mapped is unmapped and released in order.
+        unsafe {
+            if self.mapped > 0 {
+                let _ = sys::cuMemUnmap(self.base, self.mapped as usize);
+            }
+            for (handle, _) in &self.pieces {
+                let _ = sys::cuMemRelease(*handle);
+            }
+            let _ = sys::cuMemAddressFree(self.base, self.reserved as usize);
+        }
+    }
+}

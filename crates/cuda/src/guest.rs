@@ -1,0 +1,315 @@
+//! Guest memory on the device, as the host reaches it.
+
+use std::cell::Cell;
+
+use kvrm_engine::MemoryModel;
+use kvrm_ir::{Access, Order, Type};
+use kvrm_mem::{GuestMemory, PAGE};
+
+use crate::driver::{Buffer, CudaError, Device, copy_words, read_words, write_words};
+use crate::frames::Frames;
+use crate::kernel::Pool;
+use crate::memory::{FRAME_BYTES, FRAME_LANES};
+
+/// What to do where the device is too small.
+pub(crate) const TOO_MUCH: &str = "use fewer lanes or a smaller memory";
+/// Words in a page.
+const PAGE_WORDS: u64 = PAGE / 8;
+/// Bytes between neighbouring words of a lane in a frame.
+const FRAME_PITCH: u64 = 8 * FRAME_LANES;
+
+/// The memory of all lanes.
+pub(crate) struct Guest {
+    pub(crate) size: u64,
+    /// Shared memory, or the image.
+    pub(crate) flat: Buffer,
+    pub(crate) pool: Buffer,
+    pub(crate) private: Option<Private>,
+}
+
+/// What private memory has beside the image.
+pub(crate) struct Private {
+    pub(crate) tables: Buffer,
+    /// Bytes of one warp's page table.
+    pub(crate) table_bytes: u64,
+    pub(crate) frames: Frames,
+}
+
+impl Guest {
+    pub(crate) fn new(
+        device: &Device,
+        model: MemoryModel,
+        size: u64,
+        lanes: usize,
+    ) -> Result<Guest, CudaError> {
+        let flat = Buffer::new(device, size, |_| TOO_MUCH.into())?;
+        let pool = Buffer::new(device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
+        let private = match model {
+            MemoryModel::Shared => None,
+            MemoryModel::Private => {
+                let (warps, table_bytes) = ((lanes as u64).div_ceil(FRAME_LANES), size / PAGE * 8);
+                let tables = Buffer::new(device, warps * table_bytes, |free| {
+                    let fit = free / table_bytes * FRAME_LANES;
+                    format!("{TOO_MUCH}; the tables of {fit} lanes would fit")
+                })?;
+                Some(Private { tables, table_bytes, frames: Frames::new(device)? })
+            }
+        };
+        let guest = Guest { size, flat, pool, private };
+        guest.drop_frames()?;
+        Ok(guest)
+    }
+
+    fn counters(&self) -> Result<Pool, CudaError> {
+        let mut pool = [Pool::default()];
+        self.pool.read(0, &mut pool)?;
+        Ok(pool[0])
+    }
+
+    fn set_counters(&self, pool: Pool) -> Result<(), CudaError> {
+        self.pool.write(0, &[pool])
+    }
+
+    /// Forgets all private pages.
+    pub(crate) fn drop_frames(&self) -> Result<(), CudaError> {
+        let frames = self.private.as_ref().map_or(0, |private| private.frames.count());
+        if let Some(private) = &self.private {
+            private.tables.fill(0, private.tables.len, 0)?;
+        }
+        // The first frame is not used: its number means "none".
+        self.set_counters(Pool { next: 1, size: frames as u32, ..self.counters()? })
+    }
+
+    /// True if some lane may have its own copy of a page.
+    pub(crate) fn has_copies(&self) -> Result<bool, CudaError> {
+        Ok(self.private.is_some() && self.counters()?.next > 1)
+    }
+
+    /// Makes more frames.
+    pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
+        let private = self.private.as_mut().expect("only private memory has frames");
+        private.frames.grow(device)?;
+        let (pool, size) =
+            (self.counters()?, self.private.as_ref().map_or(0, |p| p.frames.count()) as u32);
+        // Failed attempts have counted on beyond the end.
+        self.set_counters(Pool { next: pool.next.min(pool.size).max(1), size, ..pool })
+    }
+
+    /// Forgets the private pages of one lane.
+    pub(crate) fn drop_pages(&self, lane: usize) -> Result<(), CudaError> {
+        let Some(private) = &self.private else { return Ok(()) };
+        let offset = lane as u64 / FRAME_LANES * private.table_bytes;
+        let mut table = vec![0u64; (private.table_bytes / 8) as usize];
+        private.tables.read(offset, &mut table)?;
+        let bit = 1u64 << (32 + lane as u64 % FRAME_LANES);
+        table.iter_mut().for_each(|entry| *entry &= !bit);
+        private.tables.write(offset, &table)
+    }
+
+    /// Where a lane's copy of a page starts on the device, if it has one.
+    fn own_copy(&self, lane: usize, page: u64) -> Result<Option<u64>, CudaError> {
+        let Some(private) = &self.private else { return Ok(None) };
+        let mut entry = [0u32; 2];
+        private.tables.read(entry_offset(private, lane, page), &mut entry)?;
+        let owned = entry[1] >> (lane as u64 % FRAME_LANES) & 1 != 0;
+        Ok(owned.then(|| frame_address(private, lane, entry[0])))
+    }
+
+    /// True if the lane has its own copy of the page.
+    pub(crate) fn owns(&self, lane: usize, page: u64) -> Result<bool, CudaError> {
+        Ok(self.own_copy(lane, page)?.is_some())
+    }
+
+    /// The lanes that have their own copy of a page.
+    pub(crate) fn owners(&self, page: u64) -> Result<Vec<usize>, CudaError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let mut entries = vec![0u64; (private.tables.len / private.table_bytes) as usize];
+        read_words(private.tables.address + page * 8, private.table_bytes, &mut entries)?;
+        let lanes = (0..FRAME_LANES as usize).flat_map(|lane| {
+            entries.iter().enumerate().map(move |(warp, entry)| (warp, lane, *entry))
+        });
+        Ok(lanes
+            .filter(|(_, lane, entry)| entry >> (32 + lane) & 1 != 0)
+            .map(|(warp, lane, _)| warp * FRAME_LANES as usize + lane)
+            .collect())
+    }
+
+    /// Gives a lane its own copy of a page; where it starts.
+    fn make_copy(&mut self, device: &Device, lane: usize, page: u64) -> Result<u64, CudaError> {
+        if let Some(address) = self.own_copy(lane, page)? {
+            return Ok(address);
+        }
+        let offset = entry_offset(self.private.as_ref().expect("private memory"), lane, page);
+        let mut entry = [0u32; 2];
+        self.private.as_ref().expect("private memory").tables.read(offset, &mut entry)?;
+        if entry[0] == 0 {
+            if self.counters()?.next >= self.counters()?.size {
+                self.grow(device)?;
+            }
+            let pool = self.counters()?;
+            entry[0] = pool.next;
+            self.set_counters(Pool { next: pool.next + 1, ..pool })?;
+        }
+        entry[1] |= 1 << (lane as u64 % FRAME_LANES);
+        let private = self.private.as_ref().expect("private memory");
+        private.tables.write(offset, &entry)?;
+        let to = frame_address(private, lane, entry[0]);
+        copy_words(self.flat.address + page * PAGE, 8, to, FRAME_PITCH, PAGE_WORDS)?;
+        Ok(to)
+    }
+
+    /// Changes the image, and the copies that lanes have of its pages.
+    pub(crate) fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), CudaError> {
+        self.flat.write(addr, bytes)?;
+        let Some(private) = &self.private else { return Ok(()) };
+        for (page, start, range) in pages(addr, bytes.len()) {
+            for warp in 0..private.tables.len / private.table_bytes {
+                let mut entry = [0u32; 2];
+                private.tables.read(warp * private.table_bytes + page * 8, &mut entry)?;
+                for lane in (0..FRAME_LANES).filter(|lane| entry[1] >> lane & 1 != 0) {
+                    let lane = (warp * FRAME_LANES + lane) as usize;
+                    let copy = frame_address(private, lane, entry[0]);
+                    overwrite(copy, start, &bytes[range.clone()])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads as a lane sees it.
+    pub(crate) fn read(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &mut bytes[range];
+            match self.own_copy(lane, page)? {
+                None => self.flat.read(page * PAGE + start, part)?,
+                Some(copy) => {
+                    let (first, mut words) = covering(start, part.len());
+                    read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
+                    let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                    let skip = (start - first * 8) as usize;
+                    part.copy_from_slice(&all[skip..skip + part.len()]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a lane's memory.
+    pub(crate) fn write(
+        &mut self,
+        device: &Device,
+        lane: usize,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), CudaError> {
+        if self.private.is_none() {
+            return self.flat.write(addr, bytes);
+        }
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            let copy = self.make_copy(device, lane, page)?;
+            overwrite(copy, start, part)?;
+        }
+        Ok(())
+    }
+}
+
+/// Changes bytes of a lane's copy of a page, which starts at `copy`.
+fn overwrite(copy: u64, start: u64, bytes: &[u8]) -> Result<(), CudaError> {
+    let (first, mut words) = covering(start, bytes.len());
+    read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
+    let mut all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let skip = (start - first * 8) as usize;
+    all[skip..skip + bytes.len()].copy_from_slice(bytes);
+    for (word, bytes) in words.iter_mut().zip(all.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    }
+    write_words(copy + first * FRAME_PITCH, FRAME_PITCH, &words)
+}
+
+fn entry_offset(private: &Private, lane: usize, page: u64) -> u64 {
+    lane as u64 / FRAME_LANES * private.table_bytes + page * 8
+}
+
+fn frame_address(private: &Private, lane: usize, frame: u32) -> u64 {
+    private.frames.base() + u64::from(frame) * FRAME_BYTES + lane as u64 % FRAME_LANES * 8
+}
+
+/// The first word and room for all words that hold `len` bytes of a page from `start` on.
+fn covering(start: u64, len: usize) -> (u64, Vec<u64>) {
+    let (first, end) = (start / 8, (start + len as u64).div_ceil(8));
+    (first, vec![0; (end - first) as usize])
+}
+
+/// Splits a range of addresses by page: page, offset in it, and range of the bytes.
+fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, u64, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = addr + done as u64;
+        let (page, start) = (at / PAGE, at % PAGE);
+        let part = (len - done).min((PAGE - start) as usize);
+        done += part;
+        (part > 0).then(|| (page, start, done - part..done))
+    })
+}
+
+/// A lane's memory, for executing single instructions on the host.
+pub(crate) struct LaneMemory<'a> {
+    pub(crate) guest: std::cell::RefCell<&'a mut Guest>,
+    pub(crate) device: &'a Device,
+    pub(crate) lane: usize,
+    /// The first failure of the driver.
+    pub(crate) error: Cell<Option<CudaError>>,
+}
+
+impl LaneMemory<'_> {
+    fn note<T: Default>(&self, result: Result<T, CudaError>) -> T {
+        result.unwrap_or_else(|error| {
+            self.error.set(Some(error));
+            T::default()
+        })
+    }
+
+    fn put(&self, addr: u64, bytes: &[u8]) {
+        let result = self.guest.borrow_mut().write(self.device, self.lane, addr, bytes);
+        self.note(result);
+    }
+}
+
+impl GuestMemory for LaneMemory<'_> {
+    fn probe(&self, _: Access, addr: u64, len: u32) -> Result<(), u64> {
+        let size = self.guest.borrow().size;
+        match addr.checked_add(len.into()) {
+            Some(end) if end <= size => Ok(()),
+            _ => Err(addr.max(size)),
+        }
+    }
+
+    fn load(&self, ty: Type, _: Order, addr: u64) -> u64 {
+        let mut bytes = [0; 8];
+        let result = self.guest.borrow().read(self.lane, addr, &mut bytes[..ty.bytes() as usize]);
+        self.note(result);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn store(&self, ty: Type, _: Order, addr: u64, value: u64) {
+        self.put(addr, &value.to_le_bytes()[..ty.bytes() as usize]);
+    }
+
+    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+        let old = self.load(ty, Order::Plain, addr);
+        if old == expected {
+            self.store(ty, Order::Plain, addr, new);
+        }
+        old
+    }
+
+    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+        let old = [addr, addr + 8].map(|at| self.load(Type::U64, Order::Plain, at));
+        if old == expected {
+            self.store(Type::U64, Order::Plain, addr, new[0]);
+            self.store(Type::U64, Order::Plain, addr + 8, new[1]);
+        }
+        old
+    }
+}

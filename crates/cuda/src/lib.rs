@@ -1,0 +1,34 @@
+//! The CUDA engine: the whole fetch-decode-execute loop in a kernel, one thread a lane.
+//!
+//! ```text
+//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles and loads
+//!                │
+//!  words ──► records (code) ──► device memory
+//!                │
+//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to here (engine): more code decoded,
+//!                                       more frames, code that a lane has changed
+//! ```
+//!
+//! Only the driver is needed, and it is opened at run time. A kernel holds the handlers that the program
+//! has been seen to need; a lane that reaches code which is not decoded stops, the host decodes what can
+//! be reached from there, adds handlers if there are new ones, and launches again. Words are decoded on
+//! the host ([`kvrm_engine::kernel`]); a lane reads sixteen bytes per instruction.
+//!
+//! A run is a sequence of launches of about a tenth of a second each. While one runs, the kernel counts
+//! into memory that the host sees, and looks there whether to end.
+
+mod code;
+mod driver;
+mod emit;
+mod engine;
+mod frames;
+mod guest;
+mod kernel;
+mod memory;
+mod stop;
+
+pub use driver::{CudaError, DeviceInfo, devices};
+pub use engine::CudaEngine;
+
+#[cfg(test)]
+mod tests;

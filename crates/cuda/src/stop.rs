@@ -1,0 +1,37 @@
+//! Numbers by which a kernel says why a lane stopped.
+
+use kvrm_ir::Access;
+
+/// The lane has not stopped.
+pub(crate) const RUNNING: u32 = 0;
+/// Its budget is used up.
+pub(crate) const MAX_CYCLES: u32 = 1;
+/// No record for PC: outside the decoded code, or not yet decoded.
+pub(crate) const NO_CODE: u32 = 2;
+/// The word at PC is not an instruction; the detail is the word.
+pub(crate) const UNDEFINED: u32 = 3;
+/// A breakpoint is set at PC.
+pub(crate) const BREAKPOINT: u32 = 4;
+/// The instruction writes decoded code.
+pub(crate) const CODE_WRITE: u32 = 5;
+/// No frame was left for a page that is written.
+pub(crate) const NO_FRAME: u32 = 6;
+/// Exits of instructions start here, by reason.
+pub(crate) const EXIT: u32 = 16;
+/// Refused accesses start here.
+pub(crate) const FAULT: u32 = 32;
+
+/// The number of an instruction's exit.
+pub(crate) fn exit(reason: u8) -> u32 {
+    EXIT + u32::from(reason)
+}
+
+/// The number of a refused access.
+pub(crate) fn fault(access: Access) -> u32 {
+    FAULT
+        + match access {
+            Access::Read => 0,
+            Access::Write => 1,
+            Access::ReadWrite => 2,
+        }
+}

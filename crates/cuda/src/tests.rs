@@ -1,0 +1,130 @@
+//! What can be tested without a GPU: kernels assemble for every generation, and say what they should.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kvrm_engine::MemoryModel;
+use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
+
+use crate::emit::Emitter;
+use crate::kernel::kernel;
+use crate::memory::Memory;
+
+/// The oldest generation the engine supports, one in wide use, and the newest the assembler knows.
+const GENERATIONS: [&str; 3] = ["sm_70", "sm_90", "sm_121"];
+
+fn ptxas() -> PathBuf {
+    std::env::var_os("KVRM_PTXAS")
+        .expect("KVRM_PTXAS must name a ptxas: `cargo xtask test` brings one")
+        .into()
+}
+
+/// Assembles a kernel; what the assembler objects to, if anything.
+fn assemble(text: &str, name: &str, generation: &str) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("kvrm-ptx-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join(format!("{name}-{generation}.ptx"));
+    std::fs::write(&source, text).unwrap();
+    let output = Command::new(ptxas())
+        .args(["-arch", generation, "-o"])
+        .arg(source.with_extension("cubin"))
+        .arg(&source)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&source).unwrap();
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+fn memory(model: MemoryModel) -> Memory {
+    Memory { model, size: 1 << 20 }
+}
+
+/// Handlers for several shapes of every row.
+fn all_handlers() -> Handlers {
+    let mut handlers = Handlers::new();
+    let mut random = 1u32;
+    for row in kvrm_a64::table() {
+        for _ in 0..8 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let word = random & !row.pattern.mask | row.pattern.value;
+            if row.matches(word) {
+                handlers.record(0x1000, word);
+            }
+        }
+    }
+    handlers
+}
+
+#[test]
+fn kernels_of_all_rows_assemble() {
+    let handlers = all_handlers();
+    assert!(handlers.len() > kvrm_a64::table().len());
+    for model in [MemoryModel::Shared, MemoryModel::Private] {
+        let text = kernel(&handlers, &memory(model));
+        for generation in GENERATIONS {
+            let result = assemble(&text, &format!("all-{model:?}"), generation);
+            assert_eq!(result, Ok(()), "{model:?} memory on {generation}");
+        }
+    }
+}
+
+#[test]
+fn kernels_of_the_guests_assemble() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/bin"));
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let words = |at: u64| -> Option<u32> {
+            let offset = at.checked_sub(0x10000)? as usize;
+            Some(u32::from_le_bytes(bytes.get(offset..offset + 4)?.try_into().unwrap()))
+        };
+        let mut handlers = Handlers::new();
+        for (pc, word) in kvrm_engine::flow::reachable(0x10000, words) {
+            handlers.record(pc, word);
+        }
+        let text = kernel(&handlers, &memory(MemoryModel::Private));
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        assert_eq!(assemble(&text, &name, "sm_90"), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn bad_ptx_is_noticed() {
+    assert!(assemble("not PTX", "bad", "sm_90").is_err());
+}
+
+/// Instructions whose handlers are recorded: word, assembly.
+const GOLDEN: &[(u32, &str)] = &[
+    (0x9100_0420, "add x0, x1, #1"),
+    (0xf100_0421, "subs x1, x1, #1"),
+    (0x54ff_ffa1, "b.ne -12"),
+    (0xb940_0420, "ldr w0, [x1, #4]"),
+    (0xf900_0062, "str x2, [x3]"),
+    (0xf8e2_0020, "ldaddal x2, x0, [x1]"),
+];
+
+/// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-cuda golden`.
+#[test]
+fn handlers_are_as_recorded_in_golden_files() {
+    let mut text = String::new();
+    for model in [MemoryModel::Shared, MemoryModel::Private] {
+        let mut handlers = Handlers::new();
+        for (word, _) in GOLDEN {
+            handlers.record(0x1000, *word);
+        }
+        for (index, (handler, (_, assembly))) in handlers.iter().zip(GOLDEN).enumerate() {
+            text.push_str(&format!("// {assembly}, {model:?} memory\n"));
+            let number = FIRST_HANDLER + index as u32;
+            Emitter::handler(&mut text, &memory(model), number, handler.routine());
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.ptx");
+    if std::env::var_os("KVRM_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(recorded == text, "{} is out of date: see the comment on this test", path.display());
+}

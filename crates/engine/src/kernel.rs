@@ -1,0 +1,183 @@
+//! Kernels that interpret: one handler for each shape of instruction a program uses, and records that
+//! say which handler an instruction wants, with which parameters.
+//!
+//! The text of a kernel is its engine's business; which handlers it has and what a record holds is
+//! the same for all.
+
+use std::collections::HashMap;
+
+use kvrm_a64::state::PC;
+use kvrm_a64::{Instruction, decode, shape_bits, shaped_form};
+use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
+use kvrm_ir::eval::{Machine, eval_results};
+use kvrm_ir::{Access, File, Order, Routine, Type, Var};
+
+/// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
+/// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(16))]
+pub struct Record(pub [u32; 4]);
+
+/// Handler number of a record that has not been filled in.
+pub const NOT_DECODED: u32 = 0;
+/// Handler number of a word that is not an instruction; the wide parameter is the word.
+pub const UNDEFINED: u32 = 1;
+/// Handler number of an address with a breakpoint.
+pub const BREAKPOINT: u32 = 2;
+/// Number of the first handler that is made from a row.
+pub const FIRST_HANDLER: u32 = 3;
+
+impl Record {
+    /// A record without parameters.
+    pub fn special(handler: u32, wide: u64) -> Record {
+        Record([handler, 0, wide as u32, (wide >> 32) as u32])
+    }
+
+    /// Number of the handler.
+    pub fn handler(&self) -> u32 {
+        self.0[0] & 0xffff
+    }
+}
+
+/// Bit position of a small parameter in the words of a record: word, shift.
+pub fn small_param_position(index: u8) -> (usize, u32) {
+    let byte = usize::from(index) + 2;
+    (byte / 4, byte as u32 % 4 * 8)
+}
+
+/// One handler.
+pub struct Handler {
+    /// The row it was made from.
+    pub row: &'static Instruction,
+    cut: Cut,
+}
+
+impl Handler {
+    /// What the handler does; its parameters come from the record.
+    pub fn routine(&self) -> &Routine {
+        &self.cut.after
+    }
+}
+
+/// The handlers that have been asked for.
+#[derive(Default)]
+pub struct Handlers {
+    handlers: Vec<Handler>,
+    numbers: HashMap<(usize, u32), u32>,
+}
+
+impl Handlers {
+    /// No handlers.
+    pub fn new() -> Handlers {
+        Handlers::default()
+    }
+
+    /// All handlers; their numbers count up from [`FIRST_HANDLER`].
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Handler> {
+        self.handlers.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.handlers.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.handlers.is_empty()
+    }
+
+    /// The record of a word at an address. Adds the handler it wants, if it is new.
+    pub fn record(&mut self, pc: u64, word: u32) -> Record {
+        let Some(row) = decode(word) else {
+            return Record::special(UNDEFINED, word.into());
+        };
+        let number = self.number(row, word);
+        let cut = &self.handlers[(number - FIRST_HANDLER) as usize].cut;
+        let params = eval_results(&cut.before, &mut Decoding { pc, word });
+        pack(number, &params[..cut.small], params.get(cut.small).copied())
+    }
+
+    fn number(&mut self, row: &'static Instruction, word: u32) -> u32 {
+        let shape = word & shape_bits(row);
+        let next = FIRST_HANDLER + self.handlers.len() as u32;
+        let number = *self.numbers.entry((row.index, shape)).or_insert(next);
+        if number == next {
+            let cut = cut(&shaped_form(row, word), &[PC]).expect("every row fits a record");
+            self.handlers.push(Handler { row, cut });
+        }
+        number
+    }
+}
+
+fn pack(number: u32, small: &[u64], wide: Option<u64>) -> Record {
+    let wide = wide.unwrap_or(0);
+    let mut words = [number, 0, wide as u32, (wide >> 32) as u32];
+    for (index, value) in small.iter().enumerate() {
+        let (word, shift) = small_param_position(index as u8);
+        assert!(index < SMALL_PARAMS || wide == 0, "the wide parameter's place is taken");
+        words[word] |= (*value as u32 & 0xff) << shift;
+    }
+    Record(words)
+}
+
+/// The machine that the part before a cut sees: a word at an address.
+struct Decoding {
+    pc: u64,
+    word: u32,
+}
+
+impl Machine for Decoding {
+    fn word(&self) -> u32 {
+        self.word
+    }
+
+    fn read_var(&self, var: Var) -> u64 {
+        assert_eq!(var.id, PC.id, "only the address is known beforehand");
+        self.pc
+    }
+
+    fn param(&self, _: u8) -> u64 {
+        unreachable!("computed here")
+    }
+
+    fn count(&self) -> u64 {
+        unreachable!("known only at run time")
+    }
+
+    fn read_reg(&self, _: File, _: u32) -> u64 {
+        unreachable!("known only at run time")
+    }
+
+    fn write_reg(&mut self, _: File, _: u32, _: u64) {
+        unreachable!("done at run time")
+    }
+
+    fn write_var(&mut self, _: Var, _: u64) {
+        unreachable!("done at run time")
+    }
+
+    fn probe(&mut self, _: Access, _: u64, _: u32) -> Result<(), u64> {
+        unreachable!("done at run time")
+    }
+
+    fn load(&mut self, _: Type, _: Order, _: u64) -> u64 {
+        unreachable!("done at run time")
+    }
+
+    fn store(&mut self, _: Type, _: Order, _: u64, _: u64) {
+        unreachable!("done at run time")
+    }
+
+    fn cas(&mut self, _: Type, _: u64, _: u64, _: u64) -> u64 {
+        unreachable!("done at run time")
+    }
+
+    fn cas128(&mut self, _: u64, _: [u64; 2], _: [u64; 2]) -> [u64; 2] {
+        unreachable!("done at run time")
+    }
+
+    fn fence(&mut self) {
+        unreachable!("done at run time")
+    }
+}
