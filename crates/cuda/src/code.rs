@@ -54,11 +54,7 @@ impl Code {
 
     /// True if the common records have the instruction at `pc`.
     pub(crate) fn is_decoded(&self, pc: u64) -> bool {
-        let offset = pc.wrapping_sub(self.start);
-        let decoded = |record: &Record| record.handler() != NOT_DECODED;
-        pc.is_multiple_of(4)
-            && offset < self.len
-            && self.shared.records.get((offset / 4) as usize).is_some_and(decoded)
+        self.table_has(&self.shared, pc)
     }
 
     /// Gives a lane its own, empty records: its code is no longer that of others.
@@ -84,10 +80,15 @@ impl Code {
 
     /// True if the lane's records have the instruction at `at`.
     fn has(&self, lane: usize, at: u64) -> bool {
-        let table = self.own.get(&lane).unwrap_or(&self.shared);
+        self.table_has(self.own.get(&lane).unwrap_or(&self.shared), at)
+    }
+
+    fn table_has(&self, table: &Table, at: u64) -> bool {
         let offset = at.wrapping_sub(self.start);
         let decoded = |record: &Record| record.handler() != NOT_DECODED;
-        offset < self.len && table.records.get((offset / 4) as usize).is_some_and(decoded)
+        at.is_multiple_of(4)
+            && offset < self.len
+            && table.records.get((offset / 4) as usize).is_some_and(decoded)
     }
 
     /// True if some of the bytes are words that are decoded for the lane.
