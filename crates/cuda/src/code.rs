@@ -16,14 +16,24 @@ pub(crate) struct Code {
     shared: Table,
     /// Records of lanes that have changed their code.
     own: HashMap<usize, Table>,
+    /// Where kernels take lanes' own records to be.
+    announced: HashMap<usize, u64>,
     map: Option<Buffer>,
 }
 
 #[derive(Default)]
 struct Table {
     records: Vec<Record>,
-    buffer: Option<Buffer>,
+    copy: Option<DeviceTable>,
     changed: bool,
+}
+
+/// Records on the device. All have the same upper half of their addresses, so that a kernel can count in
+/// the lower one, and one that is not decoded follows the last.
+struct DeviceTable {
+    buffer: Buffer,
+    /// Where in the buffer they start.
+    offset: u64,
 }
 
 /// Addresses of code may lie this far apart.
@@ -31,12 +41,19 @@ const SPAN: u64 = 256 << 20;
 
 impl Code {
     pub(crate) fn new() -> Code {
-        Code { start: 0, len: 0, shared: Table::default(), own: HashMap::new(), map: None }
+        Code {
+            start: 0,
+            len: 0,
+            shared: Table::default(),
+            own: HashMap::new(),
+            announced: HashMap::new(),
+            map: None,
+        }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        *self = Code::new();
+        *self = Code { announced: std::mem::take(&mut self.announced), ..Code::new() };
     }
 
     pub(crate) fn start(&self) -> u64 {
@@ -60,7 +77,7 @@ impl Code {
     /// Gives a lane its own, empty records: its code is no longer that of others.
     pub(crate) fn part(&mut self, lane: usize) {
         let records = vec![Record::special(NOT_DECODED, 0); (self.len / 4) as usize];
-        self.own.insert(lane, Table { records, buffer: None, changed: true });
+        self.own.insert(lane, Table { records, copy: None, changed: true });
     }
 
     /// Makes the lane use the common records again.
@@ -139,7 +156,7 @@ impl Code {
         for table in self.own.values_mut().chain([&mut self.shared]) {
             let mut records = vec![Record::special(NOT_DECODED, 0); total];
             records[before..before + table.records.len()].copy_from_slice(&table.records);
-            *table = Table { records, buffer: None, changed: true };
+            *table = Table { records, copy: None, changed: true };
         }
         (self.start, self.len, self.map) = (start, end - start, None);
         Ok(())
@@ -156,13 +173,17 @@ impl Code {
         if changed {
             self.upload_map(device)?;
         }
-        let address = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, |b| b.address);
-        Ok((address(&self.shared.buffer), address(&self.map)))
+        Ok((self.shared.address(), self.map.as_ref().map_or(0, |map| map.address)))
     }
 
-    /// Address of a lane's own records, or 0.
-    pub(crate) fn own_records(&self, lane: usize) -> u64 {
-        self.own.get(&lane).and_then(|table| table.buffer.as_ref()).map_or(0, |b| b.address)
+    /// Lanes whose own records are elsewhere than at the last call, with the address or 0.
+    pub(crate) fn changed_own_records(&mut self) -> Vec<(usize, u64)> {
+        let now: HashMap<usize, u64> =
+            self.own.iter().map(|(lane, table)| (*lane, table.address())).collect();
+        let before = std::mem::replace(&mut self.announced, now.clone());
+        let gone = before.keys().filter(|lane| !now.contains_key(lane)).map(|lane| (*lane, 0));
+        let changed = now.iter().filter(|(lane, at)| before.get(lane) != Some(at));
+        gone.chain(changed.map(|(lane, at)| (*lane, *at))).collect()
     }
 
     fn upload_map(&mut self, device: &Device) -> Result<(), CudaError> {
@@ -183,15 +204,59 @@ impl Code {
 }
 
 impl Table {
+    /// Where the records are on the device; 0 if they are not there.
+    fn address(&self) -> u64 {
+        self.copy.as_ref().map_or(0, |copy| copy.buffer.address + copy.offset)
+    }
+
     fn upload(&mut self, device: &Device) -> Result<(), CudaError> {
-        if !self.changed && self.buffer.is_some() {
+        if !self.changed && self.copy.is_some() {
             return Ok(());
         }
-        if self.buffer.is_none() {
-            let len = size_of_val(&self.records[..]) as u64;
-            self.buffer = Some(Buffer::new(device, len, |_| TOO_MUCH.into())?);
+        if self.copy.is_none() {
+            let len = size_of_val(&self.records[..]) + size_of::<Record>();
+            self.copy = Some(DeviceTable::new(device, len as u64)?);
         }
         self.changed = false;
-        self.buffer.as_ref().expect("just made").write(0, &self.records)
+        let copy = self.copy.as_ref().expect("just made");
+        copy.buffer.write(copy.offset, &self.records)
+    }
+}
+
+impl DeviceTable {
+    /// Room for that many bytes, all zero: records that are not decoded.
+    fn new(device: &Device, len: u64) -> Result<DeviceTable, CudaError> {
+        let fewer = |_| TOO_MUCH.to_string();
+        let buffer = Buffer::new(device, len, fewer)?;
+        if seam(buffer.address, len).is_none() {
+            return Ok(DeviceTable { buffer, offset: 0 });
+        }
+        let buffer = Buffer::new(device, 2 * len, fewer)?;
+        let offset = seam(buffer.address, len).map_or(0, |seam| seam - buffer.address);
+        Ok(DeviceTable { buffer, offset })
+    }
+}
+
+/// The address among `len` from `start` on at which the upper half changes, if there is one.
+fn seam(start: u64, len: u64) -> Option<u64> {
+    let seam = (start + len - 1) >> 32 << 32;
+    (seam > start).then_some(seam)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seams() {
+        assert_eq!(seam(0xffff_ff00, 0x100), None);
+        assert_eq!(seam(0xffff_ff00, 0x101), Some(0x1_0000_0000));
+        assert_eq!(seam(0x1_0000_0000, 0x1000), None);
+        assert_eq!(seam(0x2_ffff_fff0, 0x20), Some(0x3_0000_0000));
+    }
+
+    #[test]
+    fn zero_bytes_are_a_record_that_is_not_decoded() {
+        assert_eq!(Record::special(NOT_DECODED, 0), Record([0; 4]));
     }
 }

@@ -250,6 +250,19 @@ impl Buffer {
     }
 }
 
+/// Sets a 32-bit number in each of `rows` places that are `pitch` bytes apart.
+pub(crate) fn fill_column(
+    at: CUdeviceptr,
+    pitch: u64,
+    rows: usize,
+    value: u32,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller names memory of its buffers.
+    unsafe { sys::cuMemsetD2D32_v2(at, pitch as usize, value, 1, rows) }
+        .result()
+        .when("setting device memory")
+}
+
 /// Copies `rows` times 8 bytes between places on the device that are `from_pitch` and `to_pitch` bytes
 /// apart.
 pub(crate) fn copy_words(
@@ -311,47 +324,63 @@ fn copy_2d(rows: u64) -> sys::CUDA_MEMCPY2D {
     }
 }
 
-/// Memory that host and device see at once.
-pub(crate) struct Mapped {
-    host: *mut c_void,
-    pub(crate) device: CUdeviceptr,
+/// Reads and writes single numbers on the device while a kernel runs. (Memory that is mapped for both would
+/// do, but a kernel of many lanes that polls it across the bus is held up by that.)
+pub(crate) struct SideChannel {
+    stream: sys::CUstream,
+    /// Eight bytes that the device can copy from and to by itself.
+    pinned: *mut c_void,
 }
 
-// SAFETY: accessed through volatile reads and writes of integers only.
-unsafe impl Send for Mapped {}
+// SAFETY: used through `&mut`, and the driver is thread-safe.
+unsafe impl Send for SideChannel {}
 
-impl Drop for Mapped {
+impl Drop for SideChannel {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new`.
-        let _ = unsafe { result::free_host(self.host) };
+        // SAFETY: made in `new`; every copy has been waited for.
+        unsafe {
+            let _ = result::stream::destroy(self.stream);
+            let _ = result::free_host(self.pinned);
+        }
     }
 }
 
-impl Mapped {
-    pub(crate) fn new(len: usize) -> Result<Mapped, CudaError> {
+impl SideChannel {
+    pub(crate) fn new() -> Result<SideChannel, CudaError> {
         // SAFETY: plain allocation.
-        let host = unsafe { result::malloc_host(len, sys::CU_MEMHOSTALLOC_DEVICEMAP) }
-            .when("allocating mapped memory")?;
-        // SAFETY: `len` bytes were just allocated.
-        unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, len) };
-        let mut device = 0;
-        // SAFETY: writes one address.
-        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut device, host, 0) }
-            .result()
-            .when("mapping memory")?;
-        Ok(Mapped { host, device })
+        let pinned = unsafe { result::malloc_host(8, 0) }.when("allocating pinned memory")?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+            .when("creating a stream")?;
+        Ok(SideChannel { stream, pinned })
     }
 
-    /// Reads a number that the device may be writing.
-    pub(crate) fn read(&self, offset: usize) -> u64 {
-        // SAFETY: offsets are those of fields of the mapped struct.
-        unsafe { self.host.cast::<u8>().add(offset).cast::<u64>().read_volatile() }
+    fn wait(&self) -> Result<(), CudaError> {
+        // SAFETY: the stream is alive.
+        unsafe { result::stream::synchronize(self.stream) }.when("talking to a running kernel")
     }
 
-    /// Writes a number that the device may be reading.
-    pub(crate) fn write(&self, offset: usize, value: u32) {
-        // SAFETY: as in `read`.
-        unsafe { self.host.cast::<u8>().add(offset).cast::<u32>().write_volatile(value) }
+    /// Reads a number that a kernel may be changing; the caller names memory of its buffers.
+    pub(crate) fn read(&mut self, from: CUdeviceptr) -> Result<u64, CudaError> {
+        // SAFETY: both sides have eight bytes, and the copy is waited for.
+        unsafe {
+            sys::cuMemcpyDtoHAsync_v2(self.pinned, from, 8, self.stream)
+                .result()
+                .when("talking to a running kernel")?;
+            self.wait()?;
+            Ok(self.pinned.cast::<u64>().read_volatile())
+        }
+    }
+
+    /// Writes a number that a kernel may be reading; the caller names memory of its buffers.
+    pub(crate) fn write(&mut self, to: CUdeviceptr, value: u32) -> Result<(), CudaError> {
+        // SAFETY: both sides have four bytes, and the copy is waited for.
+        unsafe {
+            self.pinned.cast::<u32>().write_volatile(value);
+            sys::cuMemcpyHtoDAsync_v2(to, self.pinned, 4, self.stream)
+                .result()
+                .when("talking to a running kernel")?;
+        }
+        self.wait()
     }
 }
 

@@ -2,17 +2,18 @@
 //!
 //! A value is a register of its own: `%p7`, `%r7` or `%d7` for a boolean, up to 32 and 64 bits. `u8` and
 //! `u16` live in 32-bit registers whose upper bits are zero. Lane state has fixed names, which the
-//! kernel around the handlers declares: `%x_base` (address of the register file), `%offset` (PC, from
-//! the start of the code), `%target` (where to branch), `%fn` `%fz` `%fc` `%fv` (flags) and `%w0` to
-//! `%w3` (the record).
+//! kernel around the handlers declares: `%x_base` (address of the register file), `%at` (PC, as the
+//! address of the record after the instruction's), `%target` (where to branch), `%fn` `%fz` `%fc` `%fv`
+//! (flags) and `%w0` to `%w3` (the record).
 
 use std::fmt::Write;
 
 use kvrm_a64::state::{C, CpuState, N, PC, V, VARS, Z};
 use kvrm_engine::kernel::small_param_position;
 use kvrm_ir::cut::WIDE_PARAM;
-use kvrm_ir::{Access, BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, UnOp, Value, Var};
+use kvrm_ir::{BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, UnOp, Value, Var};
 
+use crate::kernel::RECORD;
 use crate::memory::Memory;
 
 /// Writes the PTX of handlers.
@@ -24,6 +25,12 @@ pub(crate) struct Emitter<'a> {
     pub(crate) handler: u32,
     /// Labels and temporaries made so far in the handler.
     fresh: u32,
+    /// What is seldom executed, to follow the rest.
+    cold: String,
+    /// The label that ends the handler.
+    end: &'static str,
+    /// The register of the frame that holds the byte at an address, by address, after it was probed.
+    pub(crate) probed: Option<(String, String)>,
 }
 
 /// Register of a flag, if the variable is one.
@@ -55,10 +62,20 @@ impl<'a> Emitter<'a> {
         routine: &'a Routine,
     ) {
         let mut body = String::new();
-        let mut e = Emitter { out: &mut body, memory, routine, handler, fresh: 0 };
+        let mut e = Emitter {
+            out: &mut body,
+            memory,
+            routine,
+            handler,
+            fresh: 0,
+            cold: String::new(),
+            end: "NEXT",
+            probed: None,
+        };
         e.stmts(&routine.body.stmts);
-        let end = if routine.writes_var(PC) { "BRANCH" } else { "NEXT" };
-        ptx!(e, "bra {end};");
+        ptx!(e, "bra {};", e.end);
+        let cold = std::mem::take(&mut e.cold);
+        e.out.push_str(&cold);
         let (values, temps) = (routine.values.len(), e.fresh + 1);
         let _ = write!(
             out,
@@ -133,9 +150,12 @@ impl<'a> Emitter<'a> {
             Op::Word => unreachable!("decoded before the kernel runs"),
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
-                let t = self.temp_d();
-                ptx!(self, "cvt.u64.u32 {t}, %fuel;");
+                let (left, t) = (self.temp_r(), self.temp_d());
+                ptx!(self, "sub.u32 {left}, %limit, %at;");
+                ptx!(self, "shr.u32 {left}, {left}, {};", RECORD.ilog2());
+                ptx!(self, "cvt.u64.u32 {t}, {left};");
                 ptx!(self, "sub.u64 {d}, %count_base, {t};");
+                ptx!(self, "sub.u64 {d}, {d}, 1;");
             }
             Op::Unary(op, a) => {
                 let (ty, a) = (self.ty(*a), self.get(*a));
@@ -169,6 +189,9 @@ impl<'a> Emitter<'a> {
             }
             Op::ReadVar(var) => self.read_var(*var, &d),
             Op::WriteVar(var, value) => {
+                if var.id == PC.id {
+                    return self.branch(*value);
+                }
                 let value = self.get(*value);
                 self.write_var(*var, &value);
             }
@@ -211,7 +234,7 @@ impl<'a> Emitter<'a> {
                 }
                 ptx!(self, "mov.b64 %detail, {detail};");
                 ptx!(self, "mov.b32 %stop, {};", crate::stop::exit(exit.reason));
-                let target = if exit.completes { "STOP_AFTER" } else { "STOP" };
+                let target = if exit.completes { "STOP_HERE" } else { "STOP" };
                 ptx!(self, "bra {target};");
                 if !always {
                     let _ = writeln!(self.out, "{skip}:");
@@ -222,6 +245,7 @@ impl<'a> Emitter<'a> {
                 let (other, end) = (self.label(), self.label());
                 ptx!(self, "@!{cond} bra {other};");
                 for (arm, is_then) in [(then, true), (otherwise, false)] {
+                    self.probed = None;
                     self.stmts(&arm.stmts);
                     for (result, v) in stmt.results.iter().zip(&arm.yields) {
                         let (d, ty) = (self.result(*result), self.ty(*v));
@@ -234,6 +258,7 @@ impl<'a> Emitter<'a> {
                     }
                 }
                 let _ = writeln!(self.out, "{end}:");
+                self.probed = None;
             }
         }
     }
@@ -280,9 +305,12 @@ impl<'a> Emitter<'a> {
         if let Some(flag) = flag_register(var) {
             ptx!(self, "mov.pred {d}, {flag};");
         } else if var.id == PC.id {
-            let t = self.temp_d();
-            ptx!(self, "cvt.u64.u32 {t}, %offset;");
+            let (low, t) = (self.temp_r(), self.temp_d());
+            ptx!(self, "sub.u32 {low}, %at, %records_low;");
+            ptx!(self, "shr.s32 {low}, {low}, 2;");
+            ptx!(self, "cvt.s64.s32 {t}, {low};");
             ptx!(self, "add.u64 {d}, {t}, %code_start;");
+            ptx!(self, "sub.u64 {d}, {d}, 4;");
         } else {
             let ty = move_type(var.ty);
             ptx!(self, "ld.global.{ty} {d}, [%state+{}];", var_offset(var));
@@ -292,12 +320,55 @@ impl<'a> Emitter<'a> {
     fn write_var(&mut self, var: Var, value: &str) {
         if let Some(flag) = flag_register(var) {
             ptx!(self, "mov.pred {flag}, {value};");
-        } else if var.id == PC.id {
-            ptx!(self, "mov.b64 %target, {value};");
         } else {
             let ty = move_type(var.ty);
             ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(var));
         }
+    }
+
+    /// Continues at an address. Where the record has it, as for all branches but those to registers, it is
+    /// near enough for 32 bits.
+    fn branch(&mut self, target: Value) {
+        let taken = match self.definition(target) {
+            Some(Op::Param(WIDE_PARAM)) => None,
+            Some(Op::Select(cond, to, otherwise))
+                if self.is_wide_param(*to) && self.is_next_pc(*otherwise) =>
+            {
+                Some(*cond)
+            }
+            _ => {
+                let target = self.get(target);
+                ptx!(self, "mov.b64 %target, {target};");
+                self.end = "BRANCH";
+                return;
+            }
+        };
+        let (to, distance) = (self.temp_r(), self.temp_r());
+        ptx!(self, "mad.lo.u32 {to}, %w2, 4, %bias;");
+        if let Some(cond) = taken {
+            let cond = self.get(cond);
+            ptx!(self, "selp.b32 {to}, {to}, %at, {cond};");
+        }
+        ptx!(self, "sub.u32 {distance}, {to}, %at;");
+        ptx!(self, "add.u32 %limit, %limit, {distance};");
+        ptx!(self, "mov.b32 %at, {to};");
+        self.end = "BRANCHED";
+    }
+
+    /// The operation that gives a value, if it is in the routine's outermost block.
+    fn definition(&self, v: Value) -> Option<&'a Op> {
+        let stmt = self.routine.body.stmts.iter().find(|stmt| stmt.results.contains(&v));
+        stmt.map(|stmt| &stmt.op)
+    }
+
+    fn is_wide_param(&self, v: Value) -> bool {
+        matches!(self.definition(v), Some(Op::Param(WIDE_PARAM)))
+    }
+
+    fn is_next_pc(&self, v: Value) -> bool {
+        let Some(Op::Binary(BinOp::Add, pc, four)) = self.definition(v) else { return false };
+        let is_pc = matches!(self.definition(*pc), Some(Op::ReadVar(var)) if var.id == PC.id);
+        is_pc && self.routine.constant(*four) == Some(4)
     }
 
     // Pure operations.
@@ -481,14 +552,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Stops the lane with a fault of that access at `addr` if `cond` holds.
-    pub(crate) fn fault_if(&mut self, cond: &str, access: Access, addr: &str) {
-        let skip = self.label();
-        ptx!(self, "@!{cond} bra {skip};");
-        ptx!(self, "mov.b64 %detail, {addr};");
-        ptx!(self, "mov.b32 %stop, {};", crate::stop::fault(access));
-        ptx!(self, "bra STOP;");
-        let _ = writeln!(self.out, "{skip}:");
+    /// Code to be placed after the handler, at a label of its own.
+    pub(crate) fn cold(&mut self, write: impl FnOnce(&mut Self)) -> String {
+        let label = self.label();
+        let hot = std::mem::take(self.out);
+        let _ = writeln!(self.out, "{label}:");
+        write(self);
+        let text = std::mem::replace(self.out, hot);
+        self.cold.push_str(&text);
+        label
     }
 }
 

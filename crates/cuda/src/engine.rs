@@ -1,24 +1,19 @@
 //! The engine: lanes on a device, launched until they stop.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::kernel::Handlers;
-use kvrm_engine::{
-    Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, fetch, step,
-};
-use kvrm_ir::Access;
-use kvrm_mem::PAGE;
+use kvrm_engine::{Config, Engine, EngineError, LaneStatus, RunRequest, Stop};
 
 use crate::code::Code;
-use crate::driver::{Buffer, CudaError, Device, Kernel, Mapped};
-use crate::guest::{Guest, LaneMemory, TOO_MUCH};
-use crate::kernel::{Arguments, Control, Status, kernel};
+use crate::driver::{Buffer, CudaError, Device, Kernel, SideChannel, fill_column};
+use crate::guest::{Guest, TOO_MUCH};
+use crate::kernel::{Arguments, Pool, Status, Target, kernel};
 use crate::memory::Memory;
+use crate::mirror::{MANY, Mirror};
 use crate::stop;
 
 /// Threads in a block.
@@ -27,29 +22,34 @@ const BLOCK: u32 = 128;
 const LAUNCH_TIME: Duration = Duration::from_millis(100);
 /// Instructions per lane of the first launch.
 const FIRST_SHARE: u64 = 1 << 16;
+/// How often a running launch is looked at.
+const LOOK: Duration = Duration::from_micros(50);
+/// How often it is asked how far it is.
+const ASK: Duration = Duration::from_millis(5);
 
 /// Lanes on an NVIDIA GPU.
 pub struct CudaEngine {
-    config: Config,
-    states: Vec<CpuState>,
-    statuses: Vec<Status>,
-    stops: Vec<Option<Stop>>,
-    /// The host has changed registers since the last run.
-    states_changed: bool,
-    handlers: Handlers,
-    code: Code,
-    breakpoints: Vec<u64>,
+    pub(crate) config: Config,
+    pub(crate) states: Mirror<CpuState>,
+    pub(crate) statuses: Mirror<Status>,
+    /// Why lanes stopped in the last run.
+    pub(crate) stops: Vec<Option<Stop>>,
+    pub(crate) handlers: Handlers,
+    pub(crate) code: Code,
+    pub(crate) breakpoints: Vec<u64>,
     /// The loaded kernel and how many handlers it has.
     kernel: Option<(Kernel, usize)>,
     share: u64,
-    /// Instructions that have been reported while kernels ran.
+    /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
-    device_states: Buffer,
-    device_statuses: Buffer,
-    control: Mapped,
-    guest: Guest,
+    /// Instructions completed here, not reported yet.
+    pub(crate) stepped: u64,
+    /// Numbers of lanes that stopped in a launch.
+    stopped: Buffer,
+    side: SideChannel,
+    pub(crate) guest: Guest,
     // Last: everything above is on it.
-    device: Device,
+    pub(crate) device: Device,
 }
 
 impl From<CudaError> for EngineError {
@@ -63,58 +63,55 @@ impl CudaEngine {
     pub fn new(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
         let device = Device::open(device)?;
         let lanes = config.lanes;
-        let fewer = |_| TOO_MUCH.to_string();
         let guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
-        let states = vec![CpuState::new(); lanes];
-        let device_states = Buffer::new(&device, size_of_val(&states[..]) as u64, fewer)?;
-        let statuses = vec![Status::default(); lanes];
-        let device_statuses = Buffer::new(&device, size_of_val(&statuses[..]) as u64, fewer)?;
         Ok(CudaEngine {
-            config,
-            states,
-            statuses,
+            states: Mirror::new(&device, CpuState::new(), lanes)?,
+            statuses: Mirror::new(&device, Status::default(), lanes)?,
             stops: vec![None; lanes],
-            states_changed: true,
             handlers: Handlers::new(),
             code: Code::new(),
             breakpoints: Vec::new(),
             kernel: None,
             share: FIRST_SHARE,
             executed: 0,
-            device_states,
-            device_statuses,
-            control: Mapped::new(size_of::<Control>())?,
+            stepped: 0,
+            stopped: Buffer::new(&device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
+            side: SideChannel::new()?,
             guest,
             device,
+            config,
         })
     }
 
-    fn memory(&self) -> Memory {
-        Memory { model: self.config.model, size: self.config.memory_size }
+    fn target(&self) -> Target {
+        let (major, minor) = self.device.info.capability;
+        Target {
+            memory: Memory { model: self.config.model, size: self.config.memory_size },
+            capability: (10 * major + minor) as u32,
+        }
     }
 
     /// Loads a kernel with all handlers, unless it is loaded.
     fn load_kernel(&mut self) -> Result<(), EngineError> {
         let wanted = self.handlers.len();
         if !matches!(self.kernel, Some((_, loaded)) if loaded == wanted) {
-            let text = kernel(&self.handlers, &self.memory());
+            let text = kernel(&self.handlers, &self.target());
             self.kernel = Some((Kernel::load(&text)?, wanted));
         }
         Ok(())
     }
 
-    /// Launches once, and waits for the end.
-    fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        self.load_kernel()?;
+    fn arguments(&mut self) -> Result<Arguments, EngineError> {
         let (records, code_map) = self.code.upload(&self.device)?;
         let (frames, tables, table_bytes) = match &self.guest.private {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
             None => (0, 0, 0),
         };
-        let arguments = Arguments {
-            states: self.device_states.address,
-            statuses: self.device_statuses.address,
+        Ok(Arguments {
+            states: self.states.address(),
+            statuses: self.statuses.address(),
             lanes: self.config.lanes as u64,
+            stopped: self.stopped.address,
             share: self.share,
             memory: self.guest.flat.address,
             frames,
@@ -125,20 +122,35 @@ impl CudaEngine {
             code_start: self.code.start(),
             code_len: self.code.len(),
             code_map,
-            control: self.control.device,
-        };
+        })
+    }
+
+    /// Launches once, and waits for the end.
+    fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        self.load_kernel()?;
+        let arguments = self.arguments()?;
+        self.states.upload()?;
+        self.statuses.upload()?;
+        self.states.will_change();
+        self.statuses.will_change();
         let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
         let (kernel, _) = self.kernel.as_ref().expect("loaded above");
         let start = Instant::now();
         kernel.launch(blocks, BLOCK, &arguments)?;
+        let pool = arguments.pool;
+        let (mut asked, mut cancelled) = (start, false);
         while !kernel.is_done()? {
-            let executed = self.control.read(offset_of!(Control, executed));
-            request.control.report(executed.saturating_sub(self.executed), 0);
-            self.executed = self.executed.max(executed);
-            if request.control.is_cancelled() {
-                self.control.write(offset_of!(Control, cancel), 1);
+            if asked.elapsed() >= ASK {
+                asked = Instant::now();
+                let executed = self.side.read(pool + offset_of!(Pool, executed) as u64)?;
+                request.control.report(executed - self.executed, 0);
+                self.executed = executed;
             }
-            std::thread::sleep(Duration::from_micros(50));
+            if request.control.is_cancelled() && !cancelled {
+                cancelled = true;
+                self.side.write(pool + offset_of!(Pool, cancel) as u64, 1)?;
+            }
+            std::thread::sleep(LOOK);
         }
         // Towards launches of the wanted length.
         let ratio = LAUNCH_TIME.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
@@ -146,235 +158,123 @@ impl CudaEngine {
         Ok(())
     }
 
-    fn download_statuses(&mut self) -> Result<(), EngineError> {
-        Ok(self.device_statuses.read(0, &mut self.statuses)?)
+    /// Reports what has been executed since the last report.
+    fn report(&mut self, request: &RunRequest<'_>, executed: u64) {
+        let stepped = std::mem::take(&mut self.stepped);
+        request.control.report(executed - self.executed + stepped, 0);
+        self.executed = executed;
     }
 
-    fn download_states(&mut self) -> Result<(), EngineError> {
-        Ok(self.device_states.read(0, &mut self.states)?)
+    /// The lanes that stopped in the last launch.
+    fn stopped_lanes(&mut self, request: &RunRequest<'_>) -> Result<Vec<u32>, EngineError> {
+        let pool = self.guest.counters()?;
+        let mut lanes = vec![0; pool.stopped as usize];
+        self.stopped.read(0, &mut lanes)?;
+        self.guest.set_counters(Pool { stopped: 0, ..pool })?;
+        self.report(request, pool.executed);
+        Ok(lanes)
     }
 
-    /// The stop that a number of the kernel's means for the guest; `None` if the host must see to it.
-    fn stop_of(&self, lane: usize) -> Option<Stop> {
-        let Status { stop, detail, .. } = self.statuses[lane];
-        match stop {
-            stop::RUNNING | stop::CODE_WRITE | stop::NO_FRAME | stop::NO_CODE => None,
-            stop::MAX_CYCLES => Some(Stop::MaxCycles),
-            stop::UNDEFINED => Some(Stop::Undefined { word: detail as u32 }),
-            stop::BREAKPOINT => Some(Stop::Breakpoint { imm: None }),
-            _ if stop >= stop::FAULT => {
-                let access = if stop == stop::FAULT { Access::Read } else { Access::Write };
-                Some(Stop::from_fault(access, detail))
-            }
-            _ => Some(Stop::from_exit((stop - stop::EXIT) as u8, detail)),
-        }
-    }
-
-    /// Sees to lanes that stopped for the host; true if some lane still runs.
-    fn service(&mut self, final_stops: &mut [Option<Stop>]) -> Result<bool, EngineError> {
-        self.download_statuses()?;
-        let (mut running, mut grow, mut states_read) = (false, false, false);
-        for lane in 0..self.config.lanes {
-            if final_stops[lane].is_some() {
-                continue;
-            }
-            if let Some(stop) = self.stop_of(lane) {
-                final_stops[lane] = Some(stop);
-                continue;
-            }
-            let reason = self.statuses[lane].stop;
-            if matches!(reason, stop::NO_CODE | stop::CODE_WRITE) && !states_read {
-                self.download_states()?;
-                states_read = true;
-            }
-            match reason {
-                stop::NO_CODE if self.statuses[lane].budget == 0 => {
-                    final_stops[lane] = Some(Stop::MaxCycles);
-                }
-                stop::NO_CODE => self.find_code(lane, final_stops)?,
-                stop::CODE_WRITE => self.step(lane, final_stops)?,
-                stop::NO_FRAME => grow = true,
-                _ => {}
-            }
-            if final_stops[lane].is_none() {
-                self.set_stop(lane, stop::RUNNING)?;
-                running = true;
+    /// Sees to the lanes that stopped. How many have ended.
+    fn service(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
+        let lanes = self.stopped_lanes(request)?;
+        let (mut ended, mut grow) = (0, false);
+        let mut ended_here = Vec::new();
+        for lane in lanes.iter().map(|lane| *lane as usize) {
+            let many = lanes.len() > MANY;
+            let status =
+                if many { self.statuses.get(lane)? } else { self.statuses.get_one(lane)? };
+            let for_host = stop::is_for_host(status.stop);
+            let stop = match status.stop {
+                stop::NO_FRAME => None,
+                stop::NO_CODE => self.find_code(lane, status.detail)?,
+                stop::CODE_WRITE => self.step(lane, status)?,
+                stop => Some(stop::meaning(stop, status.detail)),
+            };
+            grow |= status.stop == stop::NO_FRAME;
+            self.stops[lane] = stop;
+            ended += usize::from(stop.is_some());
+            if stop.is_some() && for_host {
+                ended_here.push(lane);
             }
         }
+        self.end(&ended_here)?;
         if grow {
             self.guest.grow(&self.device)?;
         }
-        Ok(running)
+        request.control.report(0, ended as u64);
+        Ok(ended)
     }
 
-    fn set_stop(&mut self, lane: usize, stop: u32) -> Result<(), EngineError> {
-        if self.statuses[lane].stop != stop {
-            self.statuses[lane].stop = stop;
-            self.upload_status(lane)?;
-        }
-        Ok(())
+    /// Makes sure that lanes whose stop was found here do not go on.
+    fn end(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        self.statuses.modify(lanes, |status| status.stop = stop::ENDED)?;
+        let exception = |lane: &usize| self.stops[*lane].is_some_and(|stop| stop.is_exception());
+        let excepted: Vec<usize> = lanes.iter().copied().filter(exception).collect();
+        Ok(self.states.modify(&excepted, |state| state.exclusive_len = 0)?)
     }
 
-    fn upload_status(&mut self, lane: usize) -> Result<(), EngineError> {
-        let offset = (lane * size_of::<Status>()) as u64;
-        Ok(self.device_statuses.write(offset, &self.statuses[lane..=lane])?)
-    }
-
-    /// The lane is at code that is not decoded.
-    fn find_code(&mut self, lane: usize, stops: &mut [Option<Stop>]) -> Result<(), EngineError> {
-        let pc = self.states[lane].pc;
-        let has_copies = self.guest.has_copies()?;
-        if !has_copies && self.code.is_decoded(pc) {
-            return Ok(());
-        }
-        let memory = LaneMemory {
-            guest: RefCell::new(&mut self.guest),
-            device: &self.device,
-            lane,
-            error: Cell::new(None),
+    /// Gives all lanes the run's instructions.
+    fn start(&mut self, max_cycles: u64) -> Result<(), EngineError> {
+        self.stops.fill(None);
+        self.statuses.upload()?;
+        self.statuses.will_change();
+        let fill = |field: usize, value: u32| {
+            let at = self.statuses.address() + field as u64;
+            fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
         };
-        if let Err(stop) = fetch(&memory, pc) {
-            stops[lane] = Some(stop);
-            return Ok(());
+        fill(offset_of!(Status, budget), max_cycles as u32)?;
+        fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
+        fill(offset_of!(Status, stop), stop::RUNNING)?;
+        let pool = self.guest.counters()?;
+        Ok(self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?)
+    }
+
+    /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
+    fn pass_breakpoints(&mut self) -> Result<usize, EngineError> {
+        let mut ended = Vec::new();
+        if self.breakpoints.is_empty() {
+            return Ok(0);
         }
-        let words = Words::new(&self.guest, lane, self.config.memory_size);
-        let code = self.code.reachable(lane, pc, |at| words.get(at));
-        let pages: BTreeSet<u64> = code.iter().map(|(at, _)| at / PAGE).collect();
-        if has_copies && !self.code.is_own(lane) {
-            for page in &pages {
-                if self.guest.owns(lane, *page)? {
-                    self.code.part(lane);
-                    return self.find_code(lane, stops);
+        for lane in 0..self.config.lanes {
+            let pc = self.states.get(lane)?.pc;
+            if self.breakpoints.binary_search(&pc).is_ok() {
+                let status = self.statuses.get(lane)?;
+                self.stops[lane] = self.step(lane, status)?;
+                if self.stops[lane].is_some() {
+                    ended.push(lane);
                 }
             }
         }
-        let common = !self.code.is_own(lane);
-        self.code.add(lane, &code, &mut self.handlers, &self.breakpoints)?;
-        if has_copies && common {
-            self.part_changed_lanes(&code, &pages)?;
-        }
-        Ok(())
-    }
-
-    /// New common records: lanes whose own copies of those words differ part from them.
-    fn part_changed_lanes(
-        &mut self,
-        code: &[(u64, u32)],
-        pages: &BTreeSet<u64>,
-    ) -> Result<(), EngineError> {
-        for page in pages {
-            for lane in self.guest.owners(*page)? {
-                if self.code.is_own(lane) || lane >= self.config.lanes {
-                    continue;
-                }
-                let words = Words::new(&self.guest, lane, self.config.memory_size);
-                let on_page = code.iter().filter(|(at, _)| at / PAGE == *page);
-                if on_page.into_iter().any(|(at, word)| words.get(*at) != Some(*word)) {
-                    self.code.part(lane);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Executes one instruction of a lane on the host.
-    fn step(&mut self, lane: usize, stops: &mut [Option<Stop>]) -> Result<(), EngineError> {
-        let memory = LaneMemory {
-            guest: RefCell::new(&mut self.guest),
-            device: &self.device,
-            lane,
-            error: Cell::new(None),
-        };
-        let mut written = Vec::new();
-        let end =
-            step(&mut self.states[lane], self.statuses[lane].count, &memory, &mut |addr, len| {
-                written.push((addr, u64::from(len)));
-            });
-        if let Some(error) = memory.error.take() {
-            return Err(error.into());
-        }
-        let (done, stop) = match end {
-            Step::Done => (1, None),
-            Step::DoneAndStopped(stop) => (1, Some(stop)),
-            Step::Stopped(stop) => (0, Some(stop)),
-        };
-        self.statuses[lane].count += done;
-        self.statuses[lane].budget -= done;
-        stops[lane] = stop;
-        if stop.is_none() && self.statuses[lane].budget == 0 {
-            stops[lane] = Some(Stop::MaxCycles);
-        }
-        for (addr, len) in written {
-            self.memory_written(lane, addr, len);
-        }
-        let offset = (lane * size_of::<CpuState>()) as u64;
-        self.device_states.write(offset, &self.states[lane..=lane])?;
-        self.upload_status(lane)
-    }
-
-    /// Forgets what was decoded from memory that the host has written for a lane.
-    fn memory_written(&mut self, lane: usize, addr: u64, len: u64) {
-        if self.code.overlaps(lane, addr, len) {
-            match self.config.model {
-                MemoryModel::Shared => self.code.clear(),
-                MemoryModel::Private => self.code.part(lane),
-            }
-        }
-    }
-
-    fn upload(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        for status in &mut self.statuses {
-            status.budget = request.max_cycles;
-            status.stop = stop::RUNNING;
-        }
-        self.device_statuses.write(0, &self.statuses)?;
-        if std::mem::take(&mut self.states_changed) {
-            self.device_states.write(0, &self.states)?;
-        }
-        self.control.write(offset_of!(Control, cancel), 0);
-        Ok(())
+        self.end(&ended)?;
+        Ok(ended.len())
     }
 
     /// Tells the kernel which lanes have records of their own.
     fn upload_own_records(&mut self) -> Result<(), EngineError> {
         self.code.upload(&self.device)?;
-        for lane in 0..self.config.lanes {
-            let records = self.code.own_records(lane);
-            if self.statuses[lane].records != records {
-                self.statuses[lane].records = records;
-                self.upload_status(lane)?;
-            }
+        for (lane, records) in self.code.changed_own_records() {
+            let status = self.statuses.get_one(lane)?;
+            self.statuses.set_one(lane, Status { records, ..status })?;
         }
         Ok(())
     }
-}
 
-/// A lane's words, fetched from the device a page at a time.
-struct Words<'a> {
-    guest: &'a Guest,
-    lane: usize,
-    size: u64,
-    pages: RefCell<std::collections::HashMap<u64, Option<Box<[u8; PAGE as usize]>>>>,
-}
-
-impl<'a> Words<'a> {
-    fn new(guest: &'a Guest, lane: usize, size: u64) -> Self {
-        Words { guest, lane, size, pages: RefCell::default() }
-    }
-
-    fn get(&self, pc: u64) -> Option<u32> {
-        if !pc.is_multiple_of(4) || pc.checked_add(4)? > self.size {
-            return None;
+    fn run_lanes(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        let mut running = self.config.lanes - self.pass_breakpoints()?;
+        // Where all lanes have the same code, the first launch should find some.
+        if running > 0 && self.code.len() == 0 && !self.guest.has_copies()? {
+            let pc = self.states.get_one(0)?.pc;
+            // If there is none, the lane will say so.
+            self.find_code(0, pc)?;
         }
-        let mut pages = self.pages.borrow_mut();
-        let page = pages.entry(pc / PAGE).or_insert_with(|| {
-            let mut bytes = Box::new([0; PAGE as usize]);
-            self.guest.read(self.lane, pc / PAGE * PAGE, &mut bytes[..]).ok()?;
-            Some(bytes)
-        });
-        let at = (pc % PAGE) as usize;
-        let bytes = page.as_ref()?[at..at + 4].try_into().expect("four bytes");
-        Some(u32::from_le_bytes(bytes))
+        while running > 0 && !request.control.is_cancelled() {
+            self.upload_own_records()?;
+            self.launch(request)?;
+            running -= self.service(request)?;
+        }
+        self.report(request, self.executed);
+        Ok(())
     }
 }
 
@@ -387,17 +287,19 @@ impl Engine for CudaEngine {
         &self.config
     }
 
-    fn state(&self, lane: usize) -> CpuState {
-        self.states[lane]
+    fn state(&self, lane: usize) -> Result<CpuState, EngineError> {
+        self.device.make_current()?;
+        Ok(self.states.get(lane)?)
     }
 
-    fn set_state(&mut self, lane: usize, state: &CpuState) {
-        self.states[lane] = *state;
-        self.states_changed = true;
+    fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
+        self.device.make_current()?;
+        Ok(self.states.set(lane..lane + 1, *state)?)
     }
 
-    fn status(&self, lane: usize) -> LaneStatus {
-        LaneStatus { stop: self.stops[lane], count: self.statuses[lane].count }
+    fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
+        self.device.make_current()?;
+        Ok(LaneStatus { stop: self.stops[lane], count: self.statuses.get(lane)?.count })
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
@@ -425,43 +327,15 @@ impl Engine for CudaEngine {
             self.breakpoints = request.breakpoints.to_vec();
             self.code.clear();
         }
-        self.upload(request)?;
-        let counted: u64 = self.statuses.iter().map(|s| s.count).sum();
-        self.executed = self.control.read(offset_of!(Control, executed));
-        let reported = self.executed;
-        let mut stops = vec![None; self.config.lanes];
+        self.start(request.max_cycles)?;
         if request.max_cycles == 0 {
-            stops.fill(Some(Stop::MaxCycles));
-        } else if !self.breakpoints.is_empty() && !request.control.is_cancelled() {
-            for lane in 0..self.config.lanes {
-                if self.breakpoints.binary_search(&self.states[lane].pc).is_ok() {
-                    self.step(lane, &mut stops)?;
-                }
-            }
+            self.stops.fill(Some(Stop::MaxCycles));
+            return Ok(());
         }
-        let mut running = stops.iter().any(Option::is_none);
-        // Where all lanes have the same code, the first launch should find some.
-        if running && self.code.len() == 0 && !self.guest.has_copies()? {
-            self.find_code(0, &mut stops)?;
+        match request.control.is_cancelled() {
+            true => Ok(()),
+            false => self.run_lanes(request),
         }
-        while running && !request.control.is_cancelled() {
-            self.upload_own_records()?;
-            self.launch(request)?;
-            running = self.service(&mut stops)?;
-        }
-        // What was reported on the way lags behind.
-        let executed = self.statuses.iter().map(|s| s.count).sum::<u64>() - counted;
-        let stopped = stops.iter().flatten().count() as u64;
-        request.control.report(executed.saturating_sub(self.executed - reported), stopped);
-        self.download_states()?;
-        for (lane, stop) in stops.iter().enumerate() {
-            if stop.is_some_and(|stop| stop.is_exception()) {
-                self.states[lane].exclusive_len = 0;
-                self.states_changed = true;
-            }
-        }
-        self.stops = stops;
-        Ok(())
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
@@ -473,13 +347,10 @@ impl Engine for CudaEngine {
                 self.guest.drop_pages(lane)?;
             }
         }
-        for lane in lanes {
-            self.states[lane] = CpuState::new();
-            self.statuses[lane] = Status::default();
-            self.stops[lane] = None;
-            self.code.join(lane);
-        }
-        self.states_changed = true;
+        self.states.set(lanes.clone(), CpuState::new())?;
+        self.statuses.set(lanes.clone(), Status::default())?;
+        self.stops[lanes.clone()].fill(None);
+        lanes.for_each(|lane| self.code.join(lane));
         Ok(())
     }
 }

@@ -60,13 +60,14 @@ impl Guest {
         Ok(guest)
     }
 
-    fn counters(&self) -> Result<Pool, CudaError> {
+    /// What kernels have counted.
+    pub(crate) fn counters(&self) -> Result<Pool, CudaError> {
         let mut pool = [Pool::default()];
         self.pool.read(0, &mut pool)?;
         Ok(pool[0])
     }
 
-    fn set_counters(&self, pool: Pool) -> Result<(), CudaError> {
+    pub(crate) fn set_counters(&self, pool: Pool) -> Result<(), CudaError> {
         self.pool.write(0, &[pool])
     }
 
@@ -113,11 +114,6 @@ impl Guest {
         private.tables.read(entry_offset(private, lane, page), &mut entry)?;
         let owned = entry[1] >> (lane as u64 % FRAME_LANES) & 1 != 0;
         Ok(owned.then(|| frame_address(private, lane, entry[0])))
-    }
-
-    /// True if the lane has its own copy of the page.
-    pub(crate) fn owns(&self, lane: usize, page: u64) -> Result<bool, CudaError> {
-        Ok(self.own_copy(lane, page)?.is_some())
     }
 
     /// The lanes that have their own copy of a page.

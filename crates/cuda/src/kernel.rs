@@ -6,10 +6,11 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{C, CpuState, N, V, VARS, X_SLOTS, Z};
+use kvrm_a64::state::{C, CpuState, EXCLUSIVE_LEN, N, V, VARS, X_SLOTS, Z};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED};
+use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED};
 use kvrm_ir::Var;
+use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, flag_register};
 use crate::memory::{FRAME_BYTES, Memory};
@@ -25,6 +26,8 @@ pub(crate) struct Arguments {
     pub(crate) statuses: u64,
     /// Number of lanes.
     pub(crate) lanes: u64,
+    /// Room for the numbers of lanes that stop.
+    pub(crate) stopped: u64,
     /// Instructions a lane may execute in this launch.
     pub(crate) share: u64,
     /// Shared memory, or the image.
@@ -45,8 +48,6 @@ pub(crate) struct Arguments {
     pub(crate) code_len: u64,
     /// A byte per granule from one before the code on: whether it holds decoded words.
     pub(crate) code_map: u64,
-    /// [`Control`], in memory that host and device share.
-    pub(crate) control: u64,
 }
 
 /// A lane's counts and stop, as the kernel keeps them.
@@ -74,48 +75,64 @@ pub(crate) struct Pool {
     pub(crate) next: u32,
     /// Frames there are.
     pub(crate) size: u32,
+    /// Lanes that stopped in the last launch.
+    pub(crate) stopped: u32,
+    pub(crate) unused: u32,
     /// The lock of 128-bit exchanges.
     pub(crate) lock: u32,
-    pub(crate) unused: u32,
+    /// Set by the host while a kernel runs: end soon.
+    pub(crate) cancel: u32,
     /// Instructions completed in all launches; lags behind.
     pub(crate) executed: u64,
 }
 
-/// What host and device tell each other while a kernel runs.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Control {
-    /// Set by the host: end soon.
-    pub(crate) cancel: u32,
-    pub(crate) unused: u32,
-    /// A copy of [`Pool::executed`].
-    pub(crate) executed: u64,
-}
-
-/// Instructions between two looks at the control.
-const CHUNK: u64 = 1 << 14;
+/// Instructions between two looks at [`Pool::cancel`].
+const CHUNK: u64 = 1 << 12;
+/// A group of lanes that has waited `1 << BONUS` times counts as one lane more.
+const BONUS: u32 = 1;
+/// Bytes of a record.
+pub(crate) const RECORD: usize = size_of::<Record>();
 
 /// Byte offset of a state variable.
 fn offset(var: Var) -> usize {
     VARS[usize::from(var.id)].1
 }
 
+/// What a kernel's text depends on, beside its handlers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) memory: Memory,
+    /// Compute capability of the device, as in 90 for 9.0.
+    pub(crate) capability: u32,
+}
+
+impl Target {
+    /// True if a warp can find the least of its lanes' numbers in one instruction.
+    fn has_redux(&self) -> bool {
+        self.capability >= 80
+    }
+}
+
 /// The text of a kernel with these handlers.
-pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
-    let mut out = String::from(".version 6.5\n.target sm_70\n.address_size 64\n\n");
+pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
+    let (version, capability) = if target.has_redux() { ("7.0", 80) } else { ("6.5", 70) };
+    let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
     let _ = writeln!(
         out,
         ".visible .entry run(.param .align 8 .b8 args[{}])\n{{",
         size_of::<Arguments>()
     );
     declare(&mut out);
-    prologue(&mut out, memory);
-    fetch(&mut out, handlers);
+    prologue(&mut out, target);
+    chunk(&mut out);
+    branch(&mut out);
+    gather(&mut out, target);
+    fetch(&mut out, handlers, target);
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "// {}", handler.row.name);
-        Emitter::handler(&mut out, memory, FIRST_HANDLER + index as u32, handler.routine());
+        Emitter::handler(&mut out, &target.memory, FIRST_HANDLER + index as u32, handler.routine());
     }
-    if memory.model == MemoryModel::Private {
+    if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
     }
     stops(&mut out);
@@ -130,10 +147,11 @@ fn declare(out: &mut String) {
         out,
         "\t.local .align 8 .b8 regs[{bytes}];
 \t.reg .pred %fn, %fz, %fc, %fv, %q<16>;
-\t.reg .b32 %x_base, %w<4>, %fuel, %chunk, %offset, %code_bytes, %stop, %lane_bit, %laneid, %s<32>;
-\t.reg .b64 %target, %count_base, %budget, %share, %detail, %state, %status, %want, %t<64>;
+\t.reg .b32 %x_base, %w<4>, %at, %limit, %chunk, %waited, %records_low, %records_high;
+\t.reg .b32 %records_bytes, %bias, %code_near_low, %code_span_low, %stop, %want, %lane, %lane_bit, %laneid, %s<32>;
+\t.reg .b64 %target, %count_base, %budget, %share, %detail, %state, %status, %t<64>;
 \t.reg .b64 %memory, %frames, %page_table, %pool, %lock, %records, %code_start, %code_len;
-\t.reg .b64 %code_map, %code_near, %code_span, %control;
+\t.reg .b64 %code_map, %code_near, %code_span;
 "
     );
 }
@@ -149,7 +167,7 @@ macro_rules! arguments {
     };
 }
 
-fn prologue(out: &mut String, memory: &Memory) {
+fn prologue(out: &mut String, target: &Target) {
     arguments!(
         out,
         "%t0" = states,
@@ -165,27 +183,32 @@ fn prologue(out: &mut String, memory: &Memory) {
         "%code_start" = code_start,
         "%code_len" = code_len,
         "%code_map" = code_map,
-        "%control" = control,
     );
     let _ = write!(
         out,
         "\tmov.u32 %s0, %ctaid.x;
 \tmov.u32 %s1, %ntid.x;
 \tmov.u32 %s2, %tid.x;
-\tmad.lo.u32 %s3, %s0, %s1, %s2;
-\tcvt.u64.u32 %t5, %s3;
+\tmad.lo.u32 %lane, %s0, %s1, %s2;
+\tcvt.u64.u32 %t5, %lane;
 \tsetp.ge.u64 %q0, %t5, %t2;
 \t@%q0 ret;
-\tmad.wide.u32 %state, %s3, {state}, %t0;
-\tmad.wide.u32 %status, %s3, {status}, %t1;
+\tmad.wide.u32 %state, %lane, {state}, %t0;
+\tmad.wide.u32 %status, %lane, {status}, %t1;
 \tld.global.u32 %stop, [%status+{stop}];
-\tsetp.ne.u32 %q0, %stop, 0;
-\t@%q0 ret;
+\tsetp.eq.u32 %q0, %stop, {running};
+\tsetp.eq.or.u32 %q0, %stop, {no_code}, %q0;
+\tsetp.eq.or.u32 %q0, %stop, {no_frame}, %q0;
+\tsetp.eq.or.u32 %q0, %stop, {code_write}, %q0;
+\t@!%q0 ret;
+\tmov.b32 %stop, {running};
 \tadd.u64 %lock, %pool, {lock};
 \tsub.u64 %code_near, %code_start, 64;
 \tadd.u64 %code_span, %code_len, 128;
+\tcvt.u32.u64 %code_near_low, %code_near;
+\tcvt.u32.u64 %code_span_low, %code_span;
 \tmov.u32 %x_base, regs;
-\tand.b32 %laneid, %s3, 31;
+\tand.b32 %laneid, %lane, 31;
 \tmov.b32 %s4, 1;
 \tshl.b32 %lane_bit, %s4, %laneid;
 \tld.global.u64 %t6, [%status+{records}];
@@ -195,12 +218,16 @@ fn prologue(out: &mut String, memory: &Memory) {
         state = size_of::<CpuState>(),
         status = size_of::<Status>(),
         stop = std::mem::offset_of!(Status, stop),
+        running = stop::RUNNING,
+        no_code = stop::NO_CODE,
+        no_frame = stop::NO_FRAME,
+        code_write = stop::CODE_WRITE,
         records = std::mem::offset_of!(Status, records),
         lock = std::mem::offset_of!(Pool, lock),
     );
-    if memory.model == MemoryModel::Private {
+    if target.memory.model == MemoryModel::Private {
         out.push_str(
-            "\tshr.u32 %s5, %s3, 5;
+            "\tshr.u32 %s5, %lane, 5;
 \tcvt.u64.u32 %t7, %s5;
 \tmad.lo.u64 %page_table, %t7, %t4, %t3;
 \tmad.wide.u32 %frames, %laneid, 8, %frames;
@@ -228,79 +255,147 @@ fn prologue(out: &mut String, memory: &Memory) {
         out,
         "\tld.global.u64 %budget, [%status+{budget}];
 \tld.global.u64 %count_base, [%status+{count}];
-\tmov.b32 %fuel, 0;
+\tmov.b64 {{%records_low, %records_high}}, %records;
+\tcvt.u32.u64 %s8, %code_len;
+\tshl.b32 %records_bytes, %s8, 2;
+\tcvt.u32.u64 %s8, %code_start;
+\tshl.b32 %s8, %s8, 2;
+\tsub.u32 %bias, %records_low, %s8;
+\tmov.b32 %at, 0;
+\tmov.b32 %limit, 0;
 \tmov.b32 %chunk, 0;
-\tcvt.u32.u64 %code_bytes, %code_len;
+\tmov.b32 %waited, 0;
+\tmov.b64 %detail, 0;
 \tsub.u64 %t10, %target, %code_start;
-\tcvt.u32.u64 %offset, %t10;
+\tcvt.u32.u64 %s8, %t10;
 \tsetp.ge.u64 %q0, %t10, %code_len;
-\tand.b32 %s9, %offset, 3;
+\tand.b32 %s9, %s8, 3;
 \tsetp.ne.or.u32 %q0, %s9, 0, %q0;
 \t@%q0 bra NO_CODE;
-// A new chunk: the last one is used up.
-CHUNK:
-\tcvt.u64.u32 %t14, %chunk;
-\tred.global.add.u64 [%pool+{executed}], %t14;
-\tmov.u32 %s11, %tid.x;
-\tsetp.ne.u32 %q0, %s11, 0;
-\t@%q0 bra COUNTED;
-\tld.volatile.global.u64 %t15, [%pool+{executed}];
-\tst.volatile.global.u64 [%control+{shown}], %t15;
-COUNTED:
-\tsetp.eq.u64 %q0, %budget, 0;
-\tmov.b32 %stop, {max};
-\tmov.b64 %detail, 0;
-\t@%q0 bra STOP;
-\tmov.b32 %stop, {running};
-\tsetp.eq.u64 %q0, %share, 0;
-\t@%q0 bra SAVE;
-\tld.volatile.global.u32 %s7, [%control];
-\tsetp.ne.u32 %q0, %s7, 0;
-\t@%q0 bra SAVE;
-\tmin.u64 %t9, %budget, %share;
-\tmin.u64 %t9, %t9, {CHUNK};
-\tsub.u64 %budget, %budget, %t9;
-\tsub.u64 %share, %share, %t9;
-\tadd.u64 %count_base, %count_base, %t9;
-\tcvt.u32.u64 %fuel, %t9;
-\tmov.b32 %chunk, %fuel;
-\tbra LOOP;
+\tmad.lo.u32 %at, %s8, 4, %records_low;
+\tmov.b32 %limit, %at;
+\tbra GATHER;
 ",
         budget = std::mem::offset_of!(Status, budget),
         count = std::mem::offset_of!(Status, count),
+    );
+}
+
+/// A new chunk of instructions: all lanes of the warp have used up the last one, or have stopped. They end
+/// together when none can go on.
+fn chunk(out: &mut String) {
+    let _ = write!(
+        out,
+        "CHUNK:
+\tcvt.u64.u32 %t14, %chunk;
+\tred.global.add.u64 [%pool+{executed}], %t14;
+\tsetp.eq.u32 %q0, %stop, {running};
+\tsetp.eq.and.u64 %q1, %budget, 0, %q0;
+\tselp.b32 %stop, {max}, %stop, %q1;
+\tld.volatile.global.u32 %s7, [%pool+{cancel}];
+\tsetp.eq.and.u32 %q0, %s7, 0, %q0;
+\tmin.u64 %t9, %budget, %share;
+\tmin.u64 %t9, %t9, {CHUNK};
+\tselp.b64 %t9, %t9, 0, %q0;
+\tsetp.ne.u64 %q0, %t9, 0;
+\tvote.sync.any.pred %q1, %q0, 0xffffffff;
+\t@!%q1 bra END;
+\tsub.u64 %budget, %budget, %t9;
+\tsub.u64 %share, %share, %t9;
+\tadd.u64 %count_base, %count_base, %t9;
+\tcvt.u32.u64 %chunk, %t9;
+\tmad.lo.u32 %limit, %chunk, {RECORD}, %at;
+\tbra GATHER;
+",
         executed = std::mem::offset_of!(Pool, executed),
-        shown = std::mem::offset_of!(Control, executed),
+        cancel = std::mem::offset_of!(Pool, cancel),
         max = stop::MAX_CYCLES,
         running = stop::RUNNING,
     );
 }
 
-/// The loop's head: BRANCH after an instruction that branches, NEXT after any other. Only branches to
-/// computed addresses can leave the code's range or its alignment, so PC is kept as a small offset.
-fn fetch(out: &mut String, handlers: &Handlers) {
+/// After a branch: `BRANCH` to the address in `%target`, or `BRANCHED` where `%at` is set already. Only
+/// computed addresses can be anywhere; others are within the reach of a 32-bit distance.
+fn branch(out: &mut String) {
     out.push_str(
         "BRANCH:
 \tsub.u64 %t10, %target, %code_start;
-\tsetp.ge.u64 %q0, %t10, %code_len;
 \tcvt.u32.u64 %s8, %t10;
+\tsetp.ge.u64 %q0, %t10, %code_len;
 \tand.b32 %s9, %s8, 3;
 \tsetp.ne.or.u32 %q0, %s9, 0, %q0;
-\tsub.u32 %fuel, %fuel, 1;
 \t@%q0 bra NO_CODE;
-\tmov.b32 %offset, %s8;
-\tbra LOOP;
-NEXT:
-\tadd.u32 %offset, %offset, 4;
-\tsub.u32 %fuel, %fuel, 1;
-LOOP:
-\tsetp.eq.u32 %q0, %fuel, 0;
-\t@%q0 bra CHUNK;
-\tsetp.ge.u32 %q0, %offset, %code_bytes;
+\tmad.lo.u32 %s8, %s8, 4, %records_low;
+\tsub.u32 %s9, %s8, %at;
+\tadd.u32 %limit, %limit, %s9;
+\tmov.b32 %at, %s8;
+\tbra GATHER;
+BRANCHED:
+\tsub.u32 %s8, %at, %records_low;
+\tsetp.ge.u32 %q0, %s8, %records_bytes;
 \t@%q0 bra BEYOND;
-\tmad.wide.u32 %t11, %offset, 4, %records;
-\tld.global.v4.u32 {%w0, %w1, %w2, %w3}, [%t11];
+",
+    );
+}
+
+/// Where lanes of a warp come together after each branch. If they are not all at the same address, one group
+/// that is goes on, and the others wait here: the largest, with a bonus for waiting. So lanes that have
+/// parted find together again, most of them do something most of the time, and none waits long, not even
+/// for a lock that another one holds. Lanes that have used up their chunk let the others pass. Lanes that
+/// have stopped stay too, with nothing left to do: the instructions by which a warp comes together want
+/// all of its lanes.
+fn gather(out: &mut String, target: &Target) {
+    out.push_str("GATHER:\n");
+    if target.has_redux() {
+        let _ = write!(
+            out,
+            "\tsetp.eq.u32 %q0, %at, %limit;
+\tselp.b32 %s8, 0xffffffff, %at, %q0;
+\tredux.sync.min.u32 %s9, %s8, 0xffffffff;
+\tsetp.eq.or.u32 %q1, %s8, %s9, %q0;
+\tvote.sync.all.pred %q1, %q1, 0xffffffff;
+\t@!%q1 bra CHOOSE;
+\tsetp.eq.u32 %q0, %s9, 0xffffffff;
+\t@%q0 bra CHUNK;
+\tsetp.ne.u32 %q0, %s8, %s9;
+\t@%q0 bra GATHER;
+\tbra FETCH;
+CHOOSE:
+\tmatch.any.sync.b32 %s10, %s8, 0xffffffff;
+\tpopc.b32 %s11, %s10;
+\tshr.u32 %s12, %waited, {BONUS};
+\tadd.u32 %s11, %s11, %s12;
+\tselp.b32 %s11, 0, %s11, %q0;
+\tmad.lo.u32 %s11, %s11, 32, %laneid;
+\tredux.sync.max.u32 %s12, %s11, 0xffffffff;
+\tand.b32 %s12, %s12, 31;
+\tshr.u32 %s10, %s10, %s12;
+\tand.b32 %s10, %s10, 1;
+\tsetp.eq.u32 %q1, %s10, 0;
+\tadd.u32 %waited, %waited, 1;
+\t@%q1 bra GATHER;
+\tmov.b32 %waited, 0;
+\tbra FETCH;
+"
+        );
+    }
+}
+
+/// The loop's head. `%at` is the low half of the address of the next instruction's record, and steps to
+/// the one after before the handler is called.
+fn fetch(out: &mut String, handlers: &Handlers, target: &Target) {
+    let _ = write!(
+        out,
+        "NEXT:
+\tsetp.eq.u32 %q0, %at, %limit;
+\t@%q0 bra {used_up};
+FETCH:
+\tmov.b64 %t11, {{%at, %records_high}};
+\tld.global.v4.u32 {{%w0, %w1, %w2, %w3}}, [%t11];
+\tadd.u32 %at, %at, {RECORD};
 \tand.b32 %s10, %w0, 0xffff;
 ",
+        used_up = if target.has_redux() { "GATHER" } else { "CHUNK" },
     );
     let mut targets =
         vec![(NOT_DECODED, "NOT_DECODED"), (UNDEFINED, "UNDEFINED"), (BREAKPOINT, "BREAKPOINT")];
@@ -321,11 +416,10 @@ fn own_page(out: &mut String) {
     let _ = write!(
         out,
         "OWN_PAGE:
-\tshl.b64 %t20, %want, 3;
-\tadd.u64 %t20, %t20, %page_table;
-\tcvt.u32.u64 %s20, %want;
+\tsub.u32 %at, %at, {RECORD};
+\tmad.wide.u32 %t20, %want, 8, %page_table;
 \tactivemask.b32 %s21;
-\tmatch.any.sync.b32 %s22, %s20, %s21;
+\tmatch.any.sync.b32 %s22, %want, %s21;
 \tbrev.b32 %s23, %s22;
 \tclz.b32 %s23, %s23;
 \tsetp.ne.u32 %q1, %s23, %laneid;
@@ -342,12 +436,9 @@ SHARED_FRAME:
 \tbar.warp.sync %s22;
 \tld.volatile.global.u32 %s24, [%t20];
 \tsetp.eq.u32 %q2, %s24, 0;
-\tmov.b32 %stop, {no_frame};
-\tmov.b64 %detail, %want;
-\t@%q2 bra STOP;
+\t@%q2 bra NO_FRAME;
 \tmad.wide.u32 %t21, %s24, {FRAME_BYTES}, %frames;
-\tshl.b64 %t22, %want, 12;
-\tadd.u64 %t22, %t22, %memory;
+\tmad.wide.u32 %t22, %want, {PAGE}, %memory;
 \tmov.b32 %s27, 512;
 COPY:
 \tld.global.v2.u64 {{%t23, %t24}}, [%t22];
@@ -362,7 +453,11 @@ COPY:
 \tsetp.ne.u32 %q2, %s27, 0;
 \t@%q2 bra COPY;
 \tatom.global.or.b32 %s28, [%t20+4], %lane_bit;
-\tbra LOOP;
+\tbra GATHER;
+NO_FRAME:
+\tmov.b32 %stop, {no_frame};
+\tmov.b64 %detail, 0;
+\tbra STOP_HERE;
 ",
         next = std::mem::offset_of!(Pool, next),
         size = std::mem::offset_of!(Pool, size),
@@ -370,18 +465,11 @@ COPY:
     );
 }
 
+/// `STOP` is for an instruction that has not been completed, `STOP_HERE` for one that has.
 fn stops(out: &mut String) {
     let _ = write!(
         out,
-        "NOT_DECODED:
-BEYOND:
-\tcvt.u64.u32 %t10, %offset;
-\tadd.u64 %target, %t10, %code_start;
-NO_CODE:
-\tmov.b32 %stop, {no_code};
-\tmov.b64 %detail, %target;
-\tbra STOP_AT_TARGET;
-UNDEFINED:
+        "UNDEFINED:
 \tmov.b32 %stop, {undefined};
 \tmov.b64 %detail, {{%w2, %w3}};
 \tbra STOP;
@@ -389,36 +477,79 @@ BREAKPOINT:
 \tmov.b32 %stop, {breakpoint};
 \tmov.b64 %detail, 0;
 \tbra STOP;
-STOP_AFTER:
-\tadd.u32 %offset, %offset, 4;
-\tsub.u32 %fuel, %fuel, 1;
+NO_CODE:
+\tmov.b32 %stop, {no_code};
+\tbra PARK;
+NOT_DECODED:
+\tsub.u32 %at, %at, {RECORD};
+BEYOND:
+\tmov.b32 %stop, {no_code};
+\tbra STOP_HERE;
 STOP:
-\tcvt.u64.u32 %t10, %offset;
+\tsub.u32 %at, %at, {RECORD};
+STOP_HERE:
+\tsub.u32 %s8, %at, %records_low;
+\tshr.s32 %s8, %s8, 2;
+\tcvt.s64.s32 %t10, %s8;
 \tadd.u64 %target, %t10, %code_start;
-STOP_AT_TARGET:
+PARK:
+\tsub.u32 %s8, %limit, %at;
+\tshr.u32 %s8, %s8, {record_bits};
+\tsub.u32 %chunk, %chunk, %s8;
+\tcvt.u64.u32 %t12, %s8;
+\tadd.u64 %budget, %budget, %t12;
+\tsub.u64 %count_base, %count_base, %t12;
+\tmov.b32 %limit, %at;
+\tbra GATHER;
 ",
         no_code = stop::NO_CODE,
         undefined = stop::UNDEFINED,
         breakpoint = stop::BREAKPOINT,
+        record_bits = RECORD.ilog2(),
     );
 }
 
+/// The end of the launch for the warp: lanes that have not stopped by themselves still have to say where
+/// they are. Those that took an exception lose their exclusive monitor, and all that stopped are
+/// listed for the host.
 fn epilogue(out: &mut String) {
     let _ = write!(
         out,
-        "\tbra SAVE_AT_TARGET;
-SAVE:
-\tcvt.u64.u32 %t10, %offset;
-\tadd.u64 %target, %t10, %code_start;
-SAVE_AT_TARGET:
-\tcvt.u64.u32 %t12, %fuel;
-\tadd.u64 %budget, %budget, %t12;
-\tsub.u64 %count_base, %count_base, %t12;
+        "END:
+\tsetp.gt.u32 %q0, %stop, {max};
+\tsub.u32 %s8, %at, %records_low;
+\tshr.s32 %s8, %s8, 2;
+\tcvt.s64.s32 %t10, %s8;
+\tadd.u64 %t10, %t10, %code_start;
+\tselp.b64 %target, %target, %t10, %q0;
+\tsetp.eq.u32 %q0, %stop, {no_code};
+\tselp.b64 %detail, %target, %detail, %q0;
+\tsetp.eq.and.u64 %q0, %budget, 0, %q0;
+\tselp.b32 %stop, {max}, %stop, %q0;
 \tst.global.u64 [%status+{budget}], %budget;
 \tst.global.u64 [%status+{count}], %count_base;
 \tst.global.u64 [%status+{detail}], %detail;
 \tst.global.u32 [%status+{stop}], %stop;
+\tsetp.ge.u32 %q0, %stop, {exit};
+\tsetp.eq.or.u32 %q0, %stop, {undefined}, %q0;
+\tmov.b32 %s8, 0;
+\t@%q0 st.global.b32 [%state+{exclusive}], %s8;
+\tsetp.eq.u32 %q0, %stop, {running};
+\t@%q0 bra LISTED;
+\tatom.global.add.u32 %s8, [%pool+{stopped}], 1;
+\tld.param.u64 %t10, [args+{list}];
+\tmad.wide.u32 %t10, %s8, 4, %t10;
+\tst.global.u32 [%t10], %lane;
+LISTED:
 ",
+        running = stop::RUNNING,
+        no_code = stop::NO_CODE,
+        undefined = stop::UNDEFINED,
+        exit = stop::EXIT,
+        exclusive = offset(EXCLUSIVE_LEN),
+        stopped = std::mem::offset_of!(Pool, stopped),
+        list = std::mem::offset_of!(Arguments, stopped),
+        max = stop::MAX_CYCLES,
         budget = std::mem::offset_of!(Status, budget),
         count = std::mem::offset_of!(Status, count),
         detail = std::mem::offset_of!(Status, detail),

@@ -5,8 +5,8 @@
 //!                │
 //!  words ──► records (code) ──► device memory
 //!                │
-//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to here (engine): more code decoded,
-//!                                       more frames, code that a lane has changed
+//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to here (engine, service): more code
+//!                                       decoded, more frames, code that a lane has changed
 //! ```
 //!
 //! Only the driver is needed, and it is opened at run time. A kernel holds the handlers that the program
@@ -14,8 +14,9 @@
 //! be reached from there, adds handlers if there are new ones, and launches again. Words are decoded on
 //! the host ([`kvrm_engine::kernel`]); a lane reads sixteen bytes per instruction.
 //!
-//! A run is a sequence of launches of about a tenth of a second each. While one runs, the kernel counts
-//! into memory that the host sees, and looks there whether to end.
+//! A run is a sequence of launches of about a tenth of a second each. While one runs, the host reads a
+//! counter of the kernel's now and then, and can ask it to end. What lanes have done stays on the device
+//! until somebody looks ([`mirror`]).
 
 mod code;
 mod driver;
@@ -25,6 +26,8 @@ mod frames;
 mod guest;
 mod kernel;
 mod memory;
+mod mirror;
+mod service;
 mod stop;
 
 pub use driver::{CudaError, DeviceInfo, devices};

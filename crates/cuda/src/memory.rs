@@ -16,6 +16,7 @@ use std::fmt::Write;
 
 use kvrm_engine::MemoryModel;
 use kvrm_ir::{Access, Order, RmwOp, Type};
+use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, ptx};
 
@@ -29,7 +30,7 @@ pub(crate) struct Memory {
 /// Lanes that share a frame.
 pub(crate) const FRAME_LANES: u64 = 32;
 /// Bytes in a frame.
-pub(crate) const FRAME_BYTES: u64 = FRAME_LANES * kvrm_mem::PAGE;
+pub(crate) const FRAME_BYTES: u64 = FRAME_LANES * PAGE;
 
 /// Suffix of a load or store of a type.
 fn access_type(ty: Type) -> &'static str {
@@ -53,87 +54,143 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn probe(&mut self, access: Access, addr: &str, len: u32) {
-        let (outside, first) = (self.temp_p(), self.temp_d());
-        let size = self.memory.size;
+        let (outside, size) = (self.temp_p(), self.memory.size);
+        let fault = self.cold(|e| {
+            ptx!(e, "max.u64 %detail, {addr}, 0x{size:x};");
+            ptx!(e, "mov.b32 %stop, {};", crate::stop::fault(access));
+            ptx!(e, "bra STOP;");
+        });
         ptx!(self, "setp.gt.u64 {outside}, {addr}, 0x{:x};", size - u64::from(len));
-        ptx!(self, "max.u64 {first}, {addr}, 0x{size:x};");
-        self.fault_if(&outside, access, &first);
+        ptx!(self, "@{outside} bra {fault};");
         if access == Access::Read {
             return;
         }
         self.check_code(addr, len);
         if self.private() {
-            self.check_owned(addr, 0);
-            if len > 1 {
-                self.check_owned(addr, len - 1);
-            }
+            self.check_owned(addr, len);
         }
     }
 
     /// Stops before a write to a granule with decoded words.
     fn check_code(&mut self, addr: &str, len: u32) {
-        let (near, skip, offset) = (self.temp_p(), self.label(), self.temp_d());
-        ptx!(self, "sub.u64 {offset}, {addr}, %code_near;");
-        ptx!(self, "setp.lt.u64 {near}, {offset}, %code_span;");
-        ptx!(self, "@!{near} bra {skip};");
+        let (near, back) = (self.temp_p(), self.label());
+        // The upper half of an address within a small memory is zero.
+        let (bits, offset) = match self.memory.size >> 32 {
+            0 => (32, self.temp_r()),
+            _ => (64, self.temp_d()),
+        };
+        let look = self.cold(|e| e.look_for_code(addr, len, &back));
+        match bits {
+            32 => {
+                let low = self.temp_r();
+                ptx!(self, "cvt.u32.u64 {low}, {addr};");
+                ptx!(self, "sub.u32 {offset}, {low}, %code_near_low;");
+                ptx!(self, "setp.lt.u32 {near}, {offset}, %code_span_low;");
+            }
+            _ => {
+                ptx!(self, "sub.u64 {offset}, {addr}, %code_near;");
+                ptx!(self, "setp.lt.u64 {near}, {offset}, %code_span;");
+            }
+        }
+        ptx!(self, "@{near} bra {look};");
+        let _ = writeln!(self.out, "{back}:");
+    }
+
+    /// Looks a write near the code up in the map of granules.
+    fn look_for_code(&mut self, addr: &str, len: u32, back: &str) {
+        let (offset, hit) = (self.temp_d(), self.temp_p());
         let (state, other, at) = (self.temp_r(), self.temp_r(), self.temp_d());
+        ptx!(self, "sub.u64 {offset}, {addr}, %code_near;");
         for (state, plus) in [(&state, 0), (&other, len - 1)] {
             ptx!(self, "add.u64 {at}, {offset}, {plus};");
             ptx!(self, "shr.u64 {at}, {at}, 6;");
             ptx!(self, "add.u64 {at}, {at}, %code_map;");
             ptx!(self, "ld.global.u8 {state}, [{at}];");
         }
-        let hit = self.temp_p();
         ptx!(self, "or.b32 {state}, {state}, {other};");
         ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
+        ptx!(self, "@!{hit} bra {back};");
         ptx!(self, "mov.b64 %detail, {addr};");
         ptx!(self, "mov.b32 %stop, {};", crate::stop::CODE_WRITE);
-        ptx!(self, "@{hit} bra STOP;");
-        let _ = writeln!(self.out, "{skip}:");
+        ptx!(self, "bra STOP;");
     }
 
-    /// Goes to make a copy of the page of `addr + plus`, unless the lane has one.
-    fn check_owned(&mut self, addr: &str, plus: u32) {
-        let at = self.temp_d();
-        ptx!(self, "add.u64 {at}, {addr}, {plus};");
-        let (_, owned) = self.page_entry(&at);
-        ptx!(self, "shr.u64 %want, {at}, 12;");
-        ptx!(self, "@!{owned} bra OWN_PAGE;");
+    /// Goes to make copies of the pages that are about to be written, unless the lane has them.
+    fn check_owned(&mut self, addr: &str, len: u32) {
+        let (page, frame, owned) = self.page_entry(addr);
+        let copy = self.cold(|e| {
+            ptx!(e, "mov.b32 %want, {page};");
+            ptx!(e, "bra OWN_PAGE;");
+        });
+        ptx!(self, "@!{owned} bra {copy};");
+        self.probed = Some((addr.to_string(), frame));
+        if len == 1 {
+            return;
+        }
+        let (low, crosses, back) = (self.temp_r(), self.temp_p(), self.label());
+        let second = self.cold(|e| {
+            let last = e.temp_d();
+            ptx!(e, "add.u64 {last}, {addr}, {};", len - 1);
+            let (page, _, owned) = e.page_entry(&last);
+            ptx!(e, "@{owned} bra {back};");
+            ptx!(e, "mov.b32 %want, {page};");
+            ptx!(e, "bra OWN_PAGE;");
+        });
+        ptx!(self, "cvt.u32.u64 {low}, {addr};");
+        ptx!(self, "and.b32 {low}, {low}, {};", PAGE - 1);
+        ptx!(self, "setp.gt.u32 {crosses}, {low}, {};", PAGE - u64::from(len));
+        ptx!(self, "@{crosses} bra {second};");
+        let _ = writeln!(self.out, "{back}:");
     }
 
-    /// The page table's entry for an address: the frame, and whether the lane has copied the page.
-    fn page_entry(&mut self, addr: &str) -> (String, String) {
-        let (page, frame, lanes, owned) =
-            (self.temp_d(), self.temp_r(), self.temp_r(), self.temp_p());
-        ptx!(self, "shr.u64 {page}, {addr}, 12;");
-        ptx!(self, "shl.b64 {page}, {page}, 3;");
-        ptx!(self, "add.u64 {page}, {page}, %page_table;");
-        ptx!(self, "ld.global.v2.u32 {{{frame}, {lanes}}}, [{page}];");
+    /// The page of an address, its frame in the page table, and whether the lane has copied it.
+    fn page_entry(&mut self, addr: &str) -> (String, String, String) {
+        let (wide, page, entry) = (self.temp_d(), self.temp_r(), self.temp_d());
+        let (frame, lanes, owned) = (self.temp_r(), self.temp_r(), self.temp_p());
+        ptx!(self, "shr.u64 {wide}, {addr}, 12;");
+        ptx!(self, "cvt.u32.u64 {page}, {wide};");
+        ptx!(self, "mad.wide.u32 {entry}, {page}, 8, %page_table;");
+        ptx!(self, "ld.global.v2.u32 {{{frame}, {lanes}}}, [{entry}];");
         ptx!(self, "and.b32 {lanes}, {lanes}, %lane_bit;");
         ptx!(self, "setp.ne.u32 {owned}, {lanes}, 0;");
-        (frame, owned)
+        (page, frame, owned)
     }
 
-    /// Where the byte at `addr` is on the device, with those after it in its 8-byte word.
+    /// Where the byte at `addr` is in a frame, with those after it in its 8-byte word.
+    fn in_frame(&mut self, addr: &str, frame: &str) -> String {
+        let (low, word, byte) = (self.temp_r(), self.temp_r(), self.temp_r());
+        let own = self.temp_d();
+        ptx!(self, "cvt.u32.u64 {low}, {addr};");
+        ptx!(self, "and.b32 {word}, {low}, {};", PAGE - 8);
+        ptx!(self, "and.b32 {byte}, {low}, 7;");
+        ptx!(self, "mad.lo.u32 {word}, {word}, {FRAME_LANES}, {byte};");
+        ptx!(self, "mad.wide.u32 {own}, {frame}, {FRAME_BYTES}, %frames;");
+        ptx!(self, "mad.wide.u32 {own}, {word}, 1, {own};");
+        own
+    }
+
+    /// Where to read the byte at `addr`.
     fn pointer(&mut self, addr: &str) -> String {
         let flat = self.temp_d();
         ptx!(self, "add.u64 {flat}, {addr}, %memory;");
-        if !self.private() {
-            return flat;
+        if self.private() {
+            let (_, frame, owned) = self.page_entry(addr);
+            let own = self.in_frame(addr, &frame);
+            ptx!(self, "selp.b64 {flat}, {own}, {flat}, {owned};");
         }
-        let (frame, owned) = self.page_entry(addr);
-        let (low, word, byte) = (self.temp_r(), self.temp_r(), self.temp_r());
-        let (own, offset) = (self.temp_d(), self.temp_d());
-        ptx!(self, "cvt.u32.u64 {low}, {addr};");
-        ptx!(self, "and.b32 {word}, {low}, 0xff8;");
-        ptx!(self, "shl.b32 {word}, {word}, 5;");
-        ptx!(self, "and.b32 {byte}, {low}, 7;");
-        ptx!(self, "or.b32 {word}, {word}, {byte};");
-        ptx!(self, "mad.wide.u32 {own}, {frame}, {FRAME_BYTES}, %frames;");
-        ptx!(self, "cvt.u64.u32 {offset}, {word};");
-        ptx!(self, "add.u64 {own}, {own}, {offset};");
-        ptx!(self, "selp.b64 {flat}, {own}, {flat}, {owned};");
         flat
+    }
+
+    /// Where to write the byte at `addr`, which was probed: the lane has its own copy.
+    fn own_pointer(&mut self, addr: &str) -> String {
+        if !self.private() {
+            return self.pointer(addr);
+        }
+        let frame = match &self.probed {
+            Some((probed, frame)) if probed == addr => frame.clone(),
+            _ => self.page_entry(addr).1,
+        };
+        self.in_frame(addr, &frame)
     }
 
     /// Branches to the label if the address is not a multiple of the size.
@@ -146,18 +203,17 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn load(&mut self, order: Order, ty: Type, d: &str, addr: &str) {
-        let (slow, end) = (self.label(), self.label());
+        let back = self.label();
         if ty != Type::U8 {
+            let slow = self.cold(|e| {
+                e.load_unaligned(ty, d, addr);
+                ptx!(e, "bra {back};");
+            });
             self.branch_if_unaligned(ty, addr, &slow);
         }
         let at = self.pointer(addr);
         ptx!(self, "ld.{}.{} {d}, [{at}];", self.space(), access_type(ty));
-        if ty != Type::U8 {
-            ptx!(self, "bra {end};");
-            let _ = writeln!(self.out, "{slow}:");
-            self.load_unaligned(ty, d, addr);
-            let _ = writeln!(self.out, "{end}:");
-        }
+        let _ = writeln!(self.out, "{back}:");
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -169,11 +225,11 @@ impl Emitter<'_> {
         ptx!(self, "and.b64 {first}, {addr}, 0xfffffffffffffff8;");
         ptx!(self, "add.u64 {last}, {addr}, {};", ty.bytes() - 1);
         ptx!(self, "and.b64 {last}, {last}, 0xfffffffffffffff8;");
-        [self.pointer(&first), self.pointer(&last)]
+        [first, last]
     }
 
     fn load_unaligned(&mut self, ty: Type, d: &str, addr: &str) {
-        let [first, last] = self.words(ty, addr);
+        let [first, last] = self.words(ty, addr).map(|word| self.pointer(&word));
         let (low, high, bits, back) = (self.temp_d(), self.temp_d(), self.temp_r(), self.temp_r());
         ptx!(self, "ld.{}.b64 {low}, [{first}];", self.space());
         ptx!(self, "ld.{}.b64 {high}, [{last}];", self.space());
@@ -198,18 +254,17 @@ impl Emitter<'_> {
         if order == Order::AcquireRelease {
             self.fence();
         }
-        let (slow, end) = (self.label(), self.label());
+        let back = self.label();
         if ty != Type::U8 {
+            let slow = self.cold(|e| {
+                e.store_unaligned(ty, addr, value);
+                ptx!(e, "bra {back};");
+            });
             self.branch_if_unaligned(ty, addr, &slow);
         }
-        let at = self.pointer(addr);
+        let at = self.own_pointer(addr);
         ptx!(self, "st.global.{} [{at}], {value};", access_type(ty));
-        if ty != Type::U8 {
-            ptx!(self, "bra {end};");
-            let _ = writeln!(self.out, "{slow}:");
-            self.store_unaligned(ty, addr, value);
-            let _ = writeln!(self.out, "{end}:");
-        }
+        let _ = writeln!(self.out, "{back}:");
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -217,7 +272,7 @@ impl Emitter<'_> {
 
     /// Byte by byte: other lanes may be writing the rest of the words.
     fn store_unaligned(&mut self, ty: Type, addr: &str, value: &str) {
-        let [first, last] = self.words(ty, addr);
+        let [first, last] = self.words(ty, addr).map(|word| self.own_pointer(&word));
         let (wide, byte, at, position) =
             (self.temp_d(), self.temp_r(), self.temp_d(), self.temp_d());
         let (in_first, offset) = (self.temp_p(), self.temp_d());
@@ -247,7 +302,7 @@ impl Emitter<'_> {
     // Atomics: the address is aligned.
 
     pub(crate) fn rmw(&mut self, op: RmwOp, ty: Type, d: &str, addr: &str, value: &str) {
-        let at = self.pointer(addr);
+        let at = self.own_pointer(addr);
         if self.private() {
             ptx!(self, "ld.global.{} {d}, [{at}];", access_type(ty));
             let new = self.temp(ty);
@@ -327,7 +382,7 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn cas(&mut self, ty: Type, d: &str, addr: &str, expected: &str, new: &str) {
-        let at = self.pointer(addr);
+        let at = self.own_pointer(addr);
         let (bits, same) = (ty.bits().max(32), self.temp_p());
         if self.private() {
             let stored = self.temp(ty);
@@ -359,12 +414,12 @@ impl Emitter<'_> {
         expected: &[String; 2],
         new: &[String; 2],
     ) {
-        let at = self.pointer(addr);
+        let at = self.own_pointer(addr);
         let high = match self.private() {
             true => {
                 let next = self.temp_d();
                 ptx!(self, "add.u64 {next}, {addr}, 8;");
-                self.pointer(&next)
+                self.own_pointer(&next)
             }
             false => {
                 let next = self.temp_d();

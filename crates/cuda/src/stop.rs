@@ -1,5 +1,6 @@
 //! Numbers by which a kernel says why a lane stopped.
 
+use kvrm_engine::Stop;
 use kvrm_ir::Access;
 
 /// The lane has not stopped.
@@ -16,6 +17,8 @@ pub(crate) const BREAKPOINT: u32 = 4;
 pub(crate) const CODE_WRITE: u32 = 5;
 /// No frame was left for a page that is written.
 pub(crate) const NO_FRAME: u32 = 6;
+/// The host has found the stop.
+pub(crate) const ENDED: u32 = 7;
 /// Exits of instructions start here, by reason.
 pub(crate) const EXIT: u32 = 16;
 /// Refused accesses start here.
@@ -34,4 +37,21 @@ pub(crate) fn fault(access: Access) -> u32 {
             Access::Write => 1,
             Access::ReadWrite => 2,
         }
+}
+
+/// True if the lane stopped for the host to do something, after which it goes on.
+pub(crate) fn is_for_host(stop: u32) -> bool {
+    matches!(stop, NO_CODE | CODE_WRITE | NO_FRAME)
+}
+
+/// The guest's stop that a number means, if it is not for the host.
+pub(crate) fn meaning(stop: u32, detail: u64) -> Stop {
+    match stop {
+        MAX_CYCLES => Stop::MaxCycles,
+        UNDEFINED => Stop::Undefined { word: detail as u32 },
+        BREAKPOINT => Stop::Breakpoint { imm: None },
+        FAULT => Stop::from_fault(Access::Read, detail),
+        FAULT.. => Stop::from_fault(Access::Write, detail),
+        _ => Stop::from_exit((stop - EXIT) as u8, detail),
+    }
 }

@@ -7,11 +7,11 @@ use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
 
 use crate::emit::Emitter;
-use crate::kernel::kernel;
+use crate::kernel::{Target, kernel};
 use crate::memory::Memory;
 
 /// The oldest generation the engine supports, one in wide use, and the newest the assembler knows.
-const GENERATIONS: [&str; 3] = ["sm_70", "sm_90", "sm_121"];
+const GENERATIONS: [u32; 3] = [70, 90, 121];
 
 fn ptxas() -> PathBuf {
     std::env::var_os("KVRM_PTXAS")
@@ -20,13 +20,13 @@ fn ptxas() -> PathBuf {
 }
 
 /// Assembles a kernel; what the assembler objects to, if anything.
-fn assemble(text: &str, name: &str, generation: &str) -> Result<(), String> {
+fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("kvrm-ptx-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let source = folder.join(format!("{name}-{generation}.ptx"));
     std::fs::write(&source, text).unwrap();
     let output = Command::new(ptxas())
-        .args(["-arch", generation, "-o"])
+        .args(["-arch", &format!("sm_{generation}"), "-o"])
         .arg(source.with_extension("cubin"))
         .arg(&source)
         .output()
@@ -40,6 +40,10 @@ fn assemble(text: &str, name: &str, generation: &str) -> Result<(), String> {
 
 fn memory(model: MemoryModel) -> Memory {
     Memory { model, size: 1 << 20 }
+}
+
+fn target(model: MemoryModel, capability: u32) -> Target {
+    Target { memory: memory(model), capability }
 }
 
 /// Handlers for several shapes of every row.
@@ -63,10 +67,10 @@ fn kernels_of_all_rows_assemble() {
     let handlers = all_handlers();
     assert!(handlers.len() > kvrm_a64::table().len());
     for model in [MemoryModel::Shared, MemoryModel::Private] {
-        let text = kernel(&handlers, &memory(model));
         for generation in GENERATIONS {
+            let text = kernel(&handlers, &target(model, generation));
             let result = assemble(&text, &format!("all-{model:?}"), generation);
-            assert_eq!(result, Ok(()), "{model:?} memory on {generation}");
+            assert_eq!(result, Ok(()), "{model:?} memory on sm_{generation}");
         }
     }
 }
@@ -85,15 +89,15 @@ fn kernels_of_the_guests_assemble() {
         for (pc, word) in kvrm_engine::flow::reachable(0x10000, words) {
             handlers.record(pc, word);
         }
-        let text = kernel(&handlers, &memory(MemoryModel::Private));
+        let text = kernel(&handlers, &target(MemoryModel::Private, 90));
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        assert_eq!(assemble(&text, &name, "sm_90"), Ok(()), "{name}");
+        assert_eq!(assemble(&text, &name, 90), Ok(()), "{name}");
     }
 }
 
 #[test]
 fn bad_ptx_is_noticed() {
-    assert!(assemble("not PTX", "bad", "sm_90").is_err());
+    assert!(assemble("not PTX", "bad", 90).is_err());
 }
 
 /// Instructions whose handlers are recorded: word, assembly.

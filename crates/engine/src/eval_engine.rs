@@ -89,16 +89,17 @@ impl Engine for EvalEngine {
         &self.config
     }
 
-    fn state(&self, lane: usize) -> CpuState {
-        self.lanes[lane].state
+    fn state(&self, lane: usize) -> Result<CpuState, EngineError> {
+        Ok(self.lanes[lane].state)
     }
 
-    fn set_state(&mut self, lane: usize, state: &CpuState) {
+    fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
         self.lanes[lane].state = *state;
+        Ok(())
     }
 
-    fn status(&self, lane: usize) -> LaneStatus {
-        self.lanes[lane].status
+    fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
+        Ok(self.lanes[lane].status)
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {

@@ -105,13 +105,13 @@ pub trait Engine: Send {
     fn config(&self) -> &Config;
 
     /// Registers of a lane.
-    fn state(&self, lane: usize) -> CpuState;
+    fn state(&self, lane: usize) -> Result<CpuState, EngineError>;
 
     /// Changes the registers of a lane.
-    fn set_state(&mut self, lane: usize, state: &CpuState);
+    fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError>;
 
     /// Why a lane does not run, and how far it got.
-    fn status(&self, lane: usize) -> LaneStatus;
+    fn status(&self, lane: usize) -> Result<LaneStatus, EngineError>;
 
     /// Copies out of a lane's memory.
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;

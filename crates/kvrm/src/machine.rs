@@ -108,9 +108,9 @@ impl Machine {
     /// Applies `change` to the registers of the lanes chosen.
     fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
         for lane in self.range(lanes)? {
-            let mut state = self.engine.state(lane);
+            let mut state = self.engine.state(lane)?;
             change(&mut state);
-            self.engine.set_state(lane, &state);
+            self.engine.set_state(lane, &state)?;
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Machine {
         if !reg.exists() {
             return Err(Error::UnknownRegister(reg.to_string()));
         }
-        Ok(reg.get(&self.engine.state(lane)))
+        Ok(reg.get(&self.engine.state(lane)?))
     }
 
     /// Writes a register of one lane or of all.
@@ -238,35 +238,35 @@ impl Machine {
     /// ```
     pub fn run_with(&mut self, max_cycles: u64, control: &RunControl) -> Result<RunReport> {
         for (lane, count) in self.counts_before.iter_mut().enumerate() {
-            *count = self.engine.status(lane).count;
+            *count = self.engine.status(lane)?.count;
         }
         let start = Instant::now();
         self.engine.run(&RunRequest { max_cycles, breakpoints: &self.breakpoints, control })?;
         let elapsed = start.elapsed();
-        let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum();
+        let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum::<Result<u64>>()?;
         Ok(RunReport { cycles, elapsed, cancelled: control.is_cancelled() })
     }
 
-    fn cycles_of(&self, lane: usize) -> u64 {
-        self.engine.status(lane).count - self.counts_before[lane]
+    fn cycles_of(&self, lane: usize) -> Result<u64> {
+        Ok(self.engine.status(lane)?.count - self.counts_before[lane])
     }
 
     /// Instructions a lane completed in the last run.
     pub fn cycles(&self, lane: usize) -> Result<u64> {
         self.check_lane(lane)?;
-        Ok(self.cycles_of(lane))
+        self.cycles_of(lane)
     }
 
     /// Instructions a lane has completed since it was built or reset.
     pub fn total_cycles(&self, lane: usize) -> Result<u64> {
         self.check_lane(lane)?;
-        Ok(self.engine.status(lane).count)
+        Ok(self.engine.status(lane)?.count)
     }
 
     /// Why a lane stopped; `None` before its first run, after a reset, or if the run was cancelled.
     pub fn stop(&self, lane: usize) -> Result<Option<Stop>> {
         self.check_lane(lane)?;
-        Ok(self.engine.status(lane).stop)
+        Ok(self.engine.status(lane)?.stop)
     }
 
     /// Gives lanes back their first state: registers zero, PC at the entry, private memory as the image
@@ -276,7 +276,7 @@ impl Machine {
         self.engine.reset(lanes.clone())?;
         for lane in lanes {
             let state = CpuState { pc: self.entry, ..CpuState::new() };
-            self.engine.set_state(lane, &state);
+            self.engine.set_state(lane, &state)?;
             self.counts_before[lane] = 0;
         }
         Ok(())
