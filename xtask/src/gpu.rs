@@ -1,4 +1,5 @@
-//! `cargo xtask gpu-check`: the tests and the benchmark that need an NVIDIA GPU.
+//! `cargo xtask gpu-check`: the tests, the comparison with the evaluator and the benchmark that need an
+//! NVIDIA GPU.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ const SCRIPT: &str = "#!/bin/sh
 cd \"$(dirname \"$0\")\" || exit 1
 ./kvrm devices
 ./engines --ignored cuda:: --test-threads 4 || exit 1
+./kvrm-conformance lanes --engine cuda --cases 10000 || exit 1
 for lanes in 128 16384 131072; do
     ./kvrm bench --engine cuda --lanes $lanes --seconds 1 || exit 1
 done
@@ -23,6 +25,8 @@ pub(crate) fn check() -> Outcome {
     shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
     copy(&root().join("target/release/kvrm"), &folder.join("kvrm"))?;
     copy(&test_binary()?, &folder.join("engines"))?;
+    shell::run(cargo().args(["build", "--release", "--package", "kvrm-conformance"]))?;
+    copy(&root().join("target/release/conformance"), &folder.join("kvrm-conformance"))?;
     let script = folder.join("run.sh");
     std::fs::write(&script, SCRIPT)
         .map_err(|e| format!("cannot write {}: {e}", script.display()))?;

@@ -54,7 +54,7 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
 }
 
 /// The registers, or those that differ from `before`.
-fn registers(state: &State, before: Option<&State>) -> String {
+pub(crate) fn registers(state: &State, before: Option<&State>) -> String {
     let list = |state: &State| -> Vec<u64> {
         state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()
     };

@@ -6,7 +6,7 @@ use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, SP};
 use kvrm_a64::{decode, stop, translated_form};
 use kvrm_ir::eval::{End, Machine, eval};
 use kvrm_ir::{Access, File, Order, Type, Var};
-use kvrm_oracles::{Case, MEMORY_END, State, WINDOW_START};
+use kvrm_oracles::{Case, MEMORY_END, State, WINDOW_LEN};
 
 use crate::ours::Ran;
 
@@ -43,16 +43,29 @@ pub struct Flat {
 
 impl Default for Flat {
     fn default() -> Self {
+        Flat::new(MEMORY_END)
+    }
+}
+
+impl Flat {
+    /// A machine with that much memory, the end of which is the data window.
+    pub fn new(memory_size: u64) -> Flat {
         Flat {
-            memory: vec![0; MEMORY_END as usize],
+            memory: vec![0; memory_size as usize],
             state: CpuState::new(),
             count: 0,
             touches: Vec::new(),
         }
     }
-}
 
-impl Flat {
+    fn memory_end(&self) -> u64 {
+        self.memory.len() as u64
+    }
+
+    fn window(&mut self) -> &mut [u8; WINDOW_LEN] {
+        self.memory.last_chunk_mut().expect("memory is larger than the window")
+    }
+
     /// Runs a case to its end; what it came to, and what it touched.
     pub fn run(&mut self, case: &Case) -> (Ran, &[Touch]) {
         self.begin(case);
@@ -65,10 +78,10 @@ impl Flat {
         if stop.is_none() && self.state.pc != end && !single {
             stop = Some(Stop::MaxCycles);
         }
-        let ran =
-            Ran::new(case, stop, &oracle_state(&self.state), self.state.pc, self.count, |w| {
-                w.copy_from_slice(&self.memory[WINDOW_START as usize..]);
-            });
+        let (pc, count, window) = (self.state.pc, self.count, *self.window());
+        let ran = Ran::new(case, stop, &oracle_state(&self.state), pc, count, |w| {
+            w.copy_from_slice(&window);
+        });
         self.finish(case);
         (ran, &self.touches)
     }
@@ -77,7 +90,7 @@ impl Flat {
         self.touches.clear();
         self.count = 0;
         self.state = cpu_state(&case.state, case.code_address);
-        self.memory[WINDOW_START as usize..].copy_from_slice(&case.window);
+        *self.window() = case.window;
         for (i, word) in case.code.iter().enumerate() {
             self.put(case.code_address + 4 * i as u64, 4, (*word).into());
         }
@@ -88,7 +101,7 @@ impl Flat {
         let start = case.code_address as usize;
         self.memory[start..start + 4 * case.code.len()].fill(0);
         for touch in &self.touches {
-            let end = touch.end().min(MEMORY_END);
+            let end = touch.end().min(self.memory.len() as u64);
             if touch.addr < end {
                 self.memory[touch.addr as usize..end as usize].fill(0);
             }
@@ -120,7 +133,7 @@ impl Flat {
         if !pc.is_multiple_of(4) {
             return Some(fault(FaultKind::Unaligned));
         }
-        if pc >= MEMORY_END {
+        if pc >= self.memory_end() {
             return Some(fault(FaultKind::Fetch));
         }
         let word = self.get(pc, 4) as u32;
@@ -203,8 +216,8 @@ impl Machine for Flat {
         let write = access != Access::Read;
         self.touches.push(Touch { addr, len, write });
         match addr.checked_add(len.into()) {
-            Some(end) if end <= MEMORY_END => Ok(()),
-            _ => Err(addr.max(MEMORY_END)),
+            Some(end) if end <= self.memory_end() => Ok(()),
+            _ => Err(addr.max(self.memory_end())),
         }
     }
 

@@ -5,6 +5,8 @@
 //! once, and the base moved by as much as the access missed its target. Cases that still touch
 //! something else are dropped; how many is counted.
 
+use std::ops::Range;
+
 use kvrm_a64::{Instruction, decode};
 use kvrm_oracles::{
     CODE_END, CODE_START, Case, MEMORY_END, MEMORY_START, State, WINDOW_LEN, WINDOW_START,
@@ -80,7 +82,8 @@ impl Generator {
         let random = &mut self.random;
         let mut word = random_word(random, row);
         if is_literal(row) {
-            word = aim_literal(random, row, word, self.code_address);
+            let target = random_literal(random, self.code_address);
+            word = aim_literal(row, word, self.code_address, target);
         }
         let mut case = Case {
             code: sequence::around(random, row, word),
@@ -93,35 +96,33 @@ impl Generator {
             case.max_instructions = 1000;
         }
         let mut test = Test { row, word, case, touches: Vec::new() };
-        aim_branch(random, &mut test);
-        self.steer(&mut test);
+        aim_branch(random, &mut test, MEMORY_START..MEMORY_END);
+        if let Some(base) = base_register(&test) {
+            steer(&mut self.flat, &mut test, base, random_target(&mut self.random));
+        }
         if row.group == "Compare and swap" && self.random.once_in(2) {
             expect_what_is_there(&mut test);
         }
         test.touches = self.flat.run(&test.case).1.to_vec();
         test.touches.iter().all(|t| is_allowed(&test, *t)).then_some(test)
     }
+}
 
-    /// Moves the base register so that the access meets a target of our choice.
-    fn steer(&mut self, test: &mut Test) {
-        let Some(base) = base_register(test) else {
+/// Moves the base register so that the access meets a target.
+pub(crate) fn steer(flat: &mut Flat, test: &mut Test, base: u32, target: u64) {
+    set_base(&mut test.case.state, base, target);
+    for _ in 0..3 {
+        let Some(touch) = flat.run(&test.case).1.first().copied() else {
             return;
         };
-        let target = random_target(&mut self.random);
-        set_base(&mut test.case.state, base, target);
-        for _ in 0..3 {
-            let Some(touch) = self.flat.run(&test.case).1.first().copied() else {
-                return;
-            };
-            // DC ZVA touches the whole block that the address lies in.
-            let missed = target.wrapping_sub(touch.addr);
-            if missed == 0 || touch.len == 64 {
-                return;
-            }
-            let share = missed as i64 / base_weight(test);
-            let moved = get_base(&test.case.state, base).wrapping_add_signed(share);
-            set_base(&mut test.case.state, base, moved);
+        // DC ZVA touches the whole block that the address lies in.
+        let missed = target.wrapping_sub(touch.addr);
+        if missed == 0 || touch.len == 64 {
+            return;
         }
+        let share = missed as i64 / base_weight(test);
+        let moved = get_base(&test.case.state, base).wrapping_add_signed(share);
+        set_base(&mut test.case.state, base, moved);
     }
 }
 
@@ -229,7 +230,7 @@ fn random_target(random: &mut Random) -> u64 {
 }
 
 /// The register that an access starts from, 31 being the stack pointer.
-fn base_register(test: &Test) -> Option<u32> {
+pub(crate) fn base_register(test: &Test) -> Option<u32> {
     if test.row.name == "DC_ZVA" {
         return Some(test.field("Rt")).filter(|r| *r != 31);
     }
@@ -253,7 +254,7 @@ fn base_weight(test: &Test) -> i64 {
     1 + (1 << scale)
 }
 
-fn get_base(state: &State, register: u32) -> u64 {
+pub(crate) fn get_base(state: &State, register: u32) -> u64 {
     if register == 31 { state.sp } else { state.x[register as usize] }
 }
 
@@ -264,25 +265,30 @@ fn set_base(state: &mut State, register: u32, value: u64) {
     }
 }
 
-fn is_literal(row: &Instruction) -> bool {
+pub(crate) fn is_literal(row: &Instruction) -> bool {
     row.group == "Load register (literal)"
 }
 
-/// Points a literal load at the window, at memory's end, at zero memory or at the code itself.
-fn aim_literal(random: &mut Random, row: &Instruction, word: u32, pc: u64) -> u32 {
-    let target = match random.below(8) {
+/// What a literal load may read: the window, memory's end, zero memory or the code itself.
+fn random_literal(random: &mut Random, pc: u64) -> u64 {
+    match random.below(8) {
         0 => pc,
         1 => MEMORY_START + random.below(MEMORY_END - MEMORY_START),
         2 => MEMORY_END - 16 + random.below(32),
         3 => MEMORY_END + random.below(0x80000),
         _ => WINDOW_START + random.below(WINDOW_LEN as u64),
-    };
+    }
+}
+
+/// Points a literal load at a target.
+pub(crate) fn aim_literal(row: &Instruction, word: u32, pc: u64, target: u64) -> u32 {
     let field = row.pattern.field("imm19").expect("a literal load has an offset");
     field.set(word, (target.wrapping_sub(pc) >> 2) as u32)
 }
 
-/// Gives a branch to a register a target worth having: some near, some far, few with a tag.
-fn aim_branch(random: &mut Random, test: &mut Test) {
+/// Gives a branch to a register a target worth having: some near, some in `memory`, some far, few
+/// with a tag.
+pub(crate) fn aim_branch(random: &mut Random, test: &mut Test, memory: Range<u64>) {
     if test.row.group != "Unconditional branch (register)" {
         return;
     }
@@ -304,7 +310,7 @@ fn aim_branch(random: &mut Random, test: &mut Test) {
         1 => pc + 4,
         2 => random.next(),
         3 => test.case.state.x[rn],
-        4..=7 => MEMORY_START + random.below(MEMORY_END - MEMORY_START),
+        4..=7 => memory.start + random.below(memory.end - memory.start),
         8..=10 => far,
         _ => far & !3,
     };

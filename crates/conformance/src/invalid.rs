@@ -72,7 +72,7 @@ pub fn integer_group(word: u32) -> Option<&'static str> {
 }
 
 /// A word: any, one of the integer part, a system instruction, or one bit away from an instruction.
-fn draw(random: &mut Random) -> u32 {
+pub(crate) fn draw(random: &mut Random) -> u32 {
     let any = random.next() as u32;
     match random.below(8) {
         0 => any,

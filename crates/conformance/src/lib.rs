@@ -6,7 +6,9 @@
 //! - [`oracle`] runs them on Unicorn and QEMU, and [`compare`] compares everything with everything;
 //! - [`known`] explains the differences there may be, one by one;
 //! - [`invalid`] tries words that are no instructions, [`programs`] runs random programs;
-//! - [`suite`] runs it all, for the tests and for the command `conformance`.
+//! - [`suite`] runs it all, for the tests and for the command `conformance`;
+//! - [`lanes`] compares an engine with the evaluator alone, on very many lanes: the command `conformance
+//!   lanes`, for engines on devices.
 //!
 //! What a run compares is decided by its seed alone, so a difference can be had again.
 
@@ -16,6 +18,7 @@ pub mod flat;
 pub mod generate;
 pub mod invalid;
 pub mod known;
+pub mod lanes;
 pub mod oracle;
 pub mod ours;
 pub mod program;

@@ -4,7 +4,10 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kvrm::{EngineKind, MemoryModel};
+use kvrm_a64::Instruction;
+use kvrm_conformance::lanes;
 use kvrm_conformance::oracle::Tools;
 use kvrm_conformance::report;
 use kvrm_conformance::suite::{Plan, SEED, Summary};
@@ -13,8 +16,10 @@ use kvrm_conformance::suite::{Plan, SEED, Summary};
 ///
 /// Exits with 1 if anything differs that known.rs does not explain.
 #[derive(Parser)]
-#[command(name = "conformance")]
+#[command(name = "conformance", args_conflicts_with_subcommands = true)]
 struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Test only rows whose name contains this; several can be given.
     #[arg(long)]
     rows: Vec<String>,
@@ -25,7 +30,7 @@ struct Options {
     #[arg(long, default_value_t = 100_000)]
     invalid: u64,
     /// Random programs to run.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 100)]
     programs: u64,
     /// Where random numbers start.
     #[arg(long, default_value_t = SEED)]
@@ -45,6 +50,83 @@ struct Options {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Lanes(LanesOptions),
+}
+
+/// Compares an engine with the reference evaluator, on very many lanes; needs no emulators.
+///
+/// Exits with 1 if anything differs.
+#[derive(Args)]
+struct LanesOptions {
+    /// The engine: cpu, cuda.
+    #[arg(long, default_value = "cpu")]
+    engine: EngineKind,
+    /// Cases for each row.
+    #[arg(long, default_value_t = 1000)]
+    cases: u64,
+    /// Test only rows whose name contains this; several can be given.
+    #[arg(long)]
+    rows: Vec<String>,
+    /// Where random numbers start.
+    #[arg(long, default_value_t = SEED)]
+    seed: u64,
+    /// Lanes share one memory, each with a part of its own, instead of having one each.
+    #[arg(long)]
+    shared: bool,
+    /// Lanes of a machine; 131072 by default for cuda, 4096 for others.
+    #[arg(long)]
+    lanes: Option<usize>,
+    /// Threads that make and evaluate cases; one per core by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl LanesOptions {
+    fn plan(&self) -> lanes::Plan {
+        // A device compiles for long and is filled by many; a process may have only so many mappings.
+        let lanes = if self.engine == EngineKind::Cuda { 1 << 17 } else { 1 << 12 };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        lanes::Plan {
+            engine: self.engine,
+            model: if self.shared { MemoryModel::Shared } else { MemoryModel::Private },
+            rows: chosen(&self.rows),
+            cases: self.cases,
+            seed: self.seed,
+            lanes: self.lanes.unwrap_or(lanes),
+            threads: self.threads.unwrap_or(cores),
+        }
+    }
+
+    fn run(&self) -> ExitCode {
+        let plan = self.plan();
+        let progress = |done, of, different| {
+            progress(self.seed, &format!("{done} of {of} cases"), different, done == of);
+        };
+        let summary = match plan.run(&progress) {
+            Ok(summary) => summary,
+            Err(error) => return failed(&error.to_string()),
+        };
+        if self.json {
+            println!("{}", lanes::report::json(&plan, &summary));
+        } else {
+            print!("{}", lanes::report::text(&plan, &summary));
+        }
+        if summary.different() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// The rows whose name contains one of the parts; all, if there are no parts.
+fn chosen(parts: &[String]) -> Vec<&'static Instruction> {
+    let chosen =
+        |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
+    kvrm_a64::table().iter().filter(|row| chosen(row.name)).collect()
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -68,13 +150,10 @@ impl Choice {
 
 impl Options {
     fn plan(&self, seed: u64) -> Plan {
-        let chosen = |name: &str| {
-            self.rows.is_empty() || self.rows.iter().any(|part| name.contains(part.as_str()))
-        };
         let both = self.oracle.wanted() == [true; 2];
         let all = self.rows.is_empty();
         Plan {
-            rows: kvrm_a64::table().iter().filter(|row| chosen(row.name)).collect(),
+            rows: chosen(&self.rows),
             cases: self.cases,
             // Only both oracles together can say that a word is invalid.
             invalid: if both && all { self.invalid } else { 0 },
@@ -91,10 +170,9 @@ impl Options {
         let mut total = Summary::default();
         for round in 0.. {
             let seed = self.seed.wrapping_add(round);
-            total.add(
-                self.plan(seed)
-                    .run(&tools, &|done, of, different| progress(seed, done, of, different))?,
-            );
+            total.add(self.plan(seed).run(&tools, &|done, of, different| {
+                progress(seed, &format!("{done} of {of} done"), different, done == of);
+            })?);
             let time_left = self.seconds.is_some_and(|s| start.elapsed() < Duration::from_secs(s));
             if total.different() > 0 || !(self.forever || time_left) {
                 break;
@@ -105,23 +183,32 @@ impl Options {
 }
 
 /// The progress line, where somebody can see it.
-fn progress(seed: u64, done: usize, of: usize, different: u64) {
+fn progress(seed: u64, done: &str, different: u64, is_last: bool) {
     if std::io::stderr().is_terminal() {
-        eprint!("\rseed {seed:#x}: {done} of {of} done, {different} different ");
-        if done == of {
+        eprint!("\rseed {seed:#x}: {done}, {different} different ");
+        if is_last {
             eprintln!();
         }
     }
 }
 
+fn failed(error: &str) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::from(2)
+}
+
 fn main() -> ExitCode {
     let options = Options::parse();
+    match &options.command {
+        Some(Command::Lanes(lanes)) => lanes.run(),
+        None => compare_with_oracles(&options),
+    }
+}
+
+fn compare_with_oracles(options: &Options) -> ExitCode {
     let summary = match options.run() {
         Ok(summary) => summary,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
+        Err(error) => return failed(&error),
     };
     let problems = summary.problems(options.oracle.wanted());
     if options.json {

@@ -135,7 +135,7 @@ pub fn json(summary: &Summary, problems: &[String]) -> String {
 }
 
 /// A JSON string.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {

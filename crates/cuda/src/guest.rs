@@ -157,6 +157,10 @@ impl Guest {
     /// Changes the image, and the copies that lanes have of its pages.
     pub(crate) fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), CudaError> {
         self.flat.write(addr, bytes)?;
+        // Looking for copies takes a call of the driver for each page of each warp.
+        if !self.has_copies()? {
+            return Ok(());
+        }
         let Some(private) = &self.private else { return Ok(()) };
         for (page, start, range) in pages(addr, bytes.len()) {
             for warp in 0..private.tables.len / private.table_bytes {

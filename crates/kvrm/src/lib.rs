@@ -35,4 +35,4 @@ pub use kvrm_a64 as a64;
 pub use kvrm_engine::{FaultKind, MemoryModel, RunControl, Stop};
 pub use kvrm_mem::PAGE;
 pub use machine::{Lanes, Machine, RunReport};
-pub use register::Reg;
+pub use register::{Reg, Registers};

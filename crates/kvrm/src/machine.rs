@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{Engine, MemoryModel, RunControl, RunRequest, Stop};
 
-use crate::{Error, MachineBuilder, Reg, Result};
+use crate::{Error, MachineBuilder, Reg, Registers, Result};
 
 /// One lane or all of them. A lane number converts into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +176,20 @@ impl Machine {
             return Err(Error::MisalignedPc(value));
         }
         self.change_states(lanes.into(), |state| reg.set(state, value))
+    }
+
+    /// Reads all registers of a lane.
+    pub fn registers(&self, lane: usize) -> Result<Registers> {
+        self.check_lane(lane)?;
+        Ok(Registers::of(&self.engine.state(lane)))
+    }
+
+    /// Writes all registers of one lane or of all.
+    pub fn set_registers(&mut self, lanes: impl Into<Lanes>, registers: &Registers) -> Result<()> {
+        if !registers.pc.is_multiple_of(4) {
+            return Err(Error::MisalignedPc(registers.pc));
+        }
+        self.change_states(lanes.into(), |state| registers.put_into(state))
     }
 
     /// The program counter of a lane.

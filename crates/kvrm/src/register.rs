@@ -66,6 +66,53 @@ impl Reg {
     }
 }
 
+/// All registers of a lane at once, to keep or to copy.
+///
+/// ```
+/// use kvrm::{Machine, Reg, Registers};
+/// let mut machine = Machine::builder().lanes(2).build()?;
+/// machine.set_registers(0, &Registers { sp: 0x8000, pc: 0x1000, ..Registers::default() })?;
+/// machine.set_register(0, Reg::X(3), 7)?;
+/// // Lane 1 becomes like lane 0.
+/// let registers = machine.registers(0)?;
+/// machine.set_registers(1, &registers)?;
+/// assert_eq!((registers.x[3], machine.register(1, Reg::Sp)?), (7, 0x8000));
+/// # Ok::<(), kvrm::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Registers {
+    /// The general registers.
+    pub x: [u64; 31],
+    /// The stack pointer.
+    pub sp: u64,
+    /// The program counter.
+    pub pc: u64,
+    /// The flags, in bits 31 to 28; the others are ignored.
+    pub nzcv: u64,
+    /// The thread pointer.
+    pub tpidr_el0: u64,
+}
+
+impl Registers {
+    pub(crate) fn of(state: &CpuState) -> Registers {
+        Registers {
+            x: std::array::from_fn(|n| state.x[n]),
+            sp: state.x[SP as usize],
+            pc: state.pc,
+            nzcv: state.nzcv(),
+            tpidr_el0: state.tpidr_el0,
+        }
+    }
+
+    pub(crate) fn put_into(&self, state: &mut CpuState) {
+        state.x[..self.x.len()].copy_from_slice(&self.x);
+        state.x[SP as usize] = self.sp;
+        state.pc = self.pc;
+        state.set_nzcv(self.nzcv);
+        state.tpidr_el0 = self.tpidr_el0;
+    }
+}
+
 impl FromStr for Reg {
     type Err = Error;
 

@@ -1,6 +1,6 @@
 //! Every failure of the host's side.
 
-use kvrm::{EngineKind, Error, Lanes, Machine, MemoryModel, Reg};
+use kvrm::{EngineKind, Error, Lanes, Machine, MemoryModel, Reg, Registers};
 
 use crate::support::{MEMORY, Subject};
 
@@ -19,6 +19,8 @@ fn lanes_that_do_not_exist(subject: Subject) {
     fails(machine.read_memory(3, 0, &mut [0]));
     fails(machine.write_memory(3, 0, &[0]));
     fails(machine.set_register(3, Reg::Sp, 0));
+    fails(machine.registers(3).map(drop));
+    fails(machine.set_registers(3, &Registers::default()));
     fails(machine.set_pc(Lanes::One(3), 0));
     fails(machine.reset(3));
 }
@@ -49,7 +51,13 @@ fn addresses_outside_memory(subject: Subject) {
 fn misaligned_counters(subject: Subject) {
     let mut machine = subject.machine(&[]);
     for pc in [1, 2, 3, 0x1002, u64::MAX] {
-        for result in [machine.set_pc(0, pc), machine.set_entry(pc), machine.add_breakpoint(pc)] {
+        let registers = Registers { pc, ..Registers::default() };
+        for result in [
+            machine.set_pc(0, pc),
+            machine.set_registers(0, &registers),
+            machine.set_entry(pc),
+            machine.add_breakpoint(pc),
+        ] {
             assert!(matches!(result, Err(Error::MisalignedPc(at)) if at == pc));
         }
     }
@@ -58,6 +66,8 @@ fn misaligned_counters(subject: Subject) {
 }
 
 fn registers(subject: Subject) {
+    /// What every register can hold.
+    const V: u64 = 0xf000_0000;
     let mut machine = subject.machine(&[]);
     for reg in [Reg::X(31), Reg::W(31), Reg::X(255)] {
         assert!(matches!(machine.register(0, reg), Err(Error::UnknownRegister(_))));
@@ -68,9 +78,15 @@ fn registers(subject: Subject) {
     }
     for reg in Reg::all() {
         assert_eq!(reg.to_string().parse::<Reg>().unwrap(), reg);
-        machine.set_register(0, reg, 0xf000_0000).unwrap();
-        assert_eq!(machine.register(0, reg).unwrap(), 0xf000_0000);
+        machine.set_register(0, reg, V).unwrap();
+        assert_eq!(machine.register(0, reg).unwrap(), V);
     }
+    let registers = machine.registers(0).unwrap();
+    assert_eq!((registers.x, registers.sp, registers.pc), ([V; 31], V, V));
+    assert_eq!((registers.nzcv, registers.tpidr_el0), (V, V));
+    machine.set_registers(0, &Registers { sp: 5, ..registers }).unwrap();
+    assert_eq!(machine.register(0, Reg::Sp).unwrap(), 5);
+    assert_eq!(machine.registers(0).unwrap(), Registers { sp: 5, ..registers });
     machine.set_register(0, Reg::W(3), u64::MAX).unwrap();
     assert_eq!(machine.register(0, Reg::X(3)).unwrap(), 0xffff_ffff);
 }

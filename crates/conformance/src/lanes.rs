@@ -1,0 +1,358 @@
+//! Compares an engine with the reference evaluator, one case a lane and very many lanes at a time: how
+//! engines on devices are tested, which are slow to start and quick with many.
+//!
+//! A round is a machine full of cases, all rows mixed. Its words are one image (`layout.rs`), its cases are
+//! made and evaluated on all cores ([`case`]), then the engine runs them: up to the last word of single
+//! instructions, where everything is compared, and on to whatever stops the lane, where everything
+//! and the memory written is compared. In every other round single instructions begin with a NOP, so that
+//! the first run is of two instructions and has a load-exclusive and its store-exclusive in it.
+
+pub mod case;
+pub mod compare;
+pub(crate) mod layout;
+pub mod report;
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use kvrm::{EngineKind, Lanes, Machine, MemoryModel};
+use kvrm_a64::{Instruction, table};
+
+use case::{LaneCase, Maker, Subject};
+use compare::{Ending, Outcome, describe};
+use layout::{Layout, random_data};
+
+use crate::random::Random;
+
+/// What a run needs after the first to reach the end of the longest sequence.
+const REST: u64 = 3;
+/// Differences of a row that are described.
+const DESCRIBED: usize = 2;
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The engine to compare with the evaluator.
+    pub engine: EngineKind,
+    /// Whether lanes have one memory together or one each.
+    pub model: MemoryModel,
+    /// The rows to test. With all of them, words of no row are tested too.
+    pub rows: Vec<&'static Instruction>,
+    /// Cases for each.
+    pub cases: u64,
+    /// Where random numbers start.
+    pub seed: u64,
+    /// The most lanes of a machine, unless it takes more for one case of each row.
+    pub lanes: usize,
+    /// Threads that make and evaluate cases.
+    pub threads: usize,
+}
+
+/// What came of a row.
+#[derive(Clone, Debug)]
+pub struct RowReport {
+    /// The row.
+    pub subject: Subject,
+    /// Cases run.
+    pub cases: u64,
+    /// Cases that differ.
+    pub different: u64,
+    /// The first of them, in words.
+    pub descriptions: Vec<String>,
+}
+
+/// What came of it all.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// By row, in the order of the plan.
+    pub rows: Vec<RowReport>,
+    /// Time spent making cases, on the plan's threads.
+    pub making: Duration,
+    /// Time spent evaluating them, likewise.
+    pub evaluating: Duration,
+    /// Time the engine took, with moving everything there and back.
+    pub running: Duration,
+}
+
+impl Summary {
+    /// Cases run.
+    pub fn cases(&self) -> u64 {
+        self.rows.iter().map(|row| row.cases).sum()
+    }
+
+    /// Cases that differ.
+    pub fn different(&self) -> u64 {
+        self.rows.iter().map(|row| row.different).sum()
+    }
+}
+
+/// One machine full of cases.
+struct Round {
+    layout: Layout,
+    data: Vec<u8>,
+    /// Instructions of the first run.
+    first_run: u64,
+    /// The case of lane 1, of lane 2 and so on.
+    cases: Vec<LaneCase>,
+}
+
+impl Plan {
+    /// Compares everything. `progress` hears how many cases are done, of how many, and how many differ.
+    pub fn run(&self, progress: &dyn Fn(u64, u64, u64)) -> kvrm::Result<Summary> {
+        let subjects = self.subjects();
+        let empty = |&subject| RowReport { subject, cases: 0, different: 0, descriptions: vec![] };
+        let mut summary =
+            Summary { rows: subjects.iter().map(empty).collect(), ..Summary::default() };
+        let most = (self.lanes.saturating_sub(1) / subjects.len().max(1)).max(1) as u64;
+        let rounds = self.cases.div_ceil(most);
+        if rounds == 0 || subjects.is_empty() {
+            return Ok(summary);
+        }
+        // As many in each, so that the last machine is not nearly empty.
+        let share = self.cases.div_ceil(rounds);
+        let layout = Layout { lanes: 1 + share as usize * subjects.len(), model: self.model };
+        let mut machine = self.machine(&layout)?;
+        for round in 0..rounds {
+            let numbers = round * share..self.cases.min((round + 1) * share);
+            self.round(round, numbers, &subjects, &mut machine, &mut summary)?;
+            let total = self.cases * subjects.len() as u64;
+            progress(summary.cases(), total, summary.different());
+        }
+        Ok(summary)
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        let all = self.rows.len() == table().len();
+        let rows = self.rows.iter().map(|row| Subject::Row(row));
+        rows.chain(all.then_some(Subject::Unallocated)).collect()
+    }
+
+    fn machine(&self, layout: &Layout) -> kvrm::Result<Machine> {
+        let mut machine = builder(self.engine, layout).lanes(layout.lanes).build()?;
+        machine.set_entry(layout.entry())?;
+        Ok(machine)
+    }
+
+    fn round(
+        &self,
+        round: u64,
+        numbers: Range<u64>,
+        subjects: &[Subject],
+        machine: &mut Machine,
+        summary: &mut Summary,
+    ) -> kvrm::Result<()> {
+        let start = Instant::now();
+        let layout = Layout { lanes: machine.lanes(), model: self.model };
+        let round = self.make(round, numbers, subjects, layout);
+        let made = Instant::now();
+        let expected = self.expect(&round)?;
+        let evaluated = Instant::now();
+        let found = round.play_on(machine)?;
+        summary.making += made - start;
+        summary.evaluating += evaluated - made;
+        summary.running += evaluated.elapsed();
+        for (i, case) in round.cases.iter().enumerate() {
+            let report = &mut summary.rows[i % subjects.len()];
+            report.cases += 1;
+            if expected[i] != found[i] {
+                report.differs(case, &expected[i], &found[i], machine.engine());
+            }
+        }
+        Ok(())
+    }
+
+    fn make(&self, round: u64, numbers: Range<u64>, subjects: &[Subject], layout: Layout) -> Round {
+        let data = random_data(&mut Random::part(self.seed, 1 << 63 | round), &layout);
+        let padded = !round.is_multiple_of(2);
+        let count = subjects.len() * (numbers.end - numbers.start) as usize;
+        let cases = in_parallel(self.threads, count, |part| {
+            let mut maker = Maker::new(layout, self.seed, &data, padded);
+            let case = |i| {
+                let number = numbers.start + (i / subjects.len()) as u64;
+                maker.case(1 + i, subjects[i % subjects.len()], number)
+            };
+            part.map(case).collect()
+        });
+        Round { layout, data, first_run: 1 + u64::from(padded), cases }
+    }
+
+    /// What the evaluator makes of the cases.
+    fn expect(&self, round: &Round) -> kvrm::Result<Vec<Ending>> {
+        let endings = in_parallel(self.threads, round.cases.len(), |part| {
+            vec![round.evaluate(&round.cases[part])]
+        });
+        Ok(endings.into_iter().collect::<kvrm::Result<Vec<_>>>()?.concat())
+    }
+}
+
+impl RowReport {
+    fn differs(&mut self, case: &LaneCase, expected: &Ending, found: &Ending, engine: &str) {
+        self.different += 1;
+        if self.descriptions.len() < DESCRIBED {
+            self.descriptions.push(describe(case, [("eval", expected), (engine, found)]));
+        }
+    }
+}
+
+fn builder(engine: EngineKind, layout: &Layout) -> kvrm::MachineBuilder {
+    // Everything runs once: an engine that translates only what runs often would translate nothing.
+    Machine::builder()
+        .engine(engine)
+        .memory(layout.memory_size())
+        .model(layout.model)
+        .translate_after(0)
+}
+
+impl Round {
+    fn load(&self, machine: &mut Machine) -> kvrm::Result<()> {
+        let code = self.layout.code_image(self.cases.iter().map(|case| case.words));
+        machine.load(self.layout.entry(), &code)?;
+        machine.load(self.layout.all_data().start, &self.data)
+    }
+
+    /// One case after another, in one lane.
+    fn evaluate(&self, cases: &[LaneCase]) -> kvrm::Result<Vec<Ending>> {
+        let mut machine = builder(EngineKind::Eval, &self.layout).build()?;
+        self.load(&mut machine)?;
+        let mut endings = Vec::with_capacity(cases.len());
+        for case in cases {
+            machine.reset(0)?;
+            endings.append(&mut self.play(&mut machine, 0, std::slice::from_ref(case))?);
+        }
+        Ok(endings)
+    }
+
+    /// All cases at once, each in its lane.
+    fn play_on(&self, machine: &mut Machine) -> kvrm::Result<Vec<Ending>> {
+        // Before the image changes: a lane's copies would have to be changed too.
+        machine.reset(Lanes::All)?;
+        self.load(machine)?;
+        self.play(machine, 1, &self.cases)
+    }
+
+    /// Runs cases, in a machine's lanes from `first_lane` on.
+    fn play(
+        &self,
+        machine: &mut Machine,
+        first_lane: usize,
+        cases: &[LaneCase],
+    ) -> kvrm::Result<Vec<Ending>> {
+        let lanes = || (first_lane..).zip(cases);
+        for (lane, case) in lanes() {
+            machine.set_registers(lane, &case.registers)?;
+        }
+        machine.run(self.first_run)?;
+        let mut after_first = Vec::with_capacity(cases.len());
+        for (lane, case) in lanes() {
+            let outcome = Outcome::of(machine, lane)?;
+            after_first.push(outcome);
+            if let Some(pc) = case.parking(outcome.registers.pc, self.layout.memory_size()) {
+                machine.set_pc(lane, pc)?;
+            }
+        }
+        machine.run(REST)?;
+        let ends = lanes().zip(after_first).map(|((lane, case), after_first)| {
+            let mut memory = vec![0; (case.watched.end - case.watched.start) as usize];
+            if !memory.is_empty() {
+                machine.read_memory(lane, case.watched.start, &mut memory)?;
+            }
+            Ok(Ending { after_first, at_end: Outcome::of(machine, lane)?, memory })
+        });
+        ends.collect()
+    }
+}
+
+/// Splits work between threads; the results in order.
+fn in_parallel<T: Send>(
+    threads: usize,
+    count: usize,
+    work: impl Fn(Range<usize>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    let share = count.div_ceil(threads.max(1)).max(1);
+    std::thread::scope(|scope| {
+        let parts = (0..count).step_by(share).map(|start| start..count.min(start + share));
+        let threads: Vec<_> = parts.map(|part| scope.spawn(|| work(part))).collect();
+        let results = threads.into_iter().map(|t| t.join().expect("its panic is shown above"));
+        results.flatten().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kvrm_engine::flow::reachable;
+
+    use super::*;
+
+    fn plan(model: MemoryModel) -> Plan {
+        let rows = table().iter().collect();
+        Plan { engine: EngineKind::Eval, model, rows, cases: 2, seed: 1, lanes: 0, threads: 2 }
+    }
+
+    /// One round with all rows.
+    fn round(model: MemoryModel, number: u64) -> Round {
+        let (plan, cases) = (plan(model), 2);
+        let subjects = plan.subjects();
+        let layout = Layout { lanes: 1 + cases * subjects.len(), model };
+        plan.make(number, 0..cases as u64, &subjects, layout)
+    }
+
+    #[test]
+    fn one_instruction_done_wrong_is_noticed() {
+        for model in [MemoryModel::Private, MemoryModel::Shared] {
+            let mut round = round(model, 0);
+            let expected = plan(model).expect(&round).unwrap();
+            let wrong = round.cases.iter().position(|c| c.subject.name() == "EOR_shift_X").unwrap();
+            let mut machine = plan(model).machine(&round.layout).unwrap();
+            assert!(round.play_on(&mut machine).unwrap() == expected);
+            // EON instead of EOR.
+            round.cases[wrong].words[2] ^= 1 << 21;
+            let found = round.play_on(&mut machine).unwrap();
+            let different: Vec<_> =
+                (0..found.len()).filter(|i| expected[*i] != found[*i]).collect();
+            assert_eq!(different, [wrong]);
+        }
+    }
+
+    #[test]
+    fn cases_do_not_depend_on_the_number_of_threads() {
+        let registers = |threads| {
+            let plan = Plan { threads, ..plan(MemoryModel::Private) };
+            let layout = Layout { lanes: 50, model: plan.model };
+            let subjects = plan.subjects();
+            let cases = plan.make(1, 3..4, &subjects[..49], layout).cases;
+            cases.into_iter().map(|case| (case.words, case.registers)).collect::<Vec<_>>()
+        };
+        assert_eq!(registers(1), registers(5));
+    }
+
+    #[test]
+    fn all_code_is_found_from_the_first_lane_and_none_in_the_data() {
+        for number in 0..2 {
+            let round = round(MemoryModel::Private, number);
+            let layout = round.layout;
+            let code = layout.code_image(round.cases.iter().map(|case| case.words));
+            let fetch = |at: u64| {
+                let offset = at.wrapping_sub(layout.entry()) as usize;
+                let word = code.get(offset..).and_then(|code| code.first_chunk());
+                // Zero between the code and the data, and nothing outside memory.
+                let zero = (at < layout.memory_size()).then_some(0);
+                word.map(|word| u32::from_le_bytes(*word)).or(zero)
+            };
+            let found = reachable(layout.entry(), fetch);
+            let found: std::collections::HashSet<u64> =
+                found.into_iter().map(|(at, _)| at).collect();
+            let starts = round.cases.iter().map(|case| case.registers.pc);
+            let ends = round.cases.iter().map(|case| case.slot.end - 4);
+            assert!(starts.chain(ends).all(|at| found.contains(&at)));
+            assert!(!found.iter().any(|at| layout.all_data().contains(at)));
+        }
+    }
+
+    #[test]
+    fn work_is_split_and_put_together_in_order() {
+        for (threads, count) in [(1, 5), (3, 10), (8, 3), (0, 2), (4, 0)] {
+            let done = in_parallel(threads, count, |part| part.collect());
+            assert!(done.into_iter().eq(0..count));
+        }
+    }
+}
