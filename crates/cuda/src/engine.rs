@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use kvrm_a64::state::CpuState;
 use kvrm_engine::kernel::Handlers;
 use kvrm_engine::{
-    Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, fetch, step,
+    Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, MemoryModel, RunControl,
+    RunRequest, StartTimes, Step, Stop, fetch, step,
 };
 use kvrm_ir::Access;
 use kvrm_mem::PAGE;
@@ -41,6 +42,7 @@ pub struct CudaEngine {
     breakpoints: Vec<u64>,
     /// The loaded kernel and how many handlers it has.
     kernel: Option<(Kernel, usize)>,
+    kernel_loads: Vec<KernelLoad>,
     share: u64,
     /// Instructions that have been reported while kernels ran.
     executed: u64,
@@ -79,6 +81,7 @@ impl CudaEngine {
             code: Code::new(),
             breakpoints: Vec::new(),
             kernel: None,
+            kernel_loads: Vec::new(),
             share: FIRST_SHARE,
             executed: 0,
             device_states,
@@ -94,18 +97,22 @@ impl CudaEngine {
     }
 
     /// Loads a kernel with all handlers, unless it is loaded.
-    fn load_kernel(&mut self) -> Result<(), EngineError> {
-        let wanted = self.handlers.len();
-        if !matches!(self.kernel, Some((_, loaded)) if loaded == wanted) {
-            let text = kernel(&self.handlers, &self.memory());
-            self.kernel = Some((Kernel::load(&text)?, wanted));
+    fn load_kernel(&mut self, control: &RunControl) -> Result<(), EngineError> {
+        let handlers = self.handlers.len();
+        if !matches!(self.kernel, Some((_, loaded)) if loaded == handlers) {
+            let start = Instant::now();
+            let (kernel, cached) = control.during(Activity::Compiling { handlers }, || {
+                Kernel::load(&self.device, &kernel(&self.handlers, &self.memory()))
+            })?;
+            self.kernel = Some((kernel, handlers));
+            self.kernel_loads.push(KernelLoad { handlers, time: start.elapsed(), cached });
         }
         Ok(())
     }
 
     /// Launches once, and waits for the end.
     fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        self.load_kernel()?;
+        self.load_kernel(request.control)?;
         let (records, code_map) = self.code.upload(&self.device)?;
         let (frames, tables, table_bytes) = match &self.guest.private {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
@@ -385,6 +392,11 @@ impl Engine for CudaEngine {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn start_times(&self) -> StartTimes {
+        let driver = Some(self.device.start_time);
+        StartTimes { driver, kernels: self.kernel_loads.clone() }
     }
 
     fn state(&self, lane: usize) -> CpuState {

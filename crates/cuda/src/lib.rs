@@ -1,7 +1,8 @@
 //! The CUDA engine: the whole fetch-decode-execute loop in a kernel, one thread a lane.
 //!
 //! ```text
-//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles and loads
+//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles (compile),
+//!                │                           unless the cache has the kernel, and loads (driver)
 //!                │
 //!  words ──► records (code) ──► device memory
 //!                │
@@ -18,6 +19,7 @@
 //! into memory that the host sees, and looks there whether to end.
 
 mod code;
+mod compile;
 mod driver;
 mod emit;
 mod engine;
