@@ -10,8 +10,10 @@ const SCRIPT: &str = "#!/bin/sh
 # Tests of the CUDA engine, then its benchmark.
 cd \"$(dirname \"$0\")\" || exit 1
 ./kvrm devices
+./driver --ignored || exit 1
 ./engines --ignored cuda:: --test-threads 4 || exit 1
 ./kvrm-conformance lanes --engine cuda --cases 10000 || exit 1
+./kvrm bench --engine cuda --only start || exit 1
 for lanes in 128 16384 131072; do
     ./kvrm bench --engine cuda --lanes $lanes --seconds 1 || exit 1
 done
@@ -24,7 +26,8 @@ pub(crate) fn check() -> Outcome {
         .map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
     shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
     copy(&root().join("target/release/kvrm"), &folder.join("kvrm"))?;
-    copy(&test_binary()?, &folder.join("engines"))?;
+    copy(&test_binary("kvrm-cuda", "kvrm_cuda", &["--lib"])?, &folder.join("driver"))?;
+    copy(&test_binary("kvrm", "engines", &["--test", "engines"])?, &folder.join("engines"))?;
     shell::run(cargo().args(["build", "--release", "--package", "kvrm-conformance"]))?;
     copy(&root().join("target/release/conformance"), &folder.join("kvrm-conformance"))?;
     let script = folder.join("run.sh");
@@ -40,16 +43,16 @@ pub(crate) fn check() -> Outcome {
     shell::run(&mut command(script))
 }
 
-/// Builds the engine suite; the path of the program.
-fn test_binary() -> Outcome<PathBuf> {
+/// Builds tests of a package, those of the target that `choice` chooses; the path of the program.
+fn test_binary(package: &str, target: &str, choice: &[&str]) -> Outcome<PathBuf> {
     let mut build = cargo();
-    build.args(["test", "--no-run", "--release", "--package", "kvrm", "--test", "engines"]);
+    build.args(["test", "--no-run", "--release", "--package", package]).args(choice);
     let output = shell::output(build.arg("--message-format=json"))?;
-    let path =
-        output.lines().filter(|line| line.contains("\"name\":\"engines\"")).find_map(|line| {
-            let (_, rest) = line.split_once("\"executable\":\"")?;
-            Some(PathBuf::from(rest.split_once('"')?.0))
-        });
+    let name = format!("\"name\":\"{target}\"");
+    let path = output.lines().filter(|line| line.contains(&name)).find_map(|line| {
+        let (_, rest) = line.split_once("\"executable\":\"")?;
+        Some(PathBuf::from(rest.split_once('"')?.0))
+    });
     path.ok_or_else(|| "cargo did not say where the tests are".to_string())
 }
 

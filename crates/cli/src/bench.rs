@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::args::{self, EngineArgs, ModelArgs};
 use crate::failure::{Failure, Result};
 use crate::guests::{self, GUESTS, Guest, RESET};
+use crate::start::{self, Start};
 use crate::{progress, text};
 
 /// Options of `kvrm bench`.
@@ -25,7 +26,9 @@ Examples:
 
 Results are checked as far as guests/expected.txt knows them; a wrong one is an error. The programs \
 are described in guests/README.md. `reset` counts how often per second one lane on one thread can be \
-reset, started and run for 1,000 instructions.")]
+reset, started and run for 1,000 instructions. `start`, only if asked for, starts a process and runs one \
+instruction on each lane: with a small program and with one that needs every instruction there is, first \
+with no compiled kernels on disk (cold), then with them (warm).")]
 pub(crate) struct Bench {
     /// Run only this program (repeatable)
     #[arg(long, value_name = "NAME", value_parser = names())]
@@ -55,7 +58,7 @@ fn all() -> impl Iterator<Item = &'static Guest> {
 }
 
 fn names() -> clap::builder::PossibleValuesParser {
-    all().map(|guest| guest.name).collect::<Vec<_>>().into()
+    all().map(|guest| guest.name).chain([start::NAME]).collect::<Vec<_>>().into()
 }
 
 fn duration(text: &str) -> Result<f64, String> {
@@ -91,14 +94,13 @@ struct Document {
     memory: &'static str,
     guests: Vec<Speed>,
     reset: Option<Resets>,
+    starts: Vec<Start>,
 }
 
 /// The limit of a lane, which no guest should reach.
 const LIMIT: u64 = 1 << 40;
 /// Iterations to begin with: the cheapest run there is.
 const FIRST: u64 = 1;
-/// When to show that something is going on.
-const QUIET: Duration = Duration::from_secs(2);
 
 impl Bench {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
@@ -114,6 +116,7 @@ impl Bench {
             memory: if self.model.shared { "shared" } else { "private" },
             guests: Vec::new(),
             reset: None,
+            starts: Vec::new(),
         };
         self.header(out, &document)?;
         for guest in GUESTS.iter().filter(|guest| self.wanted(guest)) {
@@ -126,6 +129,10 @@ impl Bench {
             let resets = self.resets()?;
             self.reset_row(out, &resets)?;
             document.reset = Some(resets);
+        }
+        if self.only.iter().any(|name| name == start::NAME) {
+            document.starts = start::measure(&self.engine, self.lanes(), self.model.shared)?;
+            self.start_rows(out, &document.starts)?;
         }
         match self.json {
             true => crate::write_json(out, &document),
@@ -155,7 +162,7 @@ impl Bench {
 
     fn machine(&self, guest: &Guest, lanes: usize, model: MemoryModel) -> Result<Machine> {
         let builder = self.engine.builder().lanes(lanes).memory(guests::MEMORY);
-        let mut machine = builder.model(model).build()?;
+        let mut machine = progress::build(builder.model(model))?;
         machine.load(guests::BASE, guest.code)?;
         machine.set_entry(guests::BASE)?;
         Ok(machine)
@@ -216,7 +223,7 @@ impl Bench {
     /// Resets and runs one lane for as long as a measurement takes.
     fn resets(&self) -> Result<Resets> {
         let builder = self.engine.builder().threads(1).memory(guests::MEMORY);
-        let mut machine = builder.build()?;
+        let mut machine = progress::build(builder)?;
         machine.load(guests::BASE, RESET.code)?;
         machine.set_entry(guests::BASE)?;
         let cases = RESET.cases()?;
@@ -281,6 +288,13 @@ impl Bench {
         }
         Ok(())
     }
+
+    fn start_rows(&self, out: &mut impl Write, starts: &[Start]) -> Result<()> {
+        if !self.json {
+            starts.iter().try_for_each(|start| writeln!(out, "{start}"))?;
+        }
+        Ok(())
+    }
 }
 
 /// What a run of a guest gave.
@@ -302,7 +316,7 @@ fn start(machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcom
 }
 
 fn run(machine: &mut Machine, guest: &Guest) -> Result<Outcome> {
-    let report = progress::run(machine, LIMIT, QUIET)?;
+    let report = progress::run(machine, LIMIT, progress::QUIET)?;
     if report.cancelled {
         return Err(Failure::Interrupted);
     }

@@ -96,7 +96,7 @@ impl Demo {
 
     fn build(&self) -> Result<Machine> {
         let builder = self.engine.builder().lanes(self.height.into());
-        let mut machine = builder.memory(guests::MEMORY).build()?;
+        let mut machine = progress::build(builder.memory(guests::MEMORY))?;
         machine.load(guests::BASE, guests::MANDELBROT)?;
         machine.set_entry(guests::BASE)?;
         let (re, im, step) = self.view();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::Instant;
 
 use kvrm::{Error, Lanes, Machine, Reg};
 
@@ -12,6 +12,7 @@ use crate::exec_report::{Shown, write_human, write_json};
 use crate::failure::{Failure, Result};
 use crate::lanes_csv::LaneTable;
 use crate::progress;
+use crate::timing::Timing;
 
 /// Options of `kvrm exec`.
 #[derive(clap::Args)]
@@ -84,6 +85,10 @@ pub(crate) struct Exec {
     #[arg(long = "lane", value_name = "LANES", value_delimiter = ',', value_parser = args::lane_range)]
     shown: Vec<Range<usize>>,
 
+    /// Print what driver, machine, kernels and run took
+    #[arg(long)]
+    timing: bool,
+
     /// Print registers that are zero, too
     #[arg(long)]
     all_registers: bool,
@@ -100,6 +105,7 @@ impl Exec {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let code = crate::read_code(&self.file)?;
         let table = self.set_lanes.as_deref().map(read_table).transpose()?;
+        let start = Instant::now();
         let mut machine = self.build(table.as_ref())?;
         machine.load(self.base, &code)?;
         self.check_addresses(&machine)?;
@@ -109,10 +115,12 @@ impl Exec {
             machine.add_breakpoint(pc)?;
         }
 
-        let report = progress::run(&mut machine, self.max_cycles, Duration::from_secs(1))?;
+        let prepared = start.elapsed();
+        let report = progress::run(&mut machine, self.max_cycles, progress::QUIET)?;
+        let timing = self.timing.then(|| Timing::new(&machine, prepared, &report));
         match self.json {
-            true => write_json(out, &machine, &report, &shown)?,
-            false => write_human(out, &machine, &report, &shown)?,
+            true => write_json(out, &machine, &report, &shown, timing)?,
+            false => write_human(out, &machine, &report, &shown, timing)?,
         }
         match report.cancelled {
             true => Err(Failure::Interrupted),
@@ -123,7 +131,7 @@ impl Exec {
     fn build(&self, table: Option<&LaneTable>) -> Result<Machine> {
         let lanes = self.lanes.or(table.map(LaneTable::lanes)).unwrap_or(1);
         let builder = self.engine.builder().lanes(lanes).memory(self.memory);
-        Ok(builder.model(self.model.model()).build()?)
+        progress::build(builder.model(self.model.model()))
     }
 
     /// Addresses that could never be reached are mistakes, better told before a long run than after.

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::failure::Result;
 use crate::text;
+use crate::timing::Timing;
 
 /// What of the machine to print.
 pub(crate) struct Shown<'a> {
@@ -50,6 +51,7 @@ pub(crate) fn write_human(
     machine: &Machine,
     report: &RunReport,
     shown: &Shown<'_>,
+    timing: Option<Timing>,
 ) -> Result<()> {
     for &lane in &shown.lanes {
         write_lane(out, machine, lane, shown)?;
@@ -71,6 +73,9 @@ pub(crate) fn write_human(
         text::seconds(report.elapsed),
         text::short(report.ips()),
     )?;
+    if let Some(timing) = timing {
+        writeln!(out, "{}", timing.text("run"))?;
+    }
     Ok(())
 }
 
@@ -122,6 +127,9 @@ struct Document {
     memory: MemoryEntry,
     lanes: Vec<LaneEntry>,
     totals: Totals,
+    /// With --timing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<Timing>,
 }
 
 #[derive(Serialize)]
@@ -235,6 +243,7 @@ pub(crate) fn write_json(
     machine: &Machine,
     report: &RunReport,
     shown: &Shown<'_>,
+    timing: Option<Timing>,
 ) -> Result<()> {
     let lanes = shown.lanes.iter();
     let lanes = lanes.map(|&lane| lane_entry(machine, lane, shown));
@@ -254,6 +263,7 @@ pub(crate) fn write_json(
             instructions_per_second: report.ips(),
             cancelled: report.cancelled,
         },
+        timing,
     };
     crate::write_json(out, &document)
 }

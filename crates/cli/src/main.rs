@@ -14,7 +14,9 @@ mod lanes_csv;
 mod manual;
 mod picture;
 mod progress;
+mod start;
 mod text;
+mod timing;
 
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -34,6 +36,9 @@ use failure::{Failure, Result};
     arg_required_else_help = true,
     after_help = "\
 Start with `kvrm demo`. `kvrm help COMMAND` shows a command's options and examples.
+
+Kernels compiled for a GPU are kept in the user's folder of caches; the variable KVRM_CACHE_DIR names \
+another folder, or turns this off (KVRM_CACHE_DIR=off).
 
 Exit code: 0 all went well, 1 something failed (a file, memory, a wrong result), 2 the command line is \
 wrong, 130 Ctrl-C."

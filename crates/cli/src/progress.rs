@@ -9,11 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kvrm::{Machine, RunControl, RunReport};
+use kvrm::{Activity, Machine, MachineBuilder, RunControl, RunReport};
 
 use crate::failure::Result;
 use crate::text;
 
+/// How long things may take before they show.
+pub(crate) const QUIET: Duration = Duration::from_secs(1);
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -22,23 +24,22 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The run that Ctrl-C should cancel.
 static CURRENT: Mutex<Option<Arc<RunControl>>> = Mutex::new(None);
 
+/// Builds a machine. Where that takes long, because a driver does, a line says so.
+pub(crate) fn build(builder: MachineBuilder) -> Result<Machine> {
+    let update = |bar: &ProgressBar, _| bar.set_message("building the machine");
+    Ok(watched(QUIET, 1, update, || builder.build())?)
+}
+
 /// Runs every lane to its stop. A bar shows how far they are once the run has taken `quiet`, if standard
 /// error is a terminal. Ctrl-C cancels the run, which the report tells.
 pub(crate) fn run(machine: &mut Machine, max_cycles: u64, quiet: Duration) -> Result<RunReport> {
     let control = cancellable();
     let lanes = machine.lanes() as u64;
-    let (running, ended) = mpsc::channel::<()>();
-    let report = thread::scope(|scope| {
-        if std::io::stderr().is_terminal() {
-            let control = &*control;
-            scope.spawn(move || watch(control, lanes, quiet, &ended));
-        }
-        let report = machine.run_with(max_cycles, &control);
-        // The watcher ends when its channel does, also if the run panics.
-        drop(running);
-        report
-    });
-    Ok(report?)
+    let update = |bar: &ProgressBar, elapsed| {
+        bar.set_message(message(&control, elapsed));
+        bar.set_position(control.stopped());
+    };
+    Ok(watched(quiet, lanes, update, || machine.run_with(max_cycles, &control))?)
 }
 
 /// True once Ctrl-C was pressed during or after a [`run`]: for loops outside of it.
@@ -73,27 +74,58 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Arc<RunControl>>> {
     CURRENT.lock().expect("nobody panics with it")
 }
 
-/// Moves the bar until the other end of `ended` is dropped.
-fn watch(control: &RunControl, lanes: u64, quiet: Duration, ended: &Receiver<()>) {
+/// Does something while a bar of that length is shown.
+fn watched<T>(
+    quiet: Duration,
+    length: u64,
+    update: impl Fn(&ProgressBar, Duration) + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let (running, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        if std::io::stderr().is_terminal() {
+            scope.spawn(move || watch(quiet, length, update, &ended));
+        }
+        let result = work();
+        // The watcher ends when its channel does, also if the work panics.
+        drop(running);
+        result
+    })
+}
+
+/// Shows the bar after `quiet` and moves it until the other end of `ended` is dropped.
+fn watch(
+    quiet: Duration,
+    length: u64,
+    update: impl Fn(&ProgressBar, Duration),
+    ended: &Receiver<()>,
+) {
     let start = Instant::now();
     if ended.recv_timeout(quiet) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = ProgressBar::new(lanes).with_style(style(lanes)).with_elapsed(start.elapsed());
+    let bar = ProgressBar::new(length).with_style(style(length)).with_elapsed(start.elapsed());
     loop {
-        let executed = control.executed() as f64;
-        let speed = executed / start.elapsed().as_secs_f64();
-        bar.set_message(format!(
-            "{} instructions, {}/s",
-            text::short(executed),
-            text::short(speed)
-        ));
-        bar.set_position(control.stopped());
+        update(&bar, start.elapsed());
         if ended.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
             break;
         }
     }
     bar.finish_and_clear();
+}
+
+/// What a run is doing.
+fn message(control: &RunControl, elapsed: Duration) -> String {
+    match control.activity() {
+        Some(Activity::Compiling { handlers }) => {
+            format!("compiling a kernel of {}", text::handlers(handlers))
+        }
+        None => {
+            let executed = control.executed() as f64;
+            let speed = text::short(executed / elapsed.as_secs_f64());
+            format!("{} instructions, {speed}/s", text::short(executed))
+        }
+    }
 }
 
 fn style(lanes: u64) -> ProgressStyle {
@@ -102,4 +134,19 @@ fn style(lanes: u64) -> ProgressStyle {
         _ => "{elapsed} [{bar:30}] {pos} of {len} lanes, {msg}",
     };
     ProgressStyle::with_template(template).expect("a sound template").progress_chars("=> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_tells_what_a_run_does() {
+        let (control, time) = (RunControl::new(), Duration::from_secs(2));
+        control.report(3_000_000, 0);
+        assert_eq!(message(&control, time), "3.00 M instructions, 1.50 M/s");
+        let compiling = Activity::Compiling { handlers: 362 };
+        let message = control.during(compiling, || message(&control, time));
+        assert_eq!(message, "compiling a kernel of 362 handlers");
+    }
 }

@@ -52,6 +52,11 @@ pub(crate) fn instructions(n: u64) -> String {
     plural(n, "instruction")
 }
 
+/// "1 handler", "2 handlers".
+pub(crate) fn handlers(n: usize) -> String {
+    plural(n as u64, "handler")
+}
+
 fn plural(n: u64, noun: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", thousands(n))

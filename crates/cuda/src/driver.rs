@@ -1,9 +1,13 @@
 //! The CUDA driver, opened at run time: contexts, buffers, launches. Nothing else of CUDA is needed.
 
 use std::ffi::{CString, c_void};
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{DriverError, result};
+use kvrm_engine::cache::{KernelCache, KernelKey};
+
+use crate::compile::compile;
 
 /// A failure of the driver or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +30,14 @@ pub enum CudaError {
         what: &'static str,
         /// What it said.
         source: DriverError,
+    },
+    /// The driver does not compile a kernel.
+    #[error("compiling a kernel: {source}; please report this as a bug\n{log}")]
+    Compile {
+        /// What it said.
+        source: DriverError,
+        /// What its compiler said.
+        log: String,
     },
     /// The program executes code at addresses that no one table can hold.
     #[error(
@@ -52,7 +64,7 @@ pub enum CudaError {
 }
 
 /// Says what was attempted when the driver fails.
-trait Attempt<T> {
+pub(crate) trait Attempt<T> {
     fn when(self, what: &'static str) -> Result<T, CudaError>;
 }
 
@@ -118,6 +130,12 @@ fn info(index: usize) -> Result<DeviceInfo, CudaError> {
 /// A device that has been opened.
 pub(crate) struct Device {
     pub(crate) info: DeviceInfo,
+    /// What initialising the driver and opening the device took.
+    pub(crate) start_time: Duration,
+    pub(crate) cache: KernelCache,
+    /// What it and its driver are called in the cache.
+    generation: String,
+    driver: String,
     handle: sys::CUdevice,
     context: sys::CUcontext,
 }
@@ -136,6 +154,7 @@ impl Drop for Device {
 
 impl Device {
     pub(crate) fn open(index: usize) -> Result<Device, CudaError> {
+        let begin = Instant::now();
         let count = start()?;
         if index >= count {
             return Err(CudaError::NoDevice { index, count });
@@ -144,8 +163,17 @@ impl Device {
         let handle = result::device::get(index as i32).when("opening the device")?;
         // SAFETY: the device was just opened.
         let context = unsafe { result::primary_ctx::retain(handle) }.when("opening the device")?;
-        let device = Device { info, handle, context };
+        let mut device = Device {
+            start_time: Duration::ZERO,
+            cache: KernelCache::open(),
+            generation: format!("sm_{}{}", info.capability.0, info.capability.1),
+            driver: format!("{}.{}", info.driver.0, info.driver.1),
+            info,
+            handle,
+            context,
+        };
         device.make_current()?;
+        device.start_time = begin.elapsed();
         Ok(device)
     }
 
@@ -153,6 +181,12 @@ impl Device {
     pub(crate) fn make_current(&self) -> Result<(), CudaError> {
         // SAFETY: the context is retained for as long as `self` lives.
         unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
+    }
+
+    /// What the compiled form of a kernel depends on.
+    pub(crate) fn key<'a>(&'a self, ptx: &'a str) -> KernelKey<'a> {
+        let (device, driver) = (&self.generation, &self.driver);
+        KernelKey { engine: "cuda", text: ptx, device, driver }
     }
 
     /// Bytes free and in all.
@@ -407,12 +441,24 @@ impl Drop for Kernel {
 }
 
 impl Kernel {
-    /// Compiles PTX (the driver caches the result) and finds the kernel in it.
-    pub(crate) fn load(ptx: &str) -> Result<Kernel, CudaError> {
-        let text = CString::new(ptx).expect("PTX has no zero bytes");
-        // SAFETY: a zero-terminated text.
-        let module = unsafe { result::module::load_data(text.as_ptr().cast()) }
-            .when("compiling a kernel")?;
+    /// Loads the kernel that PTX describes, from the cache if it was compiled before. True if it was.
+    pub(crate) fn load(device: &Device, ptx: &str) -> Result<(Kernel, bool), CudaError> {
+        let key = device.key(ptx);
+        // A kept kernel that the driver does not take is as good as none.
+        let kept = device.cache.get(&key).and_then(|cubin| Kernel::from_cubin(&cubin).ok());
+        if let Some(kernel) = kept {
+            return Ok((kernel, true));
+        }
+        let cubin = compile(ptx)?;
+        device.cache.put(&key, &cubin);
+        Ok((Kernel::from_cubin(&cubin)?, false))
+    }
+
+    /// Loads what the driver's compiler has made.
+    fn from_cubin(cubin: &[u8]) -> Result<Kernel, CudaError> {
+        // SAFETY: it is whole: that of the cache is checked. The driver copies it.
+        let module =
+            unsafe { result::module::load_data(cubin.as_ptr().cast()) }.when("loading a kernel")?;
         let name = CString::new("run").expect("no zero bytes");
         // SAFETY: the module was just loaded.
         let function =

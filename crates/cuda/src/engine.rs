@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::kernel::Handlers;
-use kvrm_engine::{Config, Engine, EngineError, LaneStatus, RunRequest, Stop};
+use kvrm_engine::{
+    Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
+    StartTimes, Stop,
+};
 
 use crate::code::Code;
 use crate::driver::{Buffer, CudaError, Device, Kernel, SideChannel, fill_column};
@@ -39,6 +42,7 @@ pub struct CudaEngine {
     pub(crate) breakpoints: Vec<u64>,
     /// The loaded kernel and how many handlers it has.
     kernel: Option<(Kernel, usize)>,
+    kernel_loads: Vec<KernelLoad>,
     share: u64,
     /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
@@ -72,6 +76,7 @@ impl CudaEngine {
             code: Code::new(),
             breakpoints: Vec::new(),
             kernel: None,
+            kernel_loads: Vec::new(),
             share: FIRST_SHARE,
             executed: 0,
             stepped: 0,
@@ -92,11 +97,15 @@ impl CudaEngine {
     }
 
     /// Loads a kernel with all handlers, unless it is loaded.
-    fn load_kernel(&mut self) -> Result<(), EngineError> {
-        let wanted = self.handlers.len();
-        if !matches!(self.kernel, Some((_, loaded)) if loaded == wanted) {
-            let text = kernel(&self.handlers, &self.target());
-            self.kernel = Some((Kernel::load(&text)?, wanted));
+    fn load_kernel(&mut self, control: &RunControl) -> Result<(), EngineError> {
+        let handlers = self.handlers.len();
+        if !matches!(self.kernel, Some((_, loaded)) if loaded == handlers) {
+            let start = Instant::now();
+            let (kernel, cached) = control.during(Activity::Compiling { handlers }, || {
+                Kernel::load(&self.device, &kernel(&self.handlers, &self.target()))
+            })?;
+            self.kernel = Some((kernel, handlers));
+            self.kernel_loads.push(KernelLoad { handlers, time: start.elapsed(), cached });
         }
         Ok(())
     }
@@ -127,7 +136,7 @@ impl CudaEngine {
 
     /// Launches once, and waits for the end.
     fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        self.load_kernel()?;
+        self.load_kernel(request.control)?;
         let arguments = self.arguments()?;
         self.states.upload()?;
         self.statuses.upload()?;
@@ -285,6 +294,11 @@ impl Engine for CudaEngine {
 
     fn config(&self) -> &Config {
         &self.config
+    }
+
+    fn start_times(&self) -> StartTimes {
+        let driver = Some(self.device.start_time);
+        StartTimes { driver, kernels: self.kernel_loads.clone() }
     }
 
     fn state(&self, lane: usize) -> Result<CpuState, EngineError> {

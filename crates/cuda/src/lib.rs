@@ -1,7 +1,8 @@
 //! The CUDA engine: the whole fetch-decode-execute loop in a kernel, one thread a lane.
 //!
 //! ```text
-//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles and loads
+//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles (compile),
+//!                │                           unless the cache has the kernel, and loads (driver)
 //!                │
 //!  words ──► records (code) ──► device memory
 //!                │
@@ -19,6 +20,7 @@
 //! until somebody looks ([`mirror`]).
 
 mod code;
+mod compile;
 mod driver;
 mod emit;
 mod engine;

@@ -1,11 +1,15 @@
-//! What can be tested without a GPU: kernels assemble for every generation, and say what they should.
+//! Kernels assemble for every generation and say what they should, which takes no GPU; the driver compiles
+//! and the cache keeps them, which does.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kvrm_engine::MemoryModel;
+use kvrm_engine::cache::KernelCache;
 use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
 
+use crate::compile::compile;
+use crate::driver::{CudaError, Device, Kernel};
 use crate::emit::Emitter;
 use crate::kernel::{Target, kernel};
 use crate::memory::Memory;
@@ -131,4 +135,29 @@ fn handlers_are_as_recorded_in_golden_files() {
     }
     let recorded = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(recorded == text, "{} is out of date: see the comment on this test", path.display());
+}
+
+/// A kernel that does nothing.
+const EMPTY: &str =
+    ".version 6.5\n.target sm_70\n.address_size 64\n.visible .entry run()\n{\n\tret;\n}\n";
+
+#[test]
+#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]
+fn compiled_kernels_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut device = Device::open(0).unwrap();
+    device.cache = KernelCache::at(folder.path());
+    let is_cached = || Kernel::load(&device, EMPTY).unwrap().1;
+    assert_eq!([is_cached(), is_cached()], [false, true]);
+    // The driver reads a module without a header as text, to its zero.
+    device.cache.put(&device.key(EMPTY), b"neither PTX nor machine code\0");
+    assert_eq!([is_cached(), is_cached()], [false, true], "compiled anew, and kept");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]
+fn what_the_compiler_objects_to_is_told() {
+    let _device = Device::open(0).unwrap();
+    let error = compile(&EMPTY.replace("ret;", "return;")).unwrap_err();
+    assert!(matches!(&error, CudaError::Compile { log, .. } if log.contains("return")), "{error}");
 }

@@ -1,6 +1,17 @@
 //! Watching and cancelling a run from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a run does while no instructions are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Compiling a kernel, which takes seconds if it is large.
+    Compiling {
+        /// Handlers it has.
+        handlers: usize,
+    },
+}
 
 /// Shared between a run and whoever watches it.
 #[derive(Debug, Default)]
@@ -8,6 +19,7 @@ pub struct RunControl {
     cancelled: AtomicBool,
     executed: AtomicU64,
     stopped: AtomicU64,
+    activity: Mutex<Option<Activity>>,
 }
 
 impl RunControl {
@@ -36,9 +48,41 @@ impl RunControl {
         self.stopped.load(Ordering::Relaxed)
     }
 
+    /// What it does instead of executing instructions, if it does.
+    pub fn activity(&self) -> Option<Activity> {
+        *self.lock()
+    }
+
     /// For engines: adds to the counts.
     pub fn report(&self, executed: u64, stopped: u64) {
         self.executed.fetch_add(executed, Ordering::Relaxed);
         self.stopped.fetch_add(stopped, Ordering::Relaxed);
+    }
+
+    /// For engines: does something that watchers should know of.
+    pub fn during<T>(&self, activity: Activity, work: impl FnOnce() -> T) -> T {
+        *self.lock() = Some(activity);
+        let result = work();
+        *self.lock() = None;
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Activity>> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watchers_see_an_activity_while_it_lasts() {
+        let control = RunControl::new();
+        assert_eq!(control.activity(), None);
+        let compiling = Activity::Compiling { handlers: 300 };
+        let seen = control.during(compiling, || control.activity());
+        assert_eq!(seen, Some(compiling));
+        assert_eq!(control.activity(), None);
     }
 }

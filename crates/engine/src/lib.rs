@@ -1,7 +1,8 @@
 //! What all engines have in common: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] a host watches
-//! and cancels a run through, one-instruction stepping by the reference evaluator, and the reference
-//! engine built on it.
+//! and cancels a run through, one-instruction stepping by the reference evaluator, the reference engine
+//! built on it, and the cache of compiled kernels.
 
+pub mod cache;
 mod control;
 mod eval_engine;
 pub mod flow;
@@ -9,12 +10,13 @@ pub mod kernel;
 mod step;
 mod stop;
 
-pub use control::RunControl;
+pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
 pub use step::{Step, fetch, step};
 pub use stop::{FaultKind, Stop};
 
 use std::ops::Range;
+use std::time::Duration;
 
 use kvrm_a64::state::CpuState;
 
@@ -63,6 +65,26 @@ pub struct LaneStatus {
     pub count: u64,
 }
 
+/// A kernel that an engine has loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelLoad {
+    /// Handlers it has.
+    pub handlers: usize,
+    /// What writing, compiling and loading it took.
+    pub time: Duration,
+    /// True if it had been compiled before and was found in the [cache].
+    pub cached: bool,
+}
+
+/// What an engine's lanes had to wait for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartTimes {
+    /// The driver's own initialisation, if the engine needs a driver.
+    pub driver: Option<Duration>,
+    /// The kernels loaded so far, in order.
+    pub kernels: Vec<KernelLoad>,
+}
+
 /// The host's failures; a guest's are [`Stop`]s.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -103,6 +125,11 @@ pub trait Engine: Send {
 
     /// What it was built with.
     fn config(&self) -> &Config;
+
+    /// What the lanes had to wait for; nothing, if there is neither driver nor kernel.
+    fn start_times(&self) -> StartTimes {
+        StartTimes::default()
+    }
 
     /// Registers of a lane.
     fn state(&self, lane: usize) -> Result<CpuState, EngineError>;

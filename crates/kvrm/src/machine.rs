@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::{Engine, MemoryModel, RunControl, RunRequest, Stop};
+use kvrm_engine::{Engine, MemoryModel, RunControl, RunRequest, StartTimes, Stop};
 
 use crate::{Error, MachineBuilder, Reg, Registers, Result};
 
@@ -64,6 +64,11 @@ impl Machine {
     /// Name of the engine it runs on.
     pub fn engine(&self) -> &'static str {
         self.engine.name()
+    }
+
+    /// What its lanes had to wait for so far: the driver when it was built, kernels when it ran.
+    pub fn start_times(&self) -> StartTimes {
+        self.engine.start_times()
     }
 
     /// Number of lanes.
@@ -181,7 +186,7 @@ impl Machine {
     /// Reads all registers of a lane.
     pub fn registers(&self, lane: usize) -> Result<Registers> {
         self.check_lane(lane)?;
-        Ok(Registers::of(&self.engine.state(lane)))
+        Ok(Registers::of(&self.engine.state(lane)?))
     }
 
     /// Writes all registers of one lane or of all.

@@ -109,6 +109,23 @@ fn bench_measures_and_checks() {
 }
 
 #[test]
+fn bench_measures_starts() {
+    let folder = Folder::new();
+    let result = folder.json("bench --only start --lanes 2 --shared");
+    let starts = result["starts"].as_array().unwrap();
+    let programs: Vec<_> = starts.iter().map(|start| start["program"].as_str().unwrap()).collect();
+    assert_eq!(programs, ["loop", "every_row"]);
+    for start in starts {
+        // The cpu engine has neither driver nor kernels, so cold and warm are the same.
+        assert!(start["cache"].is_null() && start["timing"]["driver_seconds"].is_null());
+        let run = start["timing"]["run_seconds"].as_f64().unwrap();
+        assert!(start["process_seconds"].as_f64().unwrap() > run && run > 0.0);
+    }
+    let text = folder.output("bench --only start --engine eval --lanes 1");
+    assert!(text.lines().last().unwrap().starts_with("start every_row: machine "), "{text}");
+}
+
+#[test]
 fn completions_and_manual_know_the_commands() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

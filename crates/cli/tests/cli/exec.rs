@@ -190,3 +190,15 @@ fn an_interrupt_ends_the_run_and_prints_it() {
     assert_eq!(result["totals"]["cancelled"], true);
     assert!(result["lanes"][0]["stop"].is_null());
 }
+
+#[test]
+fn timing_is_printed_if_asked_for() {
+    let folder = Folder::new();
+    folder.file("a.bin", code(&[0xd440_0000]));
+    let text = folder.output("exec a.bin --timing");
+    assert!(text.lines().last().unwrap().starts_with("machine "), "{text}");
+    let timing = &folder.json("exec a.bin --timing")["timing"];
+    assert!(timing["machine_seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(timing["kernels"], serde_json::json!([]));
+    assert!(folder.json("exec a.bin")["timing"].is_null());
+}

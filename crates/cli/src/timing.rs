@@ -1,0 +1,92 @@
+//! What a program's start and run took, step by step.
+
+use std::time::Duration;
+
+use kvrm::{Machine, RunReport};
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+
+/// Where the time went.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Timing {
+    /// Initialising the driver, if the engine has one.
+    driver_seconds: Option<f64>,
+    /// Building the machine and loading the program.
+    machine_seconds: f64,
+    pub(crate) kernels: Vec<Kernel>,
+    /// Running, without kernels.
+    run_seconds: f64,
+}
+
+/// A kernel that was loaded.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Kernel {
+    handlers: usize,
+    seconds: f64,
+    /// It had been compiled before.
+    cached: bool,
+}
+
+impl Timing {
+    /// Of a machine that took `prepared` to build and load, and has then run.
+    pub(crate) fn new(machine: &Machine, prepared: Duration, run: &RunReport) -> Timing {
+        let start = machine.start_times();
+        let loading = start.kernels.iter().map(|kernel| kernel.time).sum();
+        let driver = start.driver.unwrap_or_default();
+        let kernels = start.kernels.iter().map(|kernel| Kernel {
+            handlers: kernel.handlers,
+            seconds: kernel.time.as_secs_f64(),
+            cached: kernel.cached,
+        });
+        Timing {
+            driver_seconds: start.driver.map(|time| time.as_secs_f64()),
+            machine_seconds: prepared.saturating_sub(driver).as_secs_f64(),
+            kernels: kernels.collect(),
+            run_seconds: run.elapsed.saturating_sub(loading).as_secs_f64(),
+        }
+    }
+
+    /// For people; `run` is what the run is called.
+    pub(crate) fn text(&self, run: &str) -> String {
+        let step = |what: &str, seconds| format!("{what} {}", time(seconds));
+        let mut steps = Vec::new();
+        steps.extend(self.driver_seconds.map(|seconds| step("driver initialisation", seconds)));
+        steps.push(step("machine", self.machine_seconds));
+        for Kernel { handlers, seconds, cached } in &self.kernels {
+            let origin = if *cached { "cached" } else { "compiled" };
+            let (handlers, time) = (text::handlers(*handlers), time(*seconds));
+            steps.push(format!("kernel of {handlers} {time} ({origin})"));
+        }
+        steps.push(step(run, self.run_seconds));
+        steps.join(", ")
+    }
+}
+
+fn time(seconds: f64) -> String {
+    text::seconds(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_told_in_order() {
+        let kernel = |cached| Kernel { handlers: 31, seconds: 0.8, cached };
+        let kernels = vec![kernel(false), kernel(true)];
+        let mut timing = Timing {
+            driver_seconds: Some(0.2),
+            machine_seconds: 0.003,
+            kernels,
+            run_seconds: 2e-4,
+        };
+        assert_eq!(
+            timing.text("run"),
+            "driver initialisation 200.0 ms, machine 3.0 ms, kernel of 31 handlers 800.0 ms (compiled), \
+             kernel of 31 handlers 800.0 ms (cached), run 200 µs"
+        );
+        (timing.driver_seconds, timing.kernels) = (None, Vec::new());
+        assert_eq!(timing.text("first instruction"), "machine 3.0 ms, first instruction 200 µs");
+    }
+}

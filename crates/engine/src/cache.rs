@@ -1,0 +1,337 @@
+//! Compiled kernels, kept on disk between runs.
+//!
+//! An entry is a file whose name is the hash of everything its contents depend on ([`KernelKey`]), so
+//! nothing is ever out of date: a kernel that is no longer wanted is only no longer asked for. A file
+//! holds a checksum and the compiled kernel. It is written under another name and then renamed, so that
+//! whoever reads it finds all of it or nothing, however many processes write it at a time.
+//!
+//! A cache can only save time. Whatever goes wrong with it (no folder, no right to write, a damaged
+//! file) means that the kernel is compiled.
+//!
+//! `KVRM_CACHE_DIR` names the folder; empty or `off` there means no cache. Without it, the folder is
+//! `kvrm` in the user's folder of caches: `$XDG_CACHE_HOME` or `~/.cache`, on macOS `~/Library/Caches`,
+//! on Windows `%LOCALAPPDATA%`. Entries are in its folder `kernels`. When they come to more than 256 MiB,
+//! those that have not been used for longest are removed.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+
+/// What all entries together may take.
+const LIMIT: u64 = 256 << 20;
+/// How the names of entries, also of unfinished ones, end. Nothing else in the folder is touched.
+const ENDING: &str = ".kernel";
+
+type Hash = [u8; 32];
+
+/// Everything that a compiled kernel depends on; the version of kvrm is added to it.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelKey<'a> {
+    /// Name of the engine.
+    pub engine: &'a str,
+    /// The kernel's source.
+    pub text: &'a str,
+    /// What it is compiled for.
+    pub device: &'a str,
+    /// What compiles it.
+    pub driver: &'a str,
+}
+
+impl KernelKey<'_> {
+    fn hash(&self) -> Hash {
+        let KernelKey { engine, text, device, driver } = *self;
+        let mut hash = Sha256::new();
+        for part in [env!("CARGO_PKG_VERSION"), engine, text, device, driver] {
+            // With its length, or two parts could be read as two others.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+}
+
+/// The kernels that this computer has compiled.
+#[derive(Clone, Debug)]
+pub struct KernelCache {
+    /// Where entries are; `None` keeps nothing.
+    folder: Option<PathBuf>,
+    limit: u64,
+}
+
+impl KernelCache {
+    /// The cache of this user. Never fails: at worst it keeps nothing.
+    pub fn open() -> KernelCache {
+        let folder = folder(|name| std::env::var_os(name), std::env::home_dir());
+        KernelCache { folder: folder.map(|folder| folder.join("kernels")), limit: LIMIT }
+    }
+
+    /// A cache in a folder of its own, for tests.
+    pub fn at(folder: &Path) -> KernelCache {
+        KernelCache { folder: Some(folder.to_path_buf()), limit: LIMIT }
+    }
+
+    /// The kernel, if it has been compiled before.
+    pub fn get(&self, key: &KernelKey<'_>) -> Option<Vec<u8>> {
+        let hash = key.hash();
+        let path = path(self.folder.as_deref()?, &hash);
+        let entry = fs::read(&path).ok()?;
+        let kernel = checked(&hash, &entry)?.to_vec();
+        mark_used(&path);
+        Some(kernel)
+    }
+
+    /// Keeps a compiled kernel, if that is possible.
+    pub fn put(&self, key: &KernelKey<'_>, kernel: &[u8]) {
+        // What does not fit would push out everything else first.
+        let fits = (size_of::<Hash>() + kernel.len()) as u64 <= self.limit;
+        if let Some(folder) = self.folder.as_deref().filter(|_| fits) {
+            // If it fails, the next run compiles again.
+            let _ = write(folder, &key.hash(), kernel).and_then(|()| shrink(folder, self.limit));
+        }
+    }
+}
+
+/// The folder of kvrm's caches, if there is to be one.
+fn folder(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
+    if let Some(chosen) = variable("KVRM_CACHE_DIR") {
+        return (!chosen.is_empty() && chosen != "off").then(|| chosen.into());
+    }
+    // A relative path would be another folder in each folder kvrm is started from.
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = if cfg!(windows) {
+        absolute("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        home.map(|home| home.join("Library/Caches"))
+    } else {
+        absolute("XDG_CACHE_HOME").or_else(|| Some(home?.join(".cache")))
+    };
+    Some(caches?.join("kvrm"))
+}
+
+fn path(folder: &Path, hash: &Hash) -> PathBuf {
+    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    folder.join(digits + ENDING)
+}
+
+/// What stands before a kernel in its file. The key is in it, so that a file under another's name is
+/// noticed, too.
+fn checksum(key: &Hash, kernel: &[u8]) -> Hash {
+    Sha256::new().chain_update(key).chain_update(kernel).finalize().into()
+}
+
+/// The kernel in an entry, unless the entry is damaged.
+fn checked<'a>(key: &Hash, entry: &'a [u8]) -> Option<&'a [u8]> {
+    let (sum, kernel) = entry.split_first_chunk()?;
+    (*sum == checksum(key, kernel)).then_some(kernel)
+}
+
+/// Makes the entry the last to be removed.
+fn mark_used(path: &Path) {
+    // Nothing is lost where it cannot be changed: a cache that is only read never shrinks.
+    let _ = File::options()
+        .append(true)
+        .open(path)
+        .and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+fn write(folder: &Path, key: &Hash, kernel: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new().prefix("new-").suffix(ENDING).tempfile_in(folder)?;
+    file.write_all(&checksum(key, kernel))?;
+    file.write_all(kernel)?;
+    file.persist(path(folder, key))?;
+    Ok(())
+}
+
+/// Removes what has not been used for longest until the rest is within the limit.
+fn shrink(folder: &Path, limit: u64) -> io::Result<()> {
+    let mut entries = entries(folder)?;
+    let mut total: u64 = entries.iter().map(|(_, len, _)| len).sum();
+    entries.sort();
+    for (_, len, path) in entries {
+        if total <= limit {
+            break;
+        }
+        // Another process may have removed it: it is gone, and that is what counts.
+        let _ = fs::remove_file(path);
+        total -= len;
+    }
+    Ok(())
+}
+
+/// When each entry was last used, its length and path.
+fn entries(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
+    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(ENDING);
+    let describe = |entry: fs::DirEntry| {
+        let data = entry.metadata().ok().filter(|data| data.is_file())?;
+        Some((data.modified().ok()?, data.len(), entry.path()))
+    };
+    Ok(fs::read_dir(folder)?.flatten().filter(ours).filter_map(describe).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const KEY: KernelKey<'_> =
+        KernelKey { engine: "test", text: "add", device: "sm_90", driver: "13.0" };
+
+    fn cache(folder: &Path, limit: u64) -> KernelCache {
+        KernelCache { limit, ..KernelCache::at(folder) }
+    }
+
+    fn files(folder: &TempDir) -> Vec<PathBuf> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn what_was_put_is_got() {
+        let folder = TempDir::new().unwrap();
+        let cache = cache(&folder.path().join("not/there/yet"), LIMIT);
+        assert_eq!(cache.get(&KEY), None);
+        cache.put(&KEY, b"kernel");
+        assert_eq!(cache.get(&KEY).unwrap(), b"kernel");
+        cache.put(&KEY, b"");
+        assert_eq!(cache.get(&KEY).unwrap(), b"");
+    }
+
+    #[test]
+    fn every_part_of_the_key_counts() {
+        let others = [
+            KernelKey { engine: "other", ..KEY },
+            KernelKey { text: "sub", ..KEY },
+            KernelKey { device: "sm_70", ..KEY },
+            KernelKey { driver: "12.0", ..KEY },
+            // The same letters in a row.
+            KernelKey { engine: "testa", text: "dd", ..KEY },
+        ];
+        for other in others {
+            assert_ne!(other.hash(), KEY.hash(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn damaged_entries_are_absent_and_replaced() {
+        let folder = TempDir::new().unwrap();
+        let cache = cache(folder.path(), LIMIT);
+        cache.put(&KEY, b"kernel");
+        let path = path(folder.path(), &KEY.hash());
+        let whole = fs::read(&path).unwrap();
+        let flipped = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let longer = [&whole[..], b"."].concat();
+        let truncated = [0, 31, 32, whole.len() - 1].map(|len| whole[..len].to_vec());
+        for damaged in truncated.into_iter().chain([flipped(0), flipped(35), longer]) {
+            fs::write(&path, &damaged).unwrap();
+            assert_eq!(cache.get(&KEY), None, "{damaged:?}");
+        }
+        cache.put(&KEY, b"kernel");
+        assert_eq!(cache.get(&KEY).unwrap(), b"kernel");
+    }
+
+    #[test]
+    fn an_entry_under_another_name_is_absent() {
+        let folder = TempDir::new().unwrap();
+        let cache = cache(folder.path(), LIMIT);
+        cache.put(&KEY, b"kernel");
+        let other = KernelKey { text: "sub", ..KEY };
+        let [from, to] = [KEY, other].map(|key| path(folder.path(), &key.hash()));
+        fs::rename(from, to).unwrap();
+        assert_eq!(cache.get(&other), None);
+    }
+
+    #[test]
+    fn writers_of_one_key_do_not_disturb_each_other_or_readers() {
+        let folder = TempDir::new().unwrap();
+        let kernel = vec![7; 100_000];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                // As another process would, each opens the cache for itself.
+                let (cache, kernel) = (cache(folder.path(), LIMIT), &kernel);
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        cache.put(&KEY, kernel);
+                        assert!(cache.get(&KEY).as_ref() == Some(kernel));
+                    }
+                });
+            }
+        });
+        assert_eq!(files(&folder).len(), 1);
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_is_removed() {
+        let folder = TempDir::new().unwrap();
+        let texts = ["a", "b", "c"];
+        let [a, b, c] = texts.map(|text| KernelKey { text, ..KEY });
+        // Room for two, with their checksums.
+        let cache = cache(folder.path(), 2 * (32 + 100));
+        fs::write(folder.path().join("notes.txt"), [0; 1000]).unwrap();
+        for (key, age) in [(a, 200), (b, 100)] {
+            cache.put(&key, &[0; 100]);
+            let file = File::options().append(true).open(path(folder.path(), &key.hash()));
+            let used = SystemTime::now() - Duration::from_secs(age);
+            file.unwrap().set_modified(used).unwrap();
+        }
+        assert!(cache.get(&a).is_some(), "now b is older");
+        cache.put(&c, &[0; 100]);
+        assert_eq!([a, b, c].map(|key| cache.get(&key).is_some()), [true, false, true]);
+        assert!(folder.path().join("notes.txt").exists(), "not ours");
+    }
+
+    #[test]
+    fn what_is_larger_than_the_limit_is_not_kept() {
+        let folder = TempDir::new().unwrap();
+        let cache = cache(folder.path(), 100);
+        cache.put(&KEY, &[0; 10]);
+        cache.put(&KernelKey { text: "large", ..KEY }, &[0; 100]);
+        assert_eq!(files(&folder), [path(folder.path(), &KEY.hash())]);
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_no_error() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "in the way").unwrap();
+        let nowhere = KernelCache { folder: None, limit: LIMIT };
+        for cache in [cache(&file, LIMIT), nowhere] {
+            cache.put(&KEY, b"kernel");
+            assert_eq!(cache.get(&KEY), None);
+        }
+    }
+
+    /// The folder with these variables set.
+    fn with(variables: &[(&str, &str)]) -> Option<PathBuf> {
+        let value = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
+        folder(value, Some("/home/user".into()))
+    }
+
+    #[test]
+    fn a_variable_chooses_the_folder() {
+        assert_eq!(with(&[("KVRM_CACHE_DIR", "/a")]), Some("/a".into()));
+        assert_eq!(with(&[("KVRM_CACHE_DIR", "")]), None);
+        assert_eq!(with(&[("KVRM_CACHE_DIR", "off")]), None);
+        let both = [("KVRM_CACHE_DIR", "/a"), ("XDG_CACHE_HOME", "/b")];
+        assert_eq!(with(&both), Some("/a".into()));
+    }
+
+    #[cfg(not(any(windows, target_os = "macos")))]
+    #[test]
+    fn otherwise_it_is_the_users() {
+        assert_eq!(with(&[]), Some("/home/user/.cache/kvrm".into()));
+        assert_eq!(with(&[("XDG_CACHE_HOME", "/b")]), Some("/b/kvrm".into()));
+        assert_eq!(with(&[("XDG_CACHE_HOME", "b")]), Some("/home/user/.cache/kvrm".into()));
+        assert_eq!(folder(|_| None, None), None);
+    }
+}
