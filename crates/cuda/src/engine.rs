@@ -58,6 +58,13 @@ impl From<CudaError> for EngineError {
     }
 }
 
+impl Drop for CudaEngine {
+    fn drop(&mut self) {
+        // What is on the device is freed after this, perhaps on a thread that last used another device.
+        let _ = self.device.make_current();
+    }
+}
+
 impl CudaEngine {
     /// Builds the lanes on a device, all registers zero.
     pub fn new(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
@@ -111,11 +118,13 @@ impl CudaEngine {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
             None => (0, 0, 0),
         };
+        // Lanes that share memory may wait for one that needs the host, which looks after a launch only.
+        let whole = request.single_launch && self.config.model == MemoryModel::Private;
         let arguments = Arguments {
             states: self.device_states.address,
             statuses: self.device_statuses.address,
             lanes: self.config.lanes as u64,
-            share: self.share,
+            share: if whole { u64::MAX } else { self.share },
             memory: self.guest.flat.address,
             frames,
             page_tables: tables,
@@ -139,6 +148,9 @@ impl CudaEngine {
                 self.control.write(offset_of!(Control, cancel), 1);
             }
             std::thread::sleep(Duration::from_micros(50));
+        }
+        if whole {
+            return Ok(());
         }
         // Towards launches of the wanted length.
         let ratio = LAUNCH_TIME.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
