@@ -15,7 +15,8 @@
 //! the host ([`kvrm_engine::kernel`]); a lane reads sixteen bytes per instruction.
 //!
 //! A run is a sequence of launches of about a tenth of a second each. While one runs, the kernel counts
-//! into memory that the host sees, and looks there whether to end.
+//! into memory that the host sees, and looks there whether to end. A *single launch* goes on until the last
+//! lane has stopped.
 
 mod code;
 mod driver;
@@ -25,10 +26,12 @@ mod frames;
 mod guest;
 mod kernel;
 mod memory;
+mod room;
 mod stop;
 
-pub use driver::{CudaError, DeviceInfo, devices};
+pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};
 pub use engine::CudaEngine;
+pub use room::lanes_that_fit;
 
 #[cfg(test)]
 mod tests;
