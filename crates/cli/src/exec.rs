@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kvrm::{Error, Lanes, Machine, Reg};
 
-use crate::args::{self, EngineArgs, ModelArgs, Value};
+use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs, Value};
 use crate::exec_report::{Shown, write_human, write_json};
 use crate::failure::{Failure, Result};
 use crate::lanes_csv::LaneTable;
@@ -23,6 +23,8 @@ Examples:
       a thousand machines, each with its number in x0; five of them shown
   kvrm exec program.bin --set-lanes inputs.csv --json > results.json
       one machine per row of a table with a header like x0,x1
+  kvrm exec program.bin --lanes 200K --engine cuda --device 0,1
+      half of the machines on each of two GPUs
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
@@ -72,6 +74,9 @@ pub(crate) struct Exec {
     #[command(flatten)]
     engine: EngineArgs,
 
+    #[command(flatten)]
+    launch: LaunchArgs,
+
     /// Stops lanes before the instruction at this address (repeatable)
     #[arg(long = "break", value_name = "ADDR", value_parser = args::address)]
     breakpoints: Vec<u64>,
@@ -109,7 +114,8 @@ impl Exec {
             machine.add_breakpoint(pc)?;
         }
 
-        let report = progress::run(&mut machine, self.max_cycles, Duration::from_secs(1))?;
+        let quiet = Duration::from_secs(1);
+        let report = progress::run(&mut machine, self.max_cycles, self.launch.mega, quiet)?;
         match self.json {
             true => write_json(out, &machine, &report, &shown)?,
             false => write_human(out, &machine, &report, &shown)?,

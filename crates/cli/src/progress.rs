@@ -23,8 +23,13 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CURRENT: Mutex<Option<Arc<RunControl>>> = Mutex::new(None);
 
 /// Runs every lane to its stop. A bar shows how far they are once the run has taken `quiet`, if standard
-/// error is a terminal. Ctrl-C cancels the run, which the report tells.
-pub(crate) fn run(machine: &mut Machine, max_cycles: u64, quiet: Duration) -> Result<RunReport> {
+/// error is a terminal. Ctrl-C cancels the run, which the report tells. `mega` asks for a single launch.
+pub(crate) fn run(
+    machine: &mut Machine,
+    max_cycles: u64,
+    mega: bool,
+    quiet: Duration,
+) -> Result<RunReport> {
     let control = cancellable();
     let lanes = machine.lanes() as u64;
     let (running, ended) = mpsc::channel::<()>();
@@ -33,7 +38,10 @@ pub(crate) fn run(machine: &mut Machine, max_cycles: u64, quiet: Duration) -> Re
             let control = &*control;
             scope.spawn(move || watch(control, lanes, quiet, &ended));
         }
-        let report = machine.run_with(max_cycles, &control);
+        let report = match mega {
+            true => machine.run_mega_with(max_cycles, &control),
+            false => machine.run_with(max_cycles, &control),
+        };
         // The watcher ends when its channel does, also if the run panics.
         drop(running);
         report
