@@ -6,11 +6,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg};
 
 /// Which engine runs the lanes.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Engine to run on; `kvrm devices` lists them
+    /// Engine to run on; `kvrm devices` lists them. `auto` takes a GPU for very many lanes, else the CPU
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
     pub(crate) engine: EngineKind,
+
+    /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists them. The first
+    /// one if not given. Only private memory can be split
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    device: Vec<usize>,
 
     /// Host threads the cpu engine may use; 0 takes one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
@@ -20,8 +25,23 @@ pub(crate) struct EngineArgs {
 impl EngineArgs {
     /// A machine on that engine.
     pub(crate) fn builder(&self) -> MachineBuilder {
-        kvrm::Machine::builder().engine(self.engine).threads(self.threads.into())
+        let builder = kvrm::Machine::builder().engine(self.engine).threads(self.threads.into());
+        builder.devices(self.device.iter().copied())
     }
+
+    /// The same on the engine that `machine` has.
+    pub(crate) fn as_for(&self, machine: &kvrm::Machine) -> Result<EngineArgs, kvrm::Error> {
+        Ok(EngineArgs { engine: machine.engine().parse()?, ..self.clone() })
+    }
+}
+
+/// How a run is launched.
+#[derive(Clone, clap::Args)]
+pub(crate) struct LaunchArgs {
+    /// Run on a GPU in a single launch rather than many short ones. It freezes a GPU that also drives a
+    /// display, and the system may kill it; with shared memory or without a GPU it makes no difference
+    #[arg(long)]
+    pub(crate) mega: bool,
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
@@ -30,7 +50,7 @@ fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
 }
 
 /// Whether lanes share memory.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct ModelArgs {
     /// Give every lane a memory of its own (the default)
     #[arg(long, conflicts_with = "shared")]

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use kvrm::{Machine, MemoryModel, Reg, Stop};
 use serde::Serialize;
 
-use crate::args::{self, EngineArgs, ModelArgs};
+use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs};
 use crate::failure::{Failure, Result};
 use crate::guests::{self, GUESTS, Guest, RESET};
 use crate::start::{self, Start};
 use crate::{progress, text};
 
 /// Options of `kvrm bench`.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
   kvrm bench
@@ -44,6 +44,9 @@ pub(crate) struct Bench {
 
     #[command(flatten)]
     engine: EngineArgs,
+
+    #[command(flatten)]
+    launch: LaunchArgs,
 
     #[command(flatten)]
     model: ModelArgs,
@@ -111,8 +114,17 @@ impl Bench {
                 guest.name
             )));
         }
+        // `auto` goes by the number of lanes, of which checks and resets have fewer: all go where the
+        // measured lanes do.
+        let machine = self.machine(&RESET, self.lanes(), self.model.model())?;
+        let (name, engine) = (machine.engine(), self.engine.as_for(&machine)?);
+        drop(machine);
+        Bench { engine, ..self.clone() }.run_all(name, out)
+    }
+
+    fn run_all(&self, engine: &'static str, out: &mut impl Write) -> Result<()> {
         let mut document = Document {
-            engine: self.machine(&RESET, 1, MemoryModel::Private)?.engine(),
+            engine,
             memory: if self.model.shared { "shared" } else { "private" },
             guests: Vec::new(),
             reset: None,
@@ -176,7 +188,7 @@ impl Bench {
             machine.set_register(lane, Reg::X(0), case.input)?;
             machine.set_register(lane, Reg::X(1), case.iterations)?;
         }
-        let results = run(&mut machine, guest)?.results;
+        let results = self.run_guest(&mut machine, guest)?.results;
         for (result, case) in results.into_iter().zip(cases) {
             if result != case.result {
                 return Err(wrong(guest, case.input, result, case.result));
@@ -190,17 +202,17 @@ impl Bench {
         let mut machine = self.machine(guest, self.lanes(), self.model.model())?;
         let mut iterations = FIRST;
         // Once before it counts: the first run translates, or compiles a kernel.
-        start(&mut machine, guest, iterations)?;
-        let mut first = start(&mut machine, guest, iterations)?;
+        self.start(&mut machine, guest, iterations)?;
+        let mut first = self.start(&mut machine, guest, iterations)?;
         while first.seconds < self.seconds / 2.0 && iterations < LIMIT {
             // A short run says little of a long one: never more than eight times as many at once.
             let factor = (self.seconds / first.seconds.max(1e-9)).clamp(2.0, 8.0);
             iterations = (iterations as f64 * factor) as u64;
-            first = start(&mut machine, guest, iterations)?;
+            first = self.start(&mut machine, guest, iterations)?;
         }
         let mut best = f64::INFINITY;
         for _ in 0..3 {
-            let again = start(&mut machine, guest, iterations)?;
+            let again = self.start(&mut machine, guest, iterations)?;
             let steady = again.results == first.results || self.model.shared;
             if !steady {
                 let message = format!("{}: the same run gave two different results", guest.name);
@@ -246,6 +258,36 @@ impl Bench {
         }
         let seconds = start.elapsed().as_secs_f64();
         Ok(Resets { executions, seconds, executions_per_second: executions as f64 / seconds })
+    }
+
+    /// Resets the lanes and runs the guest, each lane's number being its input.
+    fn start(&self, machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
+        machine.reset(kvrm::Lanes::All)?;
+        for lane in 0..machine.lanes() {
+            machine.set_register(lane, Reg::X(0), lane as u64)?;
+            machine.set_register(lane, Reg::X(1), iterations)?;
+        }
+        self.run_guest(machine, guest)
+    }
+
+    fn run_guest(&self, machine: &mut Machine, guest: &Guest) -> Result<Outcome> {
+        let report = progress::run(machine, LIMIT, self.launch.mega, QUIET)?;
+        if report.cancelled {
+            return Err(Failure::Interrupted);
+        }
+        let result = |lane| match machine.stop(lane)? {
+            Some(Stop::Halt { .. }) => Ok(machine.register(lane, Reg::X(0))?),
+            stop => Err(Failure::Host(format!(
+                "{}: lane {lane} ended with {} instead of HALT",
+                guest.name,
+                stop.map_or("nothing".to_string(), |stop| stop.to_string())
+            ))),
+        };
+        Ok(Outcome {
+            instructions: report.cycles,
+            seconds: report.elapsed.as_secs_f64(),
+            results: (0..machine.lanes()).map(result).collect::<Result<_>>()?,
+        })
     }
 
     // Printing; with --json all of it comes at the end.
@@ -303,36 +345,6 @@ struct Outcome {
     seconds: f64,
     /// x0 of each lane.
     results: Vec<u64>,
-}
-
-/// Resets the lanes and runs the guest, each lane's number being its input.
-fn start(machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
-    machine.reset(kvrm::Lanes::All)?;
-    for lane in 0..machine.lanes() {
-        machine.set_register(lane, Reg::X(0), lane as u64)?;
-        machine.set_register(lane, Reg::X(1), iterations)?;
-    }
-    run(machine, guest)
-}
-
-fn run(machine: &mut Machine, guest: &Guest) -> Result<Outcome> {
-    let report = progress::run(machine, LIMIT, progress::QUIET)?;
-    if report.cancelled {
-        return Err(Failure::Interrupted);
-    }
-    let result = |lane| match machine.stop(lane)? {
-        Some(Stop::Halt { .. }) => Ok(machine.register(lane, Reg::X(0))?),
-        stop => Err(Failure::Host(format!(
-            "{}: lane {lane} ended with {} instead of HALT",
-            guest.name,
-            stop.map_or("nothing".to_string(), |stop| stop.to_string())
-        ))),
-    };
-    Ok(Outcome {
-        instructions: report.cycles,
-        seconds: report.elapsed.as_secs_f64(),
-        results: (0..machine.lanes()).map(result).collect::<Result<_>>()?,
-    })
 }
 
 fn wrong(guest: &Guest, input: u64, result: u64, right: u64) -> Failure {

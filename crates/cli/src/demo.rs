@@ -77,7 +77,7 @@ const SQUARES: u64 = 0x42000;
 impl Demo {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let mut machine = self.build()?;
-        let report = progress::run(&mut machine, u64::MAX, Duration::from_millis(200))?;
+        let report = progress::run(&mut machine, u64::MAX, false, Duration::from_millis(200))?;
         if report.cancelled {
             return Err(Failure::Interrupted);
         }

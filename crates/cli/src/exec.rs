@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kvrm::{Error, Lanes, Machine, Reg};
 
-use crate::args::{self, EngineArgs, ModelArgs, Value};
+use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs, Value};
 use crate::exec_report::{Shown, write_human, write_json};
 use crate::failure::{Failure, Result};
 use crate::lanes_csv::LaneTable;
@@ -24,6 +24,8 @@ Examples:
       a thousand machines, each with its number in x0; five of them shown
   kvrm exec program.bin --set-lanes inputs.csv --json > results.json
       one machine per row of a table with a header like x0,x1
+  kvrm exec program.bin --lanes 200K --engine cuda --device 0,1
+      half of the machines on each of two GPUs
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
@@ -73,6 +75,9 @@ pub(crate) struct Exec {
     #[command(flatten)]
     engine: EngineArgs,
 
+    #[command(flatten)]
+    launch: LaunchArgs,
+
     /// Stops lanes before the instruction at this address (repeatable)
     #[arg(long = "break", value_name = "ADDR", value_parser = args::address)]
     breakpoints: Vec<u64>,
@@ -116,7 +121,7 @@ impl Exec {
         }
 
         let prepared = start.elapsed();
-        let report = progress::run(&mut machine, self.max_cycles, progress::QUIET)?;
+        let report = progress::run(&mut machine, self.max_cycles, self.launch.mega, progress::QUIET)?;
         let timing = self.timing.then(|| Timing::new(&machine, prepared, &report));
         match self.json {
             true => write_json(out, &machine, &report, &shown, timing)?,

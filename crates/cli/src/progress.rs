@@ -31,15 +31,23 @@ pub(crate) fn build(builder: MachineBuilder) -> Result<Machine> {
 }
 
 /// Runs every lane to its stop. A bar shows how far they are once the run has taken `quiet`, if standard
-/// error is a terminal. Ctrl-C cancels the run, which the report tells.
-pub(crate) fn run(machine: &mut Machine, max_cycles: u64, quiet: Duration) -> Result<RunReport> {
+/// error is a terminal. Ctrl-C cancels the run, which the report tells. `mega` asks for a single launch.
+pub(crate) fn run(
+    machine: &mut Machine,
+    max_cycles: u64,
+    mega: bool,
+    quiet: Duration,
+) -> Result<RunReport> {
     let control = cancellable();
     let lanes = machine.lanes() as u64;
     let update = |bar: &ProgressBar, elapsed| {
         bar.set_message(message(&control, elapsed));
         bar.set_position(control.stopped());
     };
-    Ok(watched(quiet, lanes, update, || machine.run_with(max_cycles, &control))?)
+    Ok(watched(quiet, lanes, update, || match mega {
+        true => machine.run_mega_with(max_cycles, &control),
+        false => machine.run_with(max_cycles, &control),
+    })?)
 }
 
 /// True once Ctrl-C was pressed during or after a [`run`]: for loops outside of it.

@@ -33,6 +33,16 @@ pub(crate) fn short(n: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
+/// A number of bytes, with as much of a fraction as is of interest: 4 MiB, 139.8 GiB.
+pub(crate) fn bytes(n: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|(unit, _)| n >= *unit) {
+        Some((unit, name)) if n.is_multiple_of(unit) => format!("{} {name}", n / unit),
+        Some((unit, name)) => format!("{:.1} {name}", n as f64 / unit as f64),
+        None => format!("{n} bytes"),
+    }
+}
+
 /// A time, as exact as is of interest.
 pub(crate) fn seconds(time: Duration) -> String {
     match time.as_secs_f64() {
@@ -77,5 +87,7 @@ mod tests {
         assert_eq!(short(456_000.0), "456 K");
         assert_eq!((lanes(1), instructions(2_000)), ("1 lane".into(), "2,000 instructions".into()));
         assert_eq!(seconds(Duration::from_micros(1500)), "1.5 ms");
+        assert_eq!((bytes(4 << 20), bytes(100)), ("4 MiB".into(), "100 bytes".into()));
+        assert_eq!(bytes((3 << 30) + (200 << 20)), "3.2 GiB");
     }
 }

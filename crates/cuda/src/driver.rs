@@ -16,7 +16,7 @@ pub enum CudaError {
     #[error("no CUDA device: the NVIDIA driver (libcuda) is not installed")]
     NoDriver,
     /// There is a driver but no such device.
-    #[error("no CUDA device {index}: there are {count}")]
+    #[error("no CUDA device {index}: there are {count}, numbered from 0")]
     NoDevice {
         /// The one asked for.
         index: usize,
@@ -75,7 +75,7 @@ impl<T> Attempt<T> for Result<T, DriverError> {
 }
 
 /// What is known of a device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Its number.
     pub index: usize,
@@ -83,6 +83,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// Bytes of memory.
     pub memory: u64,
+    /// Bytes of it that nobody uses; `None` if the device cannot be opened.
+    pub free: Option<u64>,
     /// Compute capability.
     pub capability: (i32, i32),
     /// The driver's CUDA version.
@@ -102,7 +104,30 @@ fn start() -> Result<usize, CudaError> {
 /// The devices on this computer; none if there is no driver.
 pub fn devices() -> Vec<DeviceInfo> {
     let count = start().unwrap_or(0);
-    (0..count).filter_map(|index| info(index).ok()).collect()
+    let device = |index| Some(DeviceInfo { free: free_memory(index).ok(), ..info(index).ok()? });
+    (0..count).filter_map(device).collect()
+}
+
+/// Makes sure that there is a device of that number, without opening it.
+///
+/// ```
+/// let none = kvrm_cuda::find(1000).unwrap_err();
+/// assert!(none.to_string().starts_with("no CUDA device"));
+/// ```
+pub fn find(index: usize) -> Result<(), CudaError> {
+    let count = start()?;
+    if index < count { Ok(()) } else { Err(CudaError::NoDevice { index, count }) }
+}
+
+/// Bytes of a device's memory that nobody uses. The device is opened for it, which takes a moment.
+///
+/// ```
+/// assert!(kvrm_cuda::free_memory(1000).is_err());
+/// ```
+pub fn free_memory(index: usize) -> Result<u64, CudaError> {
+    let device = Device::open(index)?;
+    let (free, _) = device.memory()?;
+    Ok(free)
 }
 
 fn info(index: usize) -> Result<DeviceInfo, CudaError> {
@@ -122,6 +147,7 @@ fn info(index: usize) -> Result<DeviceInfo, CudaError> {
         name: result::device::get_name(device).when("asking the device")?,
         // SAFETY: the device was just opened.
         memory: unsafe { result::device::total_mem(device) }.when("asking the device")? as u64,
+        free: None,
         capability,
         driver: (version / 1000, version % 1000 / 10),
     })
@@ -155,10 +181,7 @@ impl Drop for Device {
 impl Device {
     pub(crate) fn open(index: usize) -> Result<Device, CudaError> {
         let begin = Instant::now();
-        let count = start()?;
-        if index >= count {
-            return Err(CudaError::NoDevice { index, count });
-        }
+        find(index)?;
         let info = info(index)?;
         let handle = result::device::get(index as i32).when("opening the device")?;
         // SAFETY: the device was just opened.

@@ -62,6 +62,13 @@ impl From<CudaError> for EngineError {
     }
 }
 
+impl Drop for CudaEngine {
+    fn drop(&mut self) {
+        // What is on the device is freed after this, perhaps on a thread that last used another device.
+        let _ = self.device.make_current();
+    }
+}
+
 impl CudaEngine {
     /// Builds the lanes on a device, all registers zero.
     pub fn new(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
@@ -110,7 +117,7 @@ impl CudaEngine {
         Ok(())
     }
 
-    fn arguments(&mut self) -> Result<Arguments, EngineError> {
+    fn arguments(&mut self, single: bool) -> Result<Arguments, EngineError> {
         let (records, code_map) = self.code.upload(&self.device)?;
         let (frames, tables, table_bytes) = match &self.guest.private {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
@@ -121,7 +128,7 @@ impl CudaEngine {
             statuses: self.statuses.address(),
             lanes: self.config.lanes as u64,
             stopped: self.stopped.address,
-            share: self.share,
+            share: if single { u64::MAX } else { self.share },
             memory: self.guest.flat.address,
             frames,
             page_tables: tables,
@@ -137,7 +144,7 @@ impl CudaEngine {
     /// Launches once, and waits for the end.
     fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.load_kernel(request.control)?;
-        let arguments = self.arguments()?;
+        let arguments = self.arguments(request.single_launch)?;
         self.states.upload()?;
         self.statuses.upload()?;
         self.states.will_change();
@@ -161,6 +168,9 @@ impl CudaEngine {
             }
             std::thread::sleep(LOOK);
         }
+        if request.single_launch {
+            return Ok(());
+        }
         // Towards launches of the wanted length.
         let ratio = LAUNCH_TIME.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
         self.share = (self.share as f64 * ratio.clamp(0.25, 4.0)).clamp(1024.0, 1e12) as u64;
@@ -179,7 +189,7 @@ impl CudaEngine {
         let pool = self.guest.counters()?;
         let mut lanes = vec![0; pool.stopped as usize];
         self.stopped.read(0, &mut lanes)?;
-        self.guest.set_counters(Pool { stopped: 0, ..pool })?;
+        self.guest.set_counters(Pool { stopped: 0, cancel: 0, ..pool })?;
         self.report(request, pool.executed);
         Ok(lanes)
     }

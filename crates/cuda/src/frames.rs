@@ -17,8 +17,8 @@ pub(crate) struct Frames {
 // SAFETY: handles and addresses of the driver, which is thread-safe.
 unsafe impl Send for Frames {}
 
-/// The least that is added at a time.
-const FIRST_PIECE: u64 = 256 << 20;
+/// The least that is added at a time, and what is left free for the driver and for kernels.
+pub(crate) const PIECE: u64 = 256 << 20;
 
 fn check(what: &'static str, result: sys::CUresult) -> Result<(), CudaError> {
     result.result().map_err(|source| CudaError::Driver { what, source })
@@ -28,7 +28,7 @@ impl Frames {
     /// Reserves addresses for as many frames as the device could hold; makes none yet.
     pub(crate) fn new(device: &Device) -> Result<Frames, CudaError> {
         let (_, total) = device.memory()?;
-        let reserved = total.next_multiple_of(FIRST_PIECE);
+        let reserved = total.next_multiple_of(PIECE);
         // SAFETY: a struct of integers, for which zero is the default.
         let mut properties: sys::CUmemAllocationProp = unsafe { std::mem::zeroed() };
         properties.type_ = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -55,14 +55,12 @@ impl Frames {
     /// Adds half as many frames again, or as many as still fit.
     pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
         let (free, total) = device.memory()?;
-        // Some is left for the driver and for kernels.
-        let room = (free.saturating_sub(FIRST_PIECE) / FIRST_PIECE * FIRST_PIECE)
-            .min(self.reserved - self.mapped);
-        let wanted = (self.mapped / 2).next_multiple_of(FIRST_PIECE).max(FIRST_PIECE);
+        let room = (free.saturating_sub(PIECE) / PIECE * PIECE).min(self.reserved - self.mapped);
+        let wanted = (self.mapped / 2).next_multiple_of(PIECE).max(PIECE);
         let piece = wanted.min(room);
         if piece == 0 {
             let advice =
-                "lanes have written more private pages than fit; use fewer lanes or a smaller memory".to_string();
+                "lanes have written more private pages than fit; use fewer lanes, several devices or the cpu engine".to_string();
             return Err(CudaError::Full { wanted, free, total, advice });
         }
         let mut handle = 0;

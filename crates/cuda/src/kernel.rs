@@ -80,7 +80,7 @@ pub(crate) struct Pool {
     pub(crate) unused: u32,
     /// The lock of 128-bit exchanges.
     pub(crate) lock: u32,
-    /// Set by the host while a kernel runs: end soon.
+    /// Set while a kernel runs, by the host or by a lane that others may be waiting for: end soon.
     pub(crate) cancel: u32,
     /// Instructions completed in all launches; lags behind.
     pub(crate) executed: u64,
@@ -135,7 +135,7 @@ pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
     }
-    stops(&mut out);
+    stops(&mut out, target);
     epilogue(&mut out);
     out.push_str("}\n");
     out
@@ -466,7 +466,7 @@ NO_FRAME:
 }
 
 /// `STOP` is for an instruction that has not been completed, `STOP_HERE` for one that has.
-fn stops(out: &mut String) {
+fn stops(out: &mut String, target: &Target) {
     let _ = write!(
         out,
         "UNDEFINED:
@@ -500,13 +500,27 @@ PARK:
 \tadd.u64 %budget, %budget, %t12;
 \tsub.u64 %count_base, %count_base, %t12;
 \tmov.b32 %limit, %at;
-\tbra GATHER;
 ",
         no_code = stop::NO_CODE,
         undefined = stop::UNDEFINED,
         breakpoint = stop::BREAKPOINT,
         record_bits = RECORD.ilog2(),
     );
+    if target.memory.model == MemoryModel::Shared {
+        // Others may be waiting for this lane: the launch ends, so that the host sees to it.
+        let _ = write!(
+            out,
+            "\tsetp.eq.u32 %q0, %stop, {no_code};
+\tsetp.eq.or.u32 %q0, %stop, {code_write}, %q0;
+\tmov.b32 %s8, 1;
+\t@%q0 st.volatile.global.u32 [%pool+{cancel}], %s8;
+",
+            no_code = stop::NO_CODE,
+            code_write = stop::CODE_WRITE,
+            cancel = std::mem::offset_of!(Pool, cancel),
+        );
+    }
+    out.push_str("\tbra GATHER;\n");
 }
 
 /// The end of the launch for the warp: lanes that have not stopped by themselves still have to say where

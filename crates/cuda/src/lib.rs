@@ -15,9 +15,9 @@
 //! be reached from there, adds handlers if there are new ones, and launches again. Words are decoded on
 //! the host ([`kvrm_engine::kernel`]); a lane reads sixteen bytes per instruction.
 //!
-//! A run is a sequence of launches of about a tenth of a second each. While one runs, the host reads a
-//! counter of the kernel's now and then, and can ask it to end. What lanes have done stays on the device
-//! until somebody looks ([`mirror`]).
+//! A run is a sequence of launches of about a tenth of a second each, or a *single launch* that goes on until
+//! the last lane has stopped. While one runs, the host reads a counter of the kernel's now and then, and
+//! can ask it to end. What lanes have done stays on the device until somebody looks ([`mirror`]).
 
 mod code;
 mod compile;
@@ -29,11 +29,13 @@ mod guest;
 mod kernel;
 mod memory;
 mod mirror;
+mod room;
 mod service;
 mod stop;
 
-pub use driver::{CudaError, DeviceInfo, devices};
+pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};
 pub use engine::CudaEngine;
+pub use room::lanes_that_fit;
 
 #[cfg(test)]
 mod tests;

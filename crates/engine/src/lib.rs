@@ -1,17 +1,19 @@
 //! What all engines have in common: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] a host watches
 //! and cancels a run through, one-instruction stepping by the reference evaluator, the reference engine
-//! built on it, and the cache of compiled kernels.
+//! built on it, [`SplitEngine`], which makes one engine of several, and the cache of compiled kernels.
 
 pub mod cache;
 mod control;
 mod eval_engine;
 pub mod flow;
 pub mod kernel;
+mod split;
 mod step;
 mod stop;
 
 pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
+pub use split::SplitEngine;
 pub use step::{Step, fetch, step};
 pub use stop::{FaultKind, Stop};
 
@@ -52,6 +54,9 @@ pub struct RunRequest<'a> {
     /// Addresses to stop at before executing, in ascending order. A lane that starts the run at one
     /// passes it.
     pub breakpoints: &'a [u64],
+    /// Do not slice the run into launches of bounded length, so that the host has nothing to do between
+    /// the launch and the last lane's stop. Results are the same; engines without launches ignore it.
+    pub single_launch: bool,
     /// How the host watches and cancels.
     pub control: &'a RunControl,
 }
@@ -100,6 +105,11 @@ pub enum EngineError {
         /// What it said.
         source: std::io::Error,
     },
+    /// One memory cannot be on several devices.
+    #[error(
+        "lanes that share memory cannot be split over devices: use private memory or one device"
+    )]
+    SharedMemoryIsWhole,
     /// The host's processor cannot be translated for.
     #[error("this processor is not supported by the cpu engine: {0}; use the eval engine")]
     Unsupported(String),

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use kvrm_cpu::CpuEngine;
-use kvrm_cuda::CudaEngine;
-use kvrm_engine::{Config, Engine, EvalEngine, MemoryModel};
+use kvrm_cuda::{CudaEngine, DeviceInfo};
+use kvrm_engine::{Config, Engine, EngineError, EvalEngine, MemoryModel, SplitEngine};
 use kvrm_mem::PAGE;
 
 use crate::{Error, Machine, Result};
@@ -12,7 +12,7 @@ use crate::{Error, Machine, Result};
 /// Which engine a machine runs on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EngineKind {
-    /// The fastest that is present.
+    /// The fastest that is present for the number of lanes: see [`MachineBuilder::engine`].
     #[default]
     Auto,
     /// Translation to the host's machine code, on all its cores.
@@ -57,36 +57,53 @@ pub struct EngineInfo {
     pub description: &'static str,
     /// What it runs on here.
     pub device: String,
+    /// More about it, if it is a GPU.
+    pub gpu: Option<DeviceInfo>,
 }
 
-/// The engines on this computer, the one `auto` takes first.
+/// The engines on this computer; one that has several devices is there once for each of them.
+///
+/// ```
+/// assert!(kvrm::engines().iter().any(|engine| engine.name == "cpu" && engine.gpu.is_none()));
+/// ```
 pub fn engines() -> Vec<EngineInfo> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut engines = vec![EngineInfo {
         name: "cpu",
         description: "translates to host machine code; lanes spread over threads",
-        device: format!("{}, {cores} threads", std::env::consts::ARCH),
+        device: format!("{}, {} threads", std::env::consts::ARCH, cores()),
+        gpu: None,
     }];
-    engines.extend(kvrm_cuda::devices().into_iter().take(1).map(|device| EngineInfo {
+    engines.extend(kvrm_cuda::devices().into_iter().map(|gpu| EngineInfo {
         name: "cuda",
         description: "interprets on the GPU; one thread a lane",
-        device: format!(
-            "{}, {} GiB, compute capability {}.{}, driver for CUDA {}.{}",
-            device.name,
-            device.memory >> 30,
-            device.capability.0,
-            device.capability.1,
-            device.driver.0,
-            device.driver.1
-        ),
+        device: format!("{} (device {})", gpu.name, gpu.index),
+        gpu: Some(gpu),
     }));
     engines.push(EngineInfo {
         name: "eval",
         description: "reference evaluator, slow, for comparison",
         device: format!("{}, 1 thread", std::env::consts::ARCH),
+        gpu: None,
     });
     engines
 }
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Lanes for each host thread from which `auto` takes a GPU.
+///
+/// A lane runs hundreds of times as fast on a core as on a GPU, which makes up for it by running very many
+/// at once. Measured (docs/CUDA.md), an H200 overtakes 16 cores with 300 lanes for each in a plain loop, 500
+/// in sha256, and 800 where lanes diverge.
+const GPU_LANES_PER_THREAD: usize = 512;
+
+/// Bytes of its memory that a lane is taken to write, where `auto` looks whether a GPU has room.
+const WRITTEN: u64 = 64 << 10;
+
+/// Lanes that a GPU runs together, and that share page tables.
+const WARP: usize = 32;
 
 /// Collects what a machine should be; [`build`](Self::build) makes it.
 ///
@@ -104,6 +121,7 @@ pub fn engines() -> Vec<EngineInfo> {
 #[derive(Clone, Debug)]
 pub struct MachineBuilder {
     engine: EngineKind,
+    devices: Vec<usize>,
     config: Config,
 }
 
@@ -116,7 +134,7 @@ impl Default for MachineBuilder {
             threads: 0,
             translate_after: 3,
         };
-        MachineBuilder { engine: EngineKind::Auto, config }
+        MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), config }
     }
 }
 
@@ -124,9 +142,34 @@ impl MachineBuilder {
     const MAX_LANES: usize = 1 << 24;
     const MAX_MEMORY: u64 = 1 << 40;
 
-    /// Which engine to use; the best one present by default.
+    /// Which engine to use; `auto` by default.
+    ///
+    /// `auto` takes the first CUDA device if there is one with room for the lanes, and if there are at least
+    /// 512 lanes for each host thread: few lanes are much faster on a CPU. Otherwise it takes the CPU.
+    /// [`Machine::engine`] tells which one it took. Where devices are chosen, `auto` takes the engine
+    /// that has them.
     pub fn engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
+        self
+    }
+
+    /// Which device of the engine to use; the first by default. `kvrm devices` lists them.
+    pub fn device(self, device: usize) -> Self {
+        self.devices([device])
+    }
+
+    /// Devices to split the lanes over; the first alone by default. Each gets about as many lanes as the
+    /// others, in multiples of 32, so that few lanes may need fewer devices. Only private memory can be
+    /// split. The same device may be named twice, which is good for tests only.
+    ///
+    /// ```
+    /// use kvrm::{EngineKind, Machine};
+    /// let builder = Machine::builder().engine(EngineKind::Cpu).devices([0, 1]);
+    /// let error = builder.build().err().expect("only GPUs have numbers");
+    /// assert!(error.to_string().contains("only cuda has"));
+    /// ```
+    pub fn devices(mut self, devices: impl IntoIterator<Item = usize>) -> Self {
+        self.devices = devices.into_iter().collect();
         self
     }
 
@@ -174,11 +217,51 @@ impl MachineBuilder {
         if !(PAGE..=Self::MAX_MEMORY).contains(&memory_size) || !whole_pages {
             return Err(Error::MemorySize(memory_size));
         }
-        let engine: Box<dyn Engine> = match self.engine {
-            EngineKind::Auto | EngineKind::Cpu => Box::new(CpuEngine::new(self.config)?),
-            EngineKind::Cuda => Box::new(CudaEngine::new(self.config, 0)?),
-            EngineKind::Eval => Box::new(EvalEngine::new(self.config)?),
+        let no_devices = matches!(self.engine, EngineKind::Cpu | EngineKind::Eval);
+        if no_devices && !self.devices.is_empty() {
+            return Err(Error::NoDevices(self.engine.name()));
+        }
+        Ok(Machine::new(self.build_engine()?))
+    }
+
+    fn build_engine(self) -> Result<Box<dyn Engine>, EngineError> {
+        match self.engine {
+            EngineKind::Auto if !self.devices.is_empty() => self.build_cuda(),
+            EngineKind::Auto => match self.suits_gpu().then(|| self.clone().build_cuda()) {
+                Some(Ok(engine)) => Ok(engine),
+                // A GPU that cannot be used is as good as none.
+                Some(Err(_)) | None => Ok(Box::new(CpuEngine::new(self.config)?)),
+            },
+            EngineKind::Cpu => Ok(Box::new(CpuEngine::new(self.config)?)),
+            EngineKind::Cuda => self.build_cuda(),
+            EngineKind::Eval => Ok(Box::new(EvalEngine::new(self.config)?)),
+        }
+    }
+
+    /// True if a GPU would run the lanes faster, and has room for them.
+    fn suits_gpu(&self) -> bool {
+        let Config { lanes, memory_size, model, threads, .. } = self.config;
+        let threads = if threads == 0 { cores() } else { threads };
+        let room = |free| match model {
+            MemoryModel::Private => kvrm_cuda::lanes_that_fit(free, memory_size, WRITTEN),
+            // There is one memory, which the engine makes at once or not at all.
+            MemoryModel::Shared => u64::MAX,
         };
-        Ok(Machine::new(engine))
+        lanes >= GPU_LANES_PER_THREAD.saturating_mul(threads)
+            && kvrm_cuda::free_memory(0).is_ok_and(|free| room(free) >= lanes as u64)
+    }
+
+    fn build_cuda(self) -> Result<Box<dyn Engine>, EngineError> {
+        let (devices, config) = (self.devices, self.config);
+        if let [] | [_] = devices[..] {
+            return Ok(Box::new(CudaEngine::new(config, devices.first().copied().unwrap_or(0))?));
+        }
+        let twice = (1..devices.len()).any(|n| devices[..n].contains(&devices[n]));
+        let split = SplitEngine::new(config, devices.len(), WARP, |part, config| {
+            Ok(Box::new(CudaEngine::new(config, devices[part])?))
+        })?;
+        // Those that few lanes leave without work should exist, too.
+        devices.iter().try_for_each(|device| kvrm_cuda::find(*device))?;
+        Ok(Box::new(if twice { split.sliced() } else { split }))
     }
 }

@@ -44,6 +44,11 @@ pub enum Error {
     /// No engine has that name.
     #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, eval")]
     UnknownEngine(String),
+    /// Devices were chosen for an engine that has none.
+    #[error(
+        "the {0} engine has no devices to choose from: only cuda has; leave the device out, or use the cuda engine"
+    )]
+    NoDevices(&'static str),
     /// No register has that name.
     #[error("there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv or tpidr_el0")]
     UnknownRegister(String),

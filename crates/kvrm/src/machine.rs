@@ -256,11 +256,48 @@ impl Machine {
     /// # Ok::<(), kvrm::Error>(())
     /// ```
     pub fn run_with(&mut self, max_cycles: u64, control: &RunControl) -> Result<RunReport> {
+        self.run_request(max_cycles, false, control)
+    }
+
+    /// Like [`run`](Self::run), in a single launch where the engine has such a thing: a GPU then works
+    /// without any help from the host until the last lane stops, instead of being launched anew about ten
+    /// times a second. The results are the same.
+    ///
+    /// This is for GPUs that do nothing else. One that also drives a display freezes it until the run ends,
+    /// or the operating system's watchdog kills the run. What lanes need of the host (code that is reached
+    /// for the first time, more memory) they get when all others have stopped. So runs in shared memory,
+    /// where lanes may wait for one another, are sliced all the same, and so are those of a machine that
+    /// has one device twice.
+    ///
+    /// ```
+    /// use kvrm::{Machine, Reg};
+    /// let mut machine = Machine::builder().lanes(64).build()?;
+    /// machine.load(0, &[0x9100_0400u32, 0xd440_0000].map(u32::to_le_bytes).concat())?; // add x0, x0, #1; hlt
+    /// assert_eq!(machine.run_mega(1_000)?.cycles, 64);
+    /// assert_eq!(machine.register(63, Reg::X(0))?, 1);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn run_mega(&mut self, max_cycles: u64) -> Result<RunReport> {
+        self.run_mega_with(max_cycles, &RunControl::new())
+    }
+
+    /// Like [`run_mega`](Self::run_mega), watched and cancelled from another thread.
+    pub fn run_mega_with(&mut self, max_cycles: u64, control: &RunControl) -> Result<RunReport> {
+        self.run_request(max_cycles, true, control)
+    }
+
+    fn run_request(
+        &mut self,
+        max_cycles: u64,
+        single_launch: bool,
+        control: &RunControl,
+    ) -> Result<RunReport> {
+        let breakpoints = &self.breakpoints;
         for (lane, count) in self.counts_before.iter_mut().enumerate() {
             *count = self.engine.status(lane)?.count;
         }
         let start = Instant::now();
-        self.engine.run(&RunRequest { max_cycles, breakpoints: &self.breakpoints, control })?;
+        self.engine.run(&RunRequest { max_cycles, breakpoints, single_launch, control })?;
         let elapsed = start.elapsed();
         let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum::<Result<u64>>()?;
         Ok(RunReport { cycles, elapsed, cancelled: control.is_cancelled() })

@@ -100,6 +100,23 @@ fn names() {
 }
 
 #[test]
+fn devices() {
+    let folder = folder();
+    for engine in ["cpu", "eval"] {
+        let options = format!("--engine {engine} --device 0");
+        let message = format!("the {engine} engine has no devices to choose from: only cuda has");
+        fails(&folder, &format!("exec halt.bin {options}"), USAGE, &message);
+        fails(&folder, &format!("bench --only loop {options}"), USAGE, &message);
+        fails(&folder, &format!("demo {options}"), USAGE, &message);
+    }
+    fails(&folder, "exec halt.bin --device one", USAGE, "invalid value 'one' for '--device");
+    fails(&folder, "exec halt.bin --device 0,1000", HOST, "no CUDA device");
+    let shared = "exec halt.bin --lanes 100 --shared --engine cuda --device 0,0";
+    fails(&folder, shared, HOST, "lanes that share memory cannot be split over devices");
+    fails(&folder, "devices --memory much", USAGE, "not a size");
+}
+
+#[test]
 fn tables() {
     let folder = folder();
     let fails = |table: &str, options: &str, message: &str| {

@@ -29,7 +29,12 @@ fn devices_are_listed() {
     let engines = folder.json("devices");
     let names: Vec<_> = engines.as_array().unwrap().iter().map(|e| &e["engine"]).collect();
     assert!(names.len() >= 2 && names.contains(&&"eval".into()));
-    assert_eq!(folder.output("devices").lines().count(), names.len());
+    // Lines about a GPU are indented below it.
+    let text = folder.output("devices --memory 1M --written 4K");
+    assert_eq!(text.lines().filter(|line| !line.starts_with(' ')).count(), names.len());
+    for engine in engines.as_array().unwrap() {
+        assert_eq!(engine["gpu"].is_null(), engine["engine"] != "cuda");
+    }
 }
 
 #[test]
@@ -102,6 +107,9 @@ fn bench_measures_and_checks() {
     assert_eq!(speed["instructions"], 2 * (3 * iterations + 3));
     assert!(speed["instructions_per_second"].as_f64().unwrap() > 0.0);
     assert!(result["reset"]["executions_per_second"].as_f64().unwrap() > 0.0);
+
+    let result = folder.json("bench --only loop --seconds 0.001 --engine eval --mega");
+    assert_eq!(result["engine"], "eval");
 
     let text = folder.output("bench --only loop_store --shared --seconds 0.001 --engine eval");
     assert!(text.starts_with("engine eval, shared memory\n"), "{text}");

@@ -11,6 +11,8 @@ for_every_engine! {
     reached_through_code_just_written,
 }
 
+for_split_engines! { lanes_stop_at_different_ones }
+
 const BREAKPOINT: Stop = Stop::Breakpoint { imm: None };
 
 fn expect_at(machine: &mut Machine, offset: u64, cycles: u64) {

@@ -9,6 +9,8 @@ for_every_engine! {
     progress_is_reported,
 }
 
+for_split_engines! { progress_is_reported }
+
 /// Runs until `enough` instructions are done, and cancels.
 fn run_and_cancel(machine: &mut Machine, enough: u64) -> bool {
     let control = RunControl::new();

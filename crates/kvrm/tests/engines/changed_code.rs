@@ -18,6 +18,8 @@ for_every_engine! {
     patching_through_unaligned_stores,
 }
 
+for_split_engines! { lanes_patch_differently, a_lane_that_patched_before_others_ran }
+
 /// `mov x0, #value`.
 fn mov_x0(value: u32) -> u64 {
     (word(&asm!(; mov x0, 0)) | value << 5).into()

@@ -6,6 +6,8 @@ use crate::support::{MEMORY, Subject};
 
 for_every_engine! { lanes_that_do_not_exist, addresses_outside_memory, misaligned_counters, registers, sizes, no_room }
 
+for_split_engines! { lanes_that_do_not_exist, sizes, no_room }
+
 fn lanes_that_do_not_exist(subject: Subject) {
     let mut machine = subject.private(3, 1, &[]);
     let fails = |result: Result<(), Error>| {

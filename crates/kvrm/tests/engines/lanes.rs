@@ -9,6 +9,11 @@ for_every_engine! {
     lanes_keep_their_registers_apart, one_lane_of_many_is_reset,
 }
 
+for_split_engines! {
+    any_number_of_lanes, threads_make_no_difference, lanes_keep_their_registers_apart,
+    one_lane_of_many_is_reset,
+}
+
 /// The length of the Collatz sequence from X0 on, in X1.
 fn collatz() -> Vec<u8> {
     asm!(

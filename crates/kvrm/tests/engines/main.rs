@@ -1,7 +1,8 @@
 //! One suite for every engine.
 //!
 //! A test is a function of a [`Subject`](support::Subject): an engine and its settings. The macro
-//! [`for_every_engine`] makes a test of it for each of them; a new engine is added there.
+//! [`for_every_engine`] makes a test of it for each of them; a new engine is added there. Those of several
+//! lanes with private memory go through [`for_split_engines`], too.
 
 /// Makes tests of functions that take a `Subject`, one for each there is.
 macro_rules! for_every_engine {
@@ -27,6 +28,16 @@ macro_rules! for_every_engine {
     };
 }
 
+/// Makes tests of the same functions for lanes that are split over devices.
+macro_rules! for_split_engines {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! {
+            @module cuda_split, CUDA_SPLIT,
+            [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
+        }
+    };
+}
+
 /// Assembles code for [`CODE`](support::CODE): `asm!(; add x0, x0, 1 ; hlt 0)`.
 macro_rules! asm {
     ($($code:tt)*) => {{
@@ -47,9 +58,11 @@ mod errors;
 mod exclusives;
 mod flags;
 mod lanes;
+mod mega;
 mod memory;
 mod random_programs;
 mod shared_code;
 mod shared_memory;
+mod split;
 mod stops;
 mod support;

@@ -14,6 +14,12 @@ for_every_engine! {
     zeroing_blocks, the_image_of_a_written_page, empty_accesses, shared_memory_survives_a_reset,
 }
 
+for_split_engines! {
+    lanes_do_not_see_each_other, pages_start_as_the_image, loading_after_writing,
+    writing_memory_of_one_lane, reset_restores_everything,
+    load_outlives_resets_and_write_memory_does_not,
+}
+
 fn lanes_do_not_see_each_other(subject: Subject) {
     let code = asm!(
         ; add x0, x27, 100 ; str x0, [x28] ; mov x1, 50 ; again: ; ldr x2, [x28] ; add x3, x3, x2

@@ -19,7 +19,7 @@ fn few_words(subject: Subject) {
 fn check(subject: Subject, first: u64, seeds: u64, len: usize) {
     for seed in first..first + seeds {
         let Err(panic) = std::panic::catch_unwind(|| {
-            program::check_with(&random_bytes(seed, len), subject.0);
+            program::check_with(&random_bytes(seed, len), subject.setup);
         }) else {
             continue;
         };

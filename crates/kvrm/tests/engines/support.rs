@@ -21,19 +21,31 @@ pub(crate) const CNTVCT: u32 = system_register(3, 14, 0, 2);
 
 /// What a test is about: an engine and its settings.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject(pub(crate) Setup);
+pub(crate) struct Subject {
+    pub(crate) setup: Setup,
+    /// Devices to split lanes over; none for engines that have no devices, or for the first.
+    devices: &'static [usize],
+}
 
 impl Subject {
-    pub(crate) const TRANSLATING: Subject = Subject(Setup::TRANSLATING);
-    pub(crate) const CPU: Subject = Subject(Setup { engine: EngineKind::Cpu, translate_after: 3 });
-    pub(crate) const EVAL: Subject = Subject(Setup::REFERENCE);
+    pub(crate) const TRANSLATING: Subject = Subject::new(Setup::TRANSLATING);
+    pub(crate) const CPU: Subject =
+        Subject::new(Setup { engine: EngineKind::Cpu, translate_after: 3 });
+    pub(crate) const EVAL: Subject = Subject::new(Setup::REFERENCE);
     pub(crate) const CUDA: Subject =
-        Subject(Setup { engine: EngineKind::Cuda, translate_after: 0 });
+        Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 0 });
+    /// One GPU as two, since few computers have several.
+    pub(crate) const CUDA_SPLIT: Subject = Subject { devices: &[0, 0], ..Subject::CUDA };
+
+    const fn new(setup: Setup) -> Subject {
+        Subject { setup, devices: &[] }
+    }
 
     /// Starts building a machine with a small memory.
     pub(crate) fn builder(self) -> MachineBuilder {
-        let Setup { engine, translate_after } = self.0;
-        Machine::builder().engine(engine).translate_after(translate_after).memory(MEMORY)
+        let Setup { engine, translate_after } = self.setup;
+        let builder = Machine::builder().engine(engine).translate_after(translate_after);
+        builder.devices(self.devices.iter().copied()).memory(MEMORY)
     }
 
     /// One lane with private memory, about to run `code`, with the address of [`DATA`] in X28.
@@ -53,7 +65,7 @@ impl Subject {
 
     /// True for engines that execute a few million instructions a second in one lane.
     pub(crate) fn is_slow(self) -> bool {
-        matches!(self.0.engine, EngineKind::Eval | EngineKind::Cuda)
+        matches!(self.setup.engine, EngineKind::Eval | EngineKind::Cuda)
     }
 }
 
