@@ -47,6 +47,7 @@ mod errors;
 mod exclusives;
 mod flags;
 mod lanes;
+mod many_lanes;
 mod memory;
 mod random_programs;
 mod shared_code;
