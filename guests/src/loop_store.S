@@ -2,13 +2,18 @@
  * The same loop with a store in it, always to the same eight bytes (0x20000
  * in the bare machine).
  *
- * x0 = input, x1 = iterations; result: input + iterations, read back from
- * memory.  Executes 4 * iterations + 5 instructions before HLT.
+ * Lanes that share memory would all write those.  So that each has its own,
+ * x2 tells how far the words of neighbouring inputs lie apart; zero, where
+ * memory is private.
+ *
+ * x0 = input, x1 = iterations, x2 = distance; result: input + iterations, read
+ * back from memory.  Executes 4 * iterations + 6 instructions before HLT.
  */
 #include "guest.inc"
 
         BEGIN
         SCRATCH x3
+        madd    x3, x0, x2, x3
         mov     x2, x0
         str     x2, [x3]
         cbz     x1, 2f

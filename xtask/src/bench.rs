@@ -17,7 +17,7 @@ use crate::shell::{self, Outcome, cargo, command, root};
 use crate::tools::{self, cannot};
 
 /// Guests and their numbers of iterations: about a second each under QEMU.
-const GUESTS: [(&str, u64); 8] = [
+pub(crate) const GUESTS: [(&str, u64); 8] = [
     ("loop", 600_000_000),
     ("loop_store", 600_000_000),
     ("collatz", 3_000_000),
@@ -123,16 +123,20 @@ impl Options {
 }
 
 /// The program that is measured.
-struct Kvrm(PathBuf);
+pub(crate) struct Kvrm(PathBuf);
 
 impl Kvrm {
-    fn build() -> Outcome<Kvrm> {
+    pub(crate) fn build() -> Outcome<Kvrm> {
         shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
         let metadata =
             shell::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
         let metadata = json(&metadata)?;
         let folder = metadata["target_directory"].as_str().unwrap_or("target");
         Ok(Kvrm(Path::new(folder).join("release/kvrm")))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     fn command(&self, arguments: &str) -> Command {
@@ -142,7 +146,7 @@ impl Kvrm {
     }
 
     /// With the commit, where there is one.
-    fn version(&self) -> Outcome<String> {
+    pub(crate) fn version(&self) -> Outcome<String> {
         let version = shell::output(&mut self.command("--version"))?;
         let commit = shell::output(command("git").args(["rev-parse", "--short", "HEAD"]));
         let commit = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));

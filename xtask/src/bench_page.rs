@@ -4,12 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::bench::{Measurements, Peers, page_path};
+use crate::gpu_page;
 use crate::host::Host;
 use crate::shell::{Outcome, root};
+use crate::text::{Section, thousands};
 use crate::tools::cannot;
 
-const README_START: &str = "<!-- Written by `cargo xtask bench-peers`. -->";
-const README_END: &str = "<!-- End of what it writes. -->";
+const README: Section = Section {
+    start: "<!-- Written by `cargo xtask bench-peers`. -->",
+    end: "<!-- End of what it writes. -->",
+};
 
 /// docs/BENCHMARKS.md.
 pub(crate) fn page(host: &Host, m: &Measurements) -> String {
@@ -35,7 +39,7 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
 # Benchmarks
 
 Written by `cargo xtask bench-peers`, which installs what it needs, runs a few minutes and replaces this
-page and the table in the README. Run it on an idle computer.
+page, but for what comes from a GPU, and the table in the README. Run it on an idle computer.
 
 | | |
 |---|---|
@@ -135,22 +139,19 @@ process that runs three; {} for {} machines of 16 MiB that each wrote a page. {}
     )
 }
 
-/// Writes the page, and the summary into README.
+/// Writes the page, but for what comes from a GPU, and the summary into README.
 pub(crate) fn write(page: &str, summary: &str) -> Outcome {
     let path = page_path();
-    fs::write(&path, page).map_err(|error| cannot("write", &path, &error))?;
+    let old = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
+    let gpu = gpu_page::SECTION.find(&old).map_or(String::new(), |gpu| format!("\n{gpu}\n"));
+    fs::write(&path, format!("{page}{gpu}")).map_err(|error| cannot("write", &path, &error))?;
     let path = root().join("README.md");
     let readme = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
-    let readme = replace(&readme, summary).ok_or("README.md has no place for the summary")?;
+    let readme =
+        README.replace(&readme, summary).ok_or("README.md has no place for the summary")?;
     fs::write(&path, readme).map_err(|error| cannot("write", &path, &error))?;
     println!("written: docs/BENCHMARKS.md and the table in {}", Path::new("README.md").display());
     Ok(())
-}
-
-fn replace(readme: &str, summary: &str) -> Option<String> {
-    let (before, rest) = readme.split_once(README_START)?;
-    let (_, after) = rest.split_once(README_END)?;
-    Some(format!("{before}{README_START}\n{summary}{README_END}{after}"))
 }
 
 /// Billions of instructions per second.
@@ -166,30 +167,4 @@ fn mean(m: &Measurements) -> f64 {
 
 fn mebibytes(kib: u64) -> String {
     format!("{:.1} MiB", kib as f64 / 1024.0)
-}
-
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
-    groups.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_come_in_groups() {
-        assert_eq!(thousands(7), "7");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(thousands(100_000), "100,000");
-    }
-
-    #[test]
-    fn the_summary_replaces_the_one_before() {
-        let readme = format!("a\n{README_START}\nold\n{README_END}\nb\n");
-        let new = format!("a\n{README_START}\nnew\n{README_END}\nb\n");
-        assert_eq!(replace(&readme, "new\n"), Some(new));
-        assert_eq!(replace("nothing", "new\n"), None);
-    }
 }

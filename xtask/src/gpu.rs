@@ -1,46 +1,74 @@
-//! `cargo xtask gpu-check`: the tests, the comparison with the evaluator and the benchmark that need an
-//! NVIDIA GPU.
+//! `cargo xtask gpu-check`: the tests and the measurements that need an NVIDIA GPU.
+//!
+//! Everything goes into one folder that can be taken to a computer with a GPU and nothing but its driver:
+//! programs, guests, QEMU to compare with, and a script that runs them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bench::{GUESTS, Kvrm};
 use crate::shell::{self, Outcome, cargo, command, root, works};
+use crate::tools::{self, cannot};
 
-/// What runs on the computer with the GPU; it needs nothing but the driver.
-const SCRIPT: &str = "#!/bin/sh
-# Tests of the CUDA engine, then its benchmark.
-cd \"$(dirname \"$0\")\" || exit 1
-./kvrm devices
-./driver --ignored || exit 1
-./engines --ignored cuda:: --test-threads 4 || exit 1
-./kvrm-conformance lanes --engine cuda --cases 10000 || exit 1
-./kvrm bench --engine cuda --only start || exit 1
-for lanes in 128 16384 131072; do
-    ./kvrm bench --engine cuda --lanes $lanes --seconds 1 || exit 1
-done
-";
+/// What runs on the computer with the GPU.
+const SCRIPT: &str = include_str!("gpu-check.sh");
+/// What the folder may have, so that it is quickly copied.
+const LIMIT: u64 = 60 << 20;
 
 /// Builds everything, and runs it if there is a GPU.
 pub(crate) fn check() -> Outcome {
     let folder = root().join("target/gpu-check");
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
-    shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
-    copy(&root().join("target/release/kvrm"), &folder.join("kvrm"))?;
-    copy(&test_binary("kvrm-cuda", "kvrm_cuda", &["--lib"])?, &folder.join("driver"))?;
-    copy(&test_binary("kvrm", "engines", &["--test", "engines"])?, &folder.join("engines"))?;
-    shell::run(cargo().args(["build", "--release", "--package", "kvrm-conformance"]))?;
-    copy(&root().join("target/release/conformance"), &folder.join("kvrm-conformance"))?;
+    fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, &error))?;
+    programs(&folder)?;
+    peers(&folder)?;
     let script = folder.join("run.sh");
-    std::fs::write(&script, SCRIPT)
-        .map_err(|e| format!("cannot write {}: {e}", script.display()))?;
+    write(&script, SCRIPT)?;
     shell::run(command("chmod").arg("+x").arg(&script))?;
+    let size = size(&folder)?;
+    if size > LIMIT {
+        return Err(format!("target/gpu-check has {size} bytes, more than {LIMIT}"));
+    }
     if !works("nvidia-smi", &["-L"]) {
         println!(
             "no NVIDIA GPU here: copy target/gpu-check to a computer that has one, and run run.sh there"
         );
         return Ok(());
     }
-    shell::run(&mut command(script))
+    shell::run(command(script).env("OUT", folder.join("results")))
+}
+
+/// What is built here.
+fn programs(folder: &Path) -> Outcome {
+    let kvrm = Kvrm::build()?;
+    copy_program(kvrm.path(), &folder.join("kvrm"))?;
+    write(&folder.join("version.txt"), &kvrm.version()?)?;
+    let driver = test_binary("kvrm-cuda", "kvrm_cuda", &["--lib"])?;
+    copy_program(&driver, &folder.join("driver"))?;
+    let engines = test_binary("kvrm", "engines", &["--test", "engines"])?;
+    copy_program(&engines, &folder.join("engines"))?;
+    shell::run(cargo().args(["build", "--release", "--package", "kvrm-conformance"]))?;
+    let conformance = kvrm.path().with_file_name("conformance");
+    copy_program(&conformance, &folder.join("kvrm-conformance"))?;
+    let example = ["--package", "kvrm-cli", "--example", "gpu_figures"];
+    shell::run(cargo().args(["build", "--release"]).args(example))?;
+    let figures = kvrm.path().with_file_name("examples").join("gpu_figures");
+    copy_program(&figures, &folder.join("gpu_figures"))?;
+    // This very program compares the results with what is wanted.
+    let this =
+        std::env::current_exe().map_err(|error| format!("which program is this? {error}"))?;
+    copy_program(&this, &folder.join("xtask"))
+}
+
+/// QEMU, the guests in both forms, and how often each is to iterate.
+fn peers(folder: &Path) -> Outcome {
+    tools::qemu()?;
+    let qemu = shell::output(command("sh").args(["-c", "command -v qemu-aarch64-static"]))?;
+    shell::run(command("cp").arg(qemu.trim()).arg(folder))?;
+    for guests in ["bin", "linux"] {
+        shell::run(command("cp").arg("-R").arg(root().join("guests").join(guests)).arg(folder))?;
+    }
+    let lines: Vec<_> = GUESTS.iter().map(|(guest, n)| format!("{guest} {n}\n")).collect();
+    write(&folder.join("peers.txt"), &lines.concat())
 }
 
 /// Builds tests of a package, those of the target that `choice` chooses; the path of the program.
@@ -57,6 +85,22 @@ fn test_binary(package: &str, target: &str, choice: &[&str]) -> Outcome<PathBuf>
 }
 
 /// Copies a program without what only debuggers need.
-fn copy(from: &Path, to: &Path) -> Outcome {
+fn copy_program(from: &Path, to: &Path) -> Outcome {
     shell::run(command("strip").arg("-o").arg(to).arg(from))
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| cannot("write", path, &error))
+}
+
+/// Bytes of all files in a folder.
+fn size(folder: &Path) -> Outcome<u64> {
+    let entries = fs::read_dir(folder).map_err(|error| cannot("read", folder, &error))?;
+    let mut sum = 0;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let metadata = entry.metadata().map_err(|error| cannot("read", &path, &error))?;
+        sum += if metadata.is_dir() { size(&path)? } else { metadata.len() };
+    }
+    Ok(sum)
 }

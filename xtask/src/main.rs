@@ -6,10 +6,14 @@ mod bench;
 mod bench_page;
 mod docs;
 mod gpu;
+mod gpu_page;
+mod gpu_results;
 mod guests;
 mod host;
+mod plot;
 mod shell;
 mod test;
+mod text;
 mod tools;
 
 use std::process::ExitCode;
@@ -32,8 +36,12 @@ Commands:
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page and writes nothing
-  gpu-check       Builds the tests and the benchmark for an NVIDIA GPU into target/gpu-check, and runs them
-                  if this computer has one; otherwise copy the folder to one that has and run run.sh
+  gpu-check       Builds tests and measurements for an NVIDIA GPU into target/gpu-check, and runs them if
+                  this computer has one; otherwise copy the folder to one that has and run run.sh
+  gpu-report FOLDER...
+                  Writes what gpu-check measured (the results.json there) into docs/BENCHMARKS.md and plots
+                  docs/cuda-lanes.svg
+      --check       Prints it beside what is wanted, and writes nothing
   coverage-page   Writes docs/isa.md anew from the instruction table
 
 What is missing is installed: Debian packages by apt-get (QEMU and a cross compiler), Python packages
@@ -90,6 +98,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "conformance" => conformance(options)?,
         "bench-peers" => bench::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "gpu-check" => no_options(options).and_then(|()| Ok(gpu::check()?))?,
+        "gpu-report" => gpu_page::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "coverage-page" => no_options(options).and_then(|()| Ok(coverage_page()?))?,
         other => return Err(Failure::Usage(format!("no such command: {other}"))),
     }

@@ -121,7 +121,8 @@ impl Exec {
         }
 
         let prepared = start.elapsed();
-        let report = progress::run(&mut machine, self.max_cycles, self.launch.mega, progress::QUIET)?;
+        let report =
+            progress::run(&mut machine, self.max_cycles, self.launch.mega, progress::QUIET)?;
         let timing = self.timing.then(|| Timing::new(&machine, prepared, &report));
         match self.json {
             true => write_json(out, &machine, &report, &shown, timing)?,

@@ -6,6 +6,8 @@ use crate::failure::{Failure, Result};
 pub(crate) const BASE: u64 = 0x10000;
 /// The memory guests are built for.
 pub(crate) const MEMORY: u64 = 1 << 20;
+/// How far apart lanes that share memory write (`loop_store`), so that each has a word of its own.
+pub(crate) const SHARED_DISTANCE: u64 = 8;
 
 /// One row of a picture of the Mandelbrot set.
 pub(crate) const MANDELBROT: &[u8] = include_bytes!("../../../guests/bin/mandelbrot.bin");
@@ -16,7 +18,8 @@ pub(crate) const RESET: Guest = Guest {
     shareable: false,
 };
 
-/// A program with an input (x0), a number of iterations (x1) and a result (x0).
+/// A program with an input (x0), a number of iterations (x1) and a result (x0). Where memory is shared,
+/// x2 is [`SHARED_DISTANCE`].
 pub(crate) struct Guest {
     pub(crate) name: &'static str,
     pub(crate) code: &'static [u8],

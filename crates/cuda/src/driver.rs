@@ -153,6 +153,25 @@ fn info(index: usize) -> Result<DeviceInfo, CudaError> {
     })
 }
 
+/// The device's context. One in which a kernel has failed refuses everything from then on, and is replaced.
+fn open_context(device: sys::CUdevice) -> Result<sys::CUcontext, CudaError> {
+    let open = || {
+        // SAFETY: the device has been opened, and the context is retained.
+        unsafe {
+            let context = result::primary_ctx::retain(device)?;
+            result::ctx::set_current(context)?;
+            Ok(context)
+        }
+    };
+    let context = open().when("opening the device")?;
+    if result::mem_get_info().is_ok() {
+        return Ok(context);
+    }
+    // SAFETY: nothing on the device can be used any more.
+    unsafe { sys::cuDevicePrimaryCtxReset_v2(device) }.result().when("resetting the device")?;
+    open().when("opening the device")
+}
+
 /// A device that has been opened.
 pub(crate) struct Device {
     pub(crate) info: DeviceInfo,
@@ -184,8 +203,7 @@ impl Device {
         find(index)?;
         let info = info(index)?;
         let handle = result::device::get(index as i32).when("opening the device")?;
-        // SAFETY: the device was just opened.
-        let context = unsafe { result::primary_ctx::retain(handle) }.when("opening the device")?;
+        let context = open_context(handle)?;
         let mut device = Device {
             start_time: Duration::ZERO,
             cache: KernelCache::open(),

@@ -58,7 +58,11 @@ pub struct CudaEngine {
 
 impl From<CudaError> for EngineError {
     fn from(error: CudaError) -> EngineError {
-        EngineError::Device(error.to_string())
+        let text = error.to_string();
+        match error {
+            CudaError::Full { .. } => EngineError::DeviceFull(text),
+            _ => EngineError::Device(text),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ unsafe impl Send for Frames {}
 
 /// The least that is added at a time, and what is left free for the driver and for kernels.
 pub(crate) const PIECE: u64 = 256 << 20;
+/// The most that is added before it is needed.
+const MOST_AHEAD: u64 = 1 << 30;
 
 fn check(what: &'static str, result: sys::CUresult) -> Result<(), CudaError> {
     result.result().map_err(|source| CudaError::Driver { what, source })
@@ -52,15 +54,25 @@ impl Frames {
         self.mapped / FRAME_BYTES
     }
 
-    /// Adds half as many frames again, or as many as still fit.
-    pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
+    /// Adds at least so many frames, and more if there are many already, or as many as still fit.
+    pub(crate) fn grow(
+        &mut self,
+        device: &Device,
+        frames: u64,
+        lanes: usize,
+    ) -> Result<(), CudaError> {
         let (free, total) = device.memory()?;
         let room = (free.saturating_sub(PIECE) / PIECE * PIECE).min(self.reserved - self.mapped);
-        let wanted = (self.mapped / 2).next_multiple_of(PIECE).max(PIECE);
+        let wanted = (frames * FRAME_BYTES)
+            .max((self.mapped / 4).min(MOST_AHEAD))
+            .max(1)
+            .next_multiple_of(PIECE);
         let piece = wanted.min(room);
         if piece == 0 {
-            let advice =
-                "lanes have written more private pages than fit; use fewer lanes, several devices or the cpu engine".to_string();
+            let each = self.mapped / lanes as u64;
+            let advice = format!(
+                "lanes have written more private pages than fit; there is room for {each} bytes written by each of {lanes} lanes: use fewer lanes, several devices or the cpu engine"
+            );
             return Err(CudaError::Full { wanted, free, total, advice });
         }
         let mut handle = 0;

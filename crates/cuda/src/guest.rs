@@ -21,6 +21,7 @@ const FRAME_PITCH: u64 = 8 * FRAME_LANES;
 /// The memory of all lanes.
 pub(crate) struct Guest {
     pub(crate) size: u64,
+    lanes: usize,
     /// Shared memory, or the image.
     pub(crate) flat: Buffer,
     pub(crate) pool: Buffer,
@@ -55,7 +56,7 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(device)? })
             }
         };
-        let guest = Guest { size, flat, pool, private };
+        let guest = Guest { size, lanes, flat, pool, private };
         guest.drop_frames()?;
         Ok(guest)
     }
@@ -88,11 +89,12 @@ impl Guest {
 
     /// Makes more frames.
     pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
+        let pool = self.counters()?;
         let private = self.private.as_mut().expect("only private memory has frames");
-        private.frames.grow(device)?;
-        let (pool, size) =
-            (self.counters()?, self.private.as_ref().map_or(0, |p| p.frames.count()) as u32);
-        // Failed attempts have counted on beyond the end.
+        // Attempts that failed have counted on beyond the end.
+        let failed = pool.next.saturating_sub(pool.size).max(1);
+        private.frames.grow(device, failed.into(), self.lanes)?;
+        let size = private.frames.count() as u32;
         self.set_counters(Pool { next: pool.next.min(pool.size).max(1), size, ..pool })
     }
 

@@ -116,6 +116,9 @@ pub enum EngineError {
     /// A device or its driver failed.
     #[error("{0}")]
     Device(String),
+    /// A device's memory is full.
+    #[error("{0}")]
+    DeviceFull(String),
     /// Code generation failed.
     #[error("cannot translate the code at {pc:#x}: {message}; please report this as a bug")]
     Translation {

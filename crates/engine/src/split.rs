@@ -98,6 +98,7 @@ fn of_whole(error: EngineError, first: usize) -> EngineError {
         EngineError::SharedMemoryIsWhole
         | EngineError::Unsupported(_)
         | EngineError::Device(_)
+        | EngineError::DeviceFull(_)
         | EngineError::Translation { .. } => error,
     }
 }

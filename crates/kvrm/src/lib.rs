@@ -33,7 +33,9 @@ pub use builder::{EngineInfo, EngineKind, MachineBuilder, engines};
 pub use error::{Error, Result};
 pub use kvrm_a64 as a64;
 pub use kvrm_cuda::{DeviceInfo, lanes_that_fit};
-pub use kvrm_engine::{Activity, FaultKind, KernelLoad, MemoryModel, RunControl, StartTimes, Stop};
+pub use kvrm_engine::{
+    Activity, EngineError, FaultKind, KernelLoad, MemoryModel, RunControl, StartTimes, Stop,
+};
 pub use kvrm_mem::PAGE;
 pub use machine::{Lanes, Machine, RunReport};
 pub use register::{Reg, Registers};

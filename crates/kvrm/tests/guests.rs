@@ -72,3 +72,28 @@ fn results_on_the_evaluator() {
     }
     assert!(compared >= 10, "only {compared} guests are short enough to compare");
 }
+
+/// In shared memory every lane has a word of its own, at the distance in x2.
+#[test]
+fn lanes_store_side_by_side_in_shared_memory() {
+    let code = std::fs::read(guests().join("bin/loop_store.bin")).unwrap();
+    let (lanes, iterations, first) = (300, 1000, 0x20000);
+    let builder = Machine::builder().lanes(lanes).memory(MEMORY).model(MemoryModel::Shared);
+    let mut machine = builder.build().unwrap();
+    machine.load(BASE, &code).unwrap();
+    machine.set_entry(BASE).unwrap();
+    for lane in 0..lanes {
+        for (n, value) in [lane as u64, iterations, 8].into_iter().enumerate() {
+            machine.set_register(lane, Reg::X(n as u8), value).unwrap();
+        }
+    }
+    let report = machine.run(u64::MAX).unwrap();
+    assert_eq!(report.cycles, lanes as u64 * (4 * iterations + 6));
+    for lane in 0..lanes {
+        let result = lane as u64 + iterations;
+        assert_eq!(machine.register(lane, Reg::X(0)).unwrap(), result);
+        let mut word = [0; 8];
+        machine.read_memory(0, first + 8 * lane as u64, &mut word).unwrap();
+        assert_eq!(u64::from_le_bytes(word), result);
+    }
+}

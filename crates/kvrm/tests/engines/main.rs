@@ -58,6 +58,7 @@ mod errors;
 mod exclusives;
 mod flags;
 mod lanes;
+mod many_lanes;
 mod mega;
 mod memory;
 mod random_programs;

@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# What `cargo xtask gpu-check` takes to a computer with an NVIDIA GPU: tests, measurements, and in the end a
+# table of both beside what is wanted. It needs the driver and nothing else.
+#
+#     ./run.sh                 every step
+#     ./run.sh suite bench     only these
+#
+# $OUT (or ./results) receives results.json, written anew after each step, and log.txt. The page comes from
+# them: cargo xtask gpu-report FOLDER.
+set -uo pipefail
+export LC_ALL=C
+
+STEPS="devices suite conformance sanitizer start bench cpu qemu figures"
+SKIPPED=77
+
+out=${OUT:-results}
+mkdir -p "$out" && out=$(cd "$out" && pwd) && cd "$(dirname "$0")" || exit 1
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+cores=$(nproc)
+
+# seconds_since START: the time now is $EPOCHREALTIME.
+seconds_since() { awk "BEGIN { printf \"%.3f\", $EPOCHREALTIME - $1 }"; }
+
+# note NAME TEXT: what the table says of a step besides how it ended.
+note() { printf '%s' "$2" >"$parts/note.$1"; }
+
+step_devices() {
+    ./kvrm devices && ./kvrm devices --json >"$parts/devices.json" || return 1
+    grep -q '"engine": *"cuda"' "$parts/devices.json" || { echo "no NVIDIA GPU" && return 1; }
+}
+
+step_suite() {
+    local status=0
+    ./driver --ignored --test-threads 1 | tee "$parts/suite" || status=1
+    ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
+    # What measures time, or fills the GPU, disturbs others and is disturbed.
+    ./engines --ignored whole_gpu:: --test-threads 1 | tee -a "$parts/suite" || status=1
+    note suite "$(awk '/^test result:/ { passed += $4; failed += $6 }
+        END { printf "%d passed, %d failed", passed, failed }' "$parts/suite")"
+    return $status
+}
+
+step_conformance() {
+    ./kvrm-conformance lanes --engine cuda --cases 10000
+}
+
+# memcheck ARGUMENT...: runs kvrm where every access is checked.
+memcheck() {
+    timeout 60 "$sanitizer" --tool memcheck --error-exitcode 1 ./kvrm exec --engine cuda \
+        --base 0x10000 --memory 1M --set x0=lane --lane 0 "$@"
+}
+
+step_sanitizer() {
+    sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || return $SKIPPED
+    local guest
+    for guest in sha256 sort strsearch; do
+        memcheck "bin/$guest.bin" --lanes 256 --set x1=1 || return 1
+    done
+    memcheck bin/collatz.bin --shared --lanes 256 --set x1=1 &&
+        memcheck bin/loop_store.bin --shared --lanes 64 --set x1=100 --set x2=8
+}
+
+# How long it takes to the first instruction: with nothing compiled before, and once everything is.
+step_start() { ./kvrm bench --engine cuda --only start --json | tee "$parts/start.json"; }
+
+# bench NAME ARGUMENT...: NAME tells the results of one call from another's.
+bench() {
+    local name=$1
+    shift
+    ./kvrm bench --json "$@" >"$parts/bench.$name.json" && echo "kvrm bench $*"
+}
+
+step_bench() {
+    local lanes seconds status=0
+    for lanes in 1 32 128 1024 16384 131072 270336; do
+        seconds=0.3
+        [ "$lanes" -lt 131072 ] || seconds=1
+        bench "private.$lanes" --engine cuda --lanes $lanes --seconds $seconds || status=1
+    done
+    for lanes in 1024 131072 270336; do
+        bench "shared.$lanes" --engine cuda --lanes $lanes --seconds 0.5 --shared || status=1
+    done
+    return $status
+}
+
+step_cpu() { bench cpu --engine cpu --lanes "$cores" --seconds 0.5; }
+
+# As many processes of QEMU's user mode as there are cores, all with the same program. QEMU does not count:
+# what they execute is what kvrm counts.
+step_qemu() {
+    local guest iterations ours instructions result
+    while read -r guest iterations; do
+        ours=$(./kvrm exec "bin/$guest.bin" --base 0x10000 --memory 1M --max-cycles 1T --json \
+            --set x0=1 --set "x1=$iterations") || return 1
+        instructions=$(sed -n 's/^ *"cycles": \([0-9]*\).*/\1/p' <<<"$ours" | head -n 1)
+        result=$(sed -n 's/^ *"x0": "0x\([0-9a-f]*\)".*/\1/p' <<<"$ours" | head -n 1)
+        # The Linux programs print all 16 digits.
+        result=$(printf '%16s' "$result" | tr ' ' 0)
+        qemu_guest "$guest" "$iterations" "$instructions" "$result" || return 1
+    done <peers.txt
+}
+
+# qemu_guest GUEST ITERATIONS INSTRUCTIONS RESULT: the better time of two counts.
+qemu_guest() {
+    local begin time best='' process
+    for _ in 1 2; do
+        begin=$EPOCHREALTIME
+        for ((process = 0; process < cores; process++)); do
+            ./qemu-aarch64-static "linux/$1" 1 "$2" </dev/null >"$parts/qemu.$process" &
+        done
+        wait
+        time=$(seconds_since "$begin")
+        if [ "$(sort -u "$parts"/qemu.[0-9]*)" != "$4" ]; then
+            echo "$1: QEMU does not give $4 in every process"
+            return 1
+        fi
+        best=$(printf '%s\n' "${best:-$time}" "$time" | sort -g | head -n 1)
+    done
+    echo "$1: $cores processes, $best s"
+    printf '{"guest": "%s", "processes": %d, "instructions": %s, "seconds": %s}' \
+        "$1" "$cores" "$3" "$best" >"$parts/peer.$1.json"
+}
+
+step_figures() { ./gpu_figures --engine cuda | tee "$parts/figures.json"; }
+
+# array FILE...: a JSON array of the files that there are.
+array() {
+    local file separator=
+    printf '['
+    for file in "$@"; do
+        [ -s "$file" ] || continue
+        printf '%s' "$separator"
+        cat "$file"
+        separator=,
+    done
+    printf ']'
+}
+
+# value FILE: what is in it, or null.
+value() { if [ -s "$1" ]; then cat "$1"; else printf null; fi; }
+
+write_results() {
+    local cpu
+    cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 | tr -d '"\\')
+    {
+        printf '{"date": "%s", "version": "%s", ' "$(date -u +%F)" "$(cat version.txt)"
+        printf '"cpu": "%s", "cores": %d' "$cpu" "$cores"
+        printf ',\n"engines": ' && value "$parts/devices.json"
+        printf ',\n"steps": ' && array "$parts"/step.*.json
+        printf ',\n"bench": ' && array "$parts"/bench.*.json
+        printf ',\n"qemu": ' && array "$parts"/peer.*.json
+        printf ',\n"start": ' && value "$parts/start.json"
+        printf ',\n"figures": ' && value "$parts/figures.json"
+        printf '}\n'
+    } >"$out/results.json"
+}
+
+# run_step NUMBER NAME
+run_step() {
+    local begin=$EPOCHREALTIME status seconds outcome
+    echo "== $2"
+    "step_$2" 2>&1 | tee "$parts/log"
+    status=${PIPESTATUS[0]}
+    { echo "== $2" && cat "$parts/log"; } >>"$out/log.txt"
+    seconds=$(seconds_since "$begin")
+    case $status in
+    0) outcome=passed ;;
+    "$SKIPPED") outcome=skipped ;;
+    *) outcome=failed ;;
+    esac
+    echo "== $2 $outcome, $seconds s"
+    printf '{"name": "%s", "outcome": "%s", "seconds": %s, "note": "%s"}' \
+        "$2" "$outcome" "$seconds" "$(cat "$parts/note.$2" 2>/dev/null)" >"$parts/step.$1.json"
+    write_results
+}
+
+: >"$out/log.txt"
+number=10
+for step in ${*:-$STEPS}; do
+    case " $STEPS " in
+    *" $step "*) run_step $number "$step" ;;
+    *)
+        echo "error: no step $step; there are: $STEPS" >&2
+        exit 2
+        ;;
+    esac
+    number=$((number + 1))
+done
+./xtask gpu-report --check "$out"

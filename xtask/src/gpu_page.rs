@@ -1,0 +1,269 @@
+//! `cargo xtask gpu-report`: what was measured on a GPU, as a section of the page of benchmarks.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::bench::page_path;
+use crate::gpu_results::{Figures, Memory, Reset, Results, billions};
+use crate::plot::{self, Line};
+use crate::shell::{Outcome, root};
+use crate::text::{Section, bytes, thousands};
+use crate::tools::cannot;
+
+/// Where it stands in docs/BENCHMARKS.md.
+pub(crate) const SECTION: Section = Section {
+    start: "<!-- Written by `cargo xtask gpu-report`. -->",
+    end: "<!-- End of what gpu-report writes. -->",
+};
+/// The plot, beside the page.
+const PLOT: &str = "cuda-lanes.svg";
+
+/// Options of `cargo xtask gpu-report`.
+pub(crate) struct Options {
+    check: bool,
+    folders: Vec<PathBuf>,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
+        let (options, folders): (Vec<_>, Vec<_>) =
+            arguments.iter().partition(|argument| argument.starts_with("--"));
+        if let Some(option) = options.iter().find(|option| **option != "--check") {
+            return Err(format!("unexpected {option}"));
+        }
+        if folders.is_empty() {
+            return Err("gpu-report needs a folder with a results.json".to_string());
+        }
+        let folders = folders.into_iter().map(PathBuf::from).collect();
+        Ok(Options { check: !options.is_empty(), folders })
+    }
+
+    pub(crate) fn run(&self) -> Outcome {
+        let results = Results::read(&self.folders)?;
+        match self.check {
+            true => results.check(),
+            false => write(&results),
+        }
+    }
+}
+
+fn write(results: &Results) -> Outcome {
+    if results.guests().is_empty() {
+        return Err("no results of the step `bench` are there to write about".to_string());
+    }
+    let (page, picture) = (page_path(), root().join("docs").join(PLOT));
+    fs::write(&picture, plot(results)).map_err(|error| cannot("write", &picture, &error))?;
+    let text = fs::read_to_string(&page).map_err(|error| cannot("read", &page, &error))?;
+    let text = with_section(&text, &section(results));
+    fs::write(&page, text).map_err(|error| cannot("write", &page, &error))?;
+    println!("written: docs/{PLOT} and its section of docs/BENCHMARKS.md");
+    Ok(())
+}
+
+/// The page with this section in place of the one before, or at the end.
+fn with_section(page: &str, section: &str) -> String {
+    let replaced = SECTION.replace(page, section);
+    replaced.unwrap_or_else(|| format!("{page}\n{}\n", SECTION.around(section)))
+}
+
+/// Instructions per second over lanes.
+fn plot(results: &Results) -> String {
+    let line = |guest: &str| {
+        let point = |lanes| Some((lanes as f64, results.on_gpu(guest, lanes)?));
+        Line {
+            name: guest.to_string(),
+            points: results.lanes().into_iter().filter_map(point).collect(),
+        }
+    };
+    let lines: Vec<_> = results.guests().into_iter().map(line).collect();
+    plot::log_log("lanes", "guest instructions per second", &lines)
+}
+
+fn section(results: &Results) -> String {
+    let Results { date, version, cpu, cores, .. } = results;
+    format!(
+        "\
+## On a GPU
+
+Written by `cargo xtask gpu-report` from what `cargo xtask gpu-check` measured.
+
+| | |
+|---|---|
+| date | {date} |
+| GPU | {gpu} |
+| processor beside it | {cpu}, {cores} cores |
+| kvrm | {version} |
+
+![Guest instructions per second over the number of lanes, a line for each program]({PLOT})
+
+Billions of guest instructions per second, all lanes together, every lane with its own input and a private
+memory of 1 MiB (`kvrm bench --engine cuda --lanes N`):
+
+{lanes}
+The same programs beside the processor: as many processes of `qemu-aarch64` as there are cores, all running
+the same program, and the `cpu` engine with as many lanes. Lanes are those with which the GPU is fastest.
+
+{peers}
+{figures}",
+        gpu = results.gpu(),
+        lanes = lanes_table(results),
+        peers = peers_table(results),
+        figures = figures(results),
+    )
+}
+
+fn row(cells: impl IntoIterator<Item = String>) -> String {
+    format!("| {} |\n", cells.into_iter().collect::<Vec<_>>().join(" | "))
+}
+
+/// A number, or a dash where there is none.
+fn cell(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    number.map_or("–".to_string(), text)
+}
+
+fn lanes_table(results: &Results) -> String {
+    let lanes = results.lanes();
+    let numbers = lanes.iter().map(|lanes| thousands(*lanes));
+    let mut table = row(std::iter::once("program, lanes:".to_string()).chain(numbers));
+    table += &format!("|---|{}\n", "---:|".repeat(lanes.len()));
+    for guest in results.guests() {
+        let speeds = lanes.iter().map(|lanes| cell(results.on_gpu(guest, *lanes), billions));
+        table += &row(std::iter::once(format!("`{guest}`")).chain(speeds));
+    }
+    table
+}
+
+fn peers_table(results: &Results) -> String {
+    let mut table = "\
+| program | memory | lanes | G/s | QEMU, G/s | times as fast | `cpu` engine, G/s | times as fast |
+|---|---|---:|---:|---:|---:|---:|---:|
+"
+    .to_string();
+    for guest in results.guests() {
+        let qemu = results.qemu(guest);
+        let cpu = results.best("cpu", "private", guest).map(|speed| speed.instructions_per_second);
+        for memory in ["private", "shared"] {
+            let Some(gpu) = results.best("cuda", memory, guest) else { continue };
+            let speed = gpu.instructions_per_second;
+            let ratio = |peer: Option<f64>| cell(peer, |peer| format!("{:.1}", speed / peer));
+            table += &row([
+                format!("`{guest}`"),
+                memory.to_string(),
+                thousands(gpu.lanes),
+                billions(speed),
+                cell(qemu, billions),
+                ratio(qemu),
+                cell(cpu, billions),
+                ratio(cpu),
+            ]);
+        }
+    }
+    table
+}
+
+fn figures(results: &Results) -> String {
+    let start = results.start.iter().flat_map(|start| &start.starts).map(|start| {
+        format!(
+            "- First instruction of `{}` ({} handlers, {}): {:.3} s, beyond {:.3} s of the driver's own \
+             initialisation.\n",
+            start.program,
+            start.handlers(),
+            start.cache.as_deref().unwrap_or("no kernels"),
+            start.beyond(),
+            start.driver()
+        )
+    });
+    start.chain(results.figures.iter().map(Figures::list)).collect()
+}
+
+impl Figures {
+    /// As items of a list.
+    fn list(&self) -> String {
+        let mut list = self.memory.item();
+        self.resets.iter().for_each(|reset| list += &reset.item());
+        list += &format!(
+            "- Cancelling: {} lanes of an endless loop end within {:.1} ms.\n",
+            thousands(self.cancel.lanes),
+            self.cancel.milliseconds
+        );
+        if let Some(error) = self.full.as_ref().and_then(|full| full.error.as_ref()) {
+            list += &format!(
+                "- Where lanes write more than the GPU holds, the run ends with: {error}.\n"
+            );
+        }
+        list
+    }
+}
+
+impl Memory {
+    fn item(&self) -> String {
+        let Some(used) = self.used_bytes else { return String::new() };
+        format!(
+            "- Memory: {} lanes with an image of {}, of which each has written {}: {} of the GPU's memory.\n",
+            thousands(self.lanes),
+            bytes(self.image_bytes),
+            bytes(self.written_bytes_per_lane),
+            bytes(used)
+        )
+    }
+}
+
+impl Reset {
+    fn item(&self) -> String {
+        format!(
+            "- Resetting {} lanes that have written {} each: {:.2} µs a lane, {:.2} µs with a register set in \
+             each.\n",
+            thousands(self.lanes),
+            bytes(self.written_bytes_per_lane),
+            self.reset_us,
+            self.reset_and_set_us
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu_results::tests::example;
+
+    #[test]
+    fn the_section_has_all_that_was_measured() {
+        let section = section(&example());
+        for line in [
+            "| GPU | Some GPU |",
+            "| program, lanes: | 1 | 1,024 |",
+            "| `loop` | 0.0070 | 8.00 |",
+            "| `sort` | 0.0020 | – |",
+            "| `loop` | private | 1,024 | 8.00 | 1.00 | 8.0 | 2.00 | 4.0 |",
+            "| `loop` | shared | 1,024 | 6.00 | 1.00 | 6.0 | 2.00 | 3.0 |",
+            "| `sort` | private | 1 | 0.0020 | – | – | – | – |",
+            "- Memory: 65,536 lanes with an image of 16 MiB, of which each has written 256 KiB: 17 GiB of \
+             the GPU's memory.",
+            "- Cancelling: 270,336 lanes of an endless loop end within 12.5 ms.",
+        ] {
+            assert!(section.lines().any(|found| found == line), "{line}\n{section}");
+        }
+    }
+
+    #[test]
+    fn the_section_comes_last_and_is_replaced() {
+        let page = with_section("# Page\n", "one\n");
+        assert!(page.starts_with("# Page\n\n<!-- Written by"));
+        assert_eq!(with_section(&page, "two\n"), page.replace("one", "two"));
+    }
+
+    #[test]
+    fn the_plot_has_a_line_for_each_guest() {
+        assert_eq!(plot(&example()).matches("<polyline ").count(), 2);
+    }
+
+    #[test]
+    fn options() {
+        let parse = |text: &str| {
+            Options::parse(&text.split_whitespace().map(String::from).collect::<Vec<_>>())
+        };
+        assert!(parse("a b").is_ok_and(|options| !options.check && options.folders.len() == 2));
+        assert!(parse("--check a").is_ok_and(|options| options.check));
+        assert!(parse("").is_err() && parse("--what a").is_err());
+    }
+}
