@@ -8,6 +8,7 @@ use cudarc::driver::{DriverError, result};
 use kvrm_engine::cache::{KernelCache, KernelKey};
 
 use crate::compile::compile;
+use crate::stream::Stream;
 
 /// A failure of the driver or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,11 @@ pub enum CudaError {
         /// How many there are.
         count: usize,
     },
+    /// A kernel has failed, which spoils the driver for the process.
+    #[error(
+        "a kernel failed on the GPU ({0}), and the driver refuses all further work of this process: start the program again; please report this as a bug"
+    )]
+    Lost(DriverError),
     /// The driver refused something.
     #[error("{what}: {source}")]
     Driver {
@@ -63,6 +69,24 @@ pub enum CudaError {
     },
 }
 
+/// True if the driver says so from then on, whatever it is asked.
+fn is_fatal(error: &DriverError) -> bool {
+    use sys::CUresult as R;
+    matches!(
+        error.0,
+        R::CUDA_ERROR_ILLEGAL_ADDRESS
+            | R::CUDA_ERROR_LAUNCH_FAILED
+            | R::CUDA_ERROR_LAUNCH_TIMEOUT
+            | R::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | R::CUDA_ERROR_MISALIGNED_ADDRESS
+            | R::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | R::CUDA_ERROR_INVALID_PC
+            | R::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | R::CUDA_ERROR_ASSERT
+            | R::CUDA_ERROR_ECC_UNCORRECTABLE
+    )
+}
+
 /// Says what was attempted when the driver fails.
 pub(crate) trait Attempt<T> {
     fn when(self, what: &'static str) -> Result<T, CudaError>;
@@ -70,7 +94,10 @@ pub(crate) trait Attempt<T> {
 
 impl<T> Attempt<T> for Result<T, DriverError> {
     fn when(self, what: &'static str) -> Result<T, CudaError> {
-        self.map_err(|source| CudaError::Driver { what, source })
+        self.map_err(|source| match is_fatal(&source) {
+            true => CudaError::Lost(source),
+            false => CudaError::Driver { what, source },
+        })
     }
 }
 
@@ -153,25 +180,6 @@ fn info(index: usize) -> Result<DeviceInfo, CudaError> {
     })
 }
 
-/// The device's context. One in which a kernel has failed refuses everything from then on, and is replaced.
-fn open_context(device: sys::CUdevice) -> Result<sys::CUcontext, CudaError> {
-    let open = || {
-        // SAFETY: the device has been opened, and the context is retained.
-        unsafe {
-            let context = result::primary_ctx::retain(device)?;
-            result::ctx::set_current(context)?;
-            Ok(context)
-        }
-    };
-    let context = open().when("opening the device")?;
-    if result::mem_get_info().is_ok() {
-        return Ok(context);
-    }
-    // SAFETY: nothing on the device can be used any more.
-    unsafe { sys::cuDevicePrimaryCtxReset_v2(device) }.result().when("resetting the device")?;
-    open().when("opening the device")
-}
-
 /// A device that has been opened.
 pub(crate) struct Device {
     pub(crate) info: DeviceInfo,
@@ -183,6 +191,7 @@ pub(crate) struct Device {
     driver: String,
     handle: sys::CUdevice,
     context: sys::CUcontext,
+    pub(crate) stream: Stream,
 }
 
 // SAFETY: the context is made current on whichever thread uses the device.
@@ -192,6 +201,7 @@ unsafe impl Sync for Device {}
 
 impl Drop for Device {
     fn drop(&mut self) {
+        self.stream.destroy();
         // SAFETY: retained in `open`; buffers hold the device, so none is left.
         let _ = unsafe { result::primary_ctx::release(self.handle) };
     }
@@ -203,7 +213,10 @@ impl Device {
         find(index)?;
         let info = info(index)?;
         let handle = result::device::get(index as i32).when("opening the device")?;
-        let context = open_context(handle)?;
+        // SAFETY: the device was just opened.
+        let context = unsafe { result::primary_ctx::retain(handle) }.when("opening the device")?;
+        // SAFETY: just retained.
+        unsafe { result::ctx::set_current(context) }.when("selecting the device")?;
         let mut device = Device {
             start_time: Duration::ZERO,
             cache: KernelCache::open(),
@@ -212,8 +225,8 @@ impl Device {
             info,
             handle,
             context,
+            stream: Stream::new()?,
         };
-        device.make_current()?;
         device.start_time = begin.elapsed();
         Ok(device)
     }
@@ -241,6 +254,8 @@ impl Device {
 pub(crate) struct Buffer {
     pub(crate) address: CUdeviceptr,
     pub(crate) len: u64,
+    /// Through which it is read and written.
+    pub(crate) stream: Stream,
 }
 
 impl Drop for Buffer {
@@ -286,9 +301,9 @@ impl Buffer {
                 let (free, total) = device.memory()?;
                 return Err(CudaError::Full { wanted: len, free, total, advice: advice(free) });
             }
-            Err(source) => return Err(CudaError::Driver { what: "allocating memory", source }),
+            Err(source) => return Err(source).when("allocating memory"),
         };
-        let buffer = Buffer { address, len };
+        let buffer = Buffer { address, len, stream: device.stream };
         buffer.fill(0, len, 0)?;
         Ok(buffer)
     }
@@ -299,171 +314,34 @@ impl Buffer {
 
     pub(crate) fn fill(&self, offset: u64, len: u64, byte: u8) -> Result<(), CudaError> {
         self.check(offset, len as usize);
-        // SAFETY: in bounds.
-        unsafe { result::memset_d8_sync(self.address + offset, byte, len as usize) }
-            .when("clearing memory")
+        self.stream.fill(self.address + offset, len, byte)
     }
 
     pub(crate) fn write<T: Plain>(&self, offset: u64, data: &[T]) -> Result<(), CudaError> {
         self.check(offset, size_of_val(data));
-        if data.is_empty() {
-            return Ok(());
+        match data.is_empty() {
+            true => Ok(()),
+            false => self.stream.write(self.address + offset, data),
         }
-        // SAFETY: in bounds, and `T` is plain.
-        unsafe { result::memcpy_htod_sync(self.address + offset, data) }
-            .when("writing device memory")
     }
 
     pub(crate) fn read<T: Plain>(&self, offset: u64, data: &mut [T]) -> Result<(), CudaError> {
         self.check(offset, size_of_val(data));
-        if data.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: in bounds, and every bit pattern is a `T`.
-        unsafe { result::memcpy_dtoh_sync(data, self.address + offset) }
-            .when("reading device memory")
-    }
-}
-
-/// Sets a 32-bit number in each of `rows` places that are `pitch` bytes apart.
-pub(crate) fn fill_column(
-    at: CUdeviceptr,
-    pitch: u64,
-    rows: usize,
-    value: u32,
-) -> Result<(), CudaError> {
-    // SAFETY: the caller names memory of its buffers.
-    unsafe { sys::cuMemsetD2D32_v2(at, pitch as usize, value, 1, rows) }
-        .result()
-        .when("setting device memory")
-}
-
-/// Copies `rows` times 8 bytes between places on the device that are `from_pitch` and `to_pitch` bytes
-/// apart.
-pub(crate) fn copy_words(
-    from: CUdeviceptr,
-    from_pitch: u64,
-    to: CUdeviceptr,
-    to_pitch: u64,
-    rows: u64,
-) -> Result<(), CudaError> {
-    let mut copy = copy_2d(rows);
-    (copy.srcDevice, copy.srcPitch) = (from, from_pitch as usize);
-    (copy.dstDevice, copy.dstPitch) = (to, to_pitch as usize);
-    // SAFETY: the caller names memory of its buffers.
-    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("copying device memory")
-}
-
-/// Reads every `pitch`-th 8-byte word.
-pub(crate) fn read_words(
-    from: CUdeviceptr,
-    pitch: u64,
-    words: &mut [u64],
-) -> Result<(), CudaError> {
-    let mut copy = copy_2d(words.len() as u64);
-    (copy.srcDevice, copy.srcPitch) = (from, pitch as usize);
-    copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-    (copy.dstHost, copy.dstPitch) = (words.as_mut_ptr().cast::<c_void>(), 8);
-    // SAFETY: the caller names memory of its buffers; `words` has as many rows as are copied.
-    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("reading device memory")
-}
-
-/// Writes every `pitch`-th 8-byte word.
-pub(crate) fn write_words(to: CUdeviceptr, pitch: u64, words: &[u64]) -> Result<(), CudaError> {
-    let mut copy = copy_2d(words.len() as u64);
-    copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-    (copy.srcHost, copy.srcPitch) = (words.as_ptr().cast::<c_void>(), 8);
-    (copy.dstDevice, copy.dstPitch) = (to, pitch as usize);
-    // SAFETY: as in `read_words`.
-    unsafe { sys::cuMemcpy2D_v2(&copy) }.result().when("writing device memory")
-}
-
-fn copy_2d(rows: u64) -> sys::CUDA_MEMCPY2D {
-    sys::CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        srcHost: std::ptr::null(),
-        srcDevice: 0,
-        srcArray: std::ptr::null_mut(),
-        srcPitch: 0,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        dstHost: std::ptr::null_mut(),
-        dstDevice: 0,
-        dstArray: std::ptr::null_mut(),
-        dstPitch: 0,
-        WidthInBytes: 8,
-        Height: rows as usize,
-    }
-}
-
-/// Reads and writes single numbers on the device while a kernel runs. (Memory that is mapped for both would
-/// do, but a kernel of many lanes that polls it across the bus is held up by that.)
-pub(crate) struct SideChannel {
-    stream: sys::CUstream,
-    /// Eight bytes that the device can copy from and to by itself.
-    pinned: *mut c_void,
-}
-
-// SAFETY: used through `&mut`, and the driver is thread-safe.
-unsafe impl Send for SideChannel {}
-
-impl Drop for SideChannel {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`; every copy has been waited for.
-        unsafe {
-            let _ = result::stream::destroy(self.stream);
-            let _ = result::free_host(self.pinned);
+        match data.is_empty() {
+            true => Ok(()),
+            false => self.stream.read(self.address + offset, data),
         }
     }
 }
 
-impl SideChannel {
-    pub(crate) fn new() -> Result<SideChannel, CudaError> {
-        // SAFETY: plain allocation.
-        let pinned = unsafe { result::malloc_host(8, 0) }.when("allocating pinned memory")?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
-            .when("creating a stream")?;
-        Ok(SideChannel { stream, pinned })
-    }
-
-    fn wait(&self) -> Result<(), CudaError> {
-        // SAFETY: the stream is alive.
-        unsafe { result::stream::synchronize(self.stream) }.when("talking to a running kernel")
-    }
-
-    /// Reads a number that a kernel may be changing; the caller names memory of its buffers.
-    pub(crate) fn read(&mut self, from: CUdeviceptr) -> Result<u64, CudaError> {
-        // SAFETY: both sides have eight bytes, and the copy is waited for.
-        unsafe {
-            sys::cuMemcpyDtoHAsync_v2(self.pinned, from, 8, self.stream)
-                .result()
-                .when("talking to a running kernel")?;
-            self.wait()?;
-            Ok(self.pinned.cast::<u64>().read_volatile())
-        }
-    }
-
-    /// Writes a number that a kernel may be reading; the caller names memory of its buffers.
-    pub(crate) fn write(&mut self, to: CUdeviceptr, value: u32) -> Result<(), CudaError> {
-        // SAFETY: both sides have four bytes, and the copy is waited for.
-        unsafe {
-            self.pinned.cast::<u32>().write_volatile(value);
-            sys::cuMemcpyHtoDAsync_v2(to, self.pinned, 4, self.stream)
-                .result()
-                .when("talking to a running kernel")?;
-        }
-        self.wait()
-    }
-}
+/// How often a running kernel is looked at.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// A kernel that has been loaded.
 pub(crate) struct Kernel {
     module: sys::CUmodule,
     function: sys::CUfunction,
-    stream: sys::CUstream,
+    stream: Stream,
     event: sys::CUevent,
 }
 
@@ -475,7 +353,6 @@ impl Drop for Kernel {
         // SAFETY: made in `load`; nothing runs any more.
         unsafe {
             let _ = result::event::destroy(self.event);
-            let _ = result::stream::destroy(self.stream);
             let _ = result::module::unload(self.module);
         }
     }
@@ -486,17 +363,17 @@ impl Kernel {
     pub(crate) fn load(device: &Device, ptx: &str) -> Result<(Kernel, bool), CudaError> {
         let key = device.key(ptx);
         // A kept kernel that the driver does not take is as good as none.
-        let kept = device.cache.get(&key).and_then(|cubin| Kernel::from_cubin(&cubin).ok());
+        let kept = device.cache.get(&key).and_then(|cubin| Kernel::from_cubin(device, &cubin).ok());
         if let Some(kernel) = kept {
             return Ok((kernel, true));
         }
         let cubin = compile(ptx)?;
         device.cache.put(&key, &cubin);
-        Ok((Kernel::from_cubin(&cubin)?, false))
+        Ok((Kernel::from_cubin(device, &cubin)?, false))
     }
 
     /// Loads what the driver's compiler has made.
-    fn from_cubin(cubin: &[u8]) -> Result<Kernel, CudaError> {
+    fn from_cubin(device: &Device, cubin: &[u8]) -> Result<Kernel, CudaError> {
         // SAFETY: it is whole: that of the cache is checked. The driver copies it.
         let module =
             unsafe { result::module::load_data(cubin.as_ptr().cast()) }.when("loading a kernel")?;
@@ -504,11 +381,9 @@ impl Kernel {
         // SAFETY: the module was just loaded.
         let function =
             unsafe { result::module::get_function(module, name) }.when("finding the kernel")?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
-            .when("creating a stream")?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING)
             .when("creating an event")?;
-        Ok(Kernel { module, function, stream, event })
+        Ok(Kernel { module, function, stream: device.stream, event })
     }
 
     /// Starts the kernel on that many blocks; `arguments` is its only parameter.
@@ -526,12 +401,32 @@ impl Kernel {
                 (blocks, 1, 1),
                 (threads, 1, 1),
                 0,
-                self.stream,
+                self.stream.0,
                 &mut params,
             )
             .when("starting a kernel")?;
-            result::event::record(self.event, self.stream).when("starting a kernel")
+            result::event::record(self.event, self.stream.0).when("starting a kernel")
         }
+    }
+
+    /// Waits for the last launch for a while; true if it has ended.
+    pub(crate) fn is_done_within(&self, time: Duration) -> Result<bool, CudaError> {
+        let start = Instant::now();
+        while !self.is_done()? {
+            if start.elapsed() > time {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(true)
+    }
+
+    /// Waits for the end of the last launch.
+    pub(crate) fn wait(&self) -> Result<(), CudaError> {
+        while !self.is_done()? {
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// True once the last launch has ended; its failure, if it has failed.
@@ -540,7 +435,7 @@ impl Kernel {
         match unsafe { result::event::query(self.event) } {
             Ok(()) => Ok(true),
             Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            Err(source) => Err(CudaError::Driver { what: "running a kernel", source }),
+            Err(source) => Err(source).when("running a kernel"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
@@ -12,12 +13,13 @@ use kvrm_engine::{
 };
 
 use crate::code::Code;
-use crate::driver::{Buffer, CudaError, Device, Kernel, SideChannel, fill_column};
+use crate::driver::{Buffer, CudaError, Device, Kernel};
 use crate::guest::{Guest, TOO_MUCH};
 use crate::kernel::{Arguments, Pool, Status, Target, kernel};
 use crate::memory::Memory;
 use crate::mirror::{MANY, Mirror};
 use crate::stop;
+use crate::stream::Mapped;
 
 /// Threads in a block.
 const BLOCK: u32 = 128;
@@ -25,10 +27,10 @@ const BLOCK: u32 = 128;
 const LAUNCH_TIME: Duration = Duration::from_millis(100);
 /// Instructions per lane of the first launch.
 const FIRST_SHARE: u64 = 1 << 16;
-/// How often a running launch is looked at.
-const LOOK: Duration = Duration::from_micros(50);
-/// How often it is asked how far it is.
-const ASK: Duration = Duration::from_millis(5);
+/// A launch that ends within this time is not watched.
+const SHORT: Duration = Duration::from_millis(2);
+/// How often a running launch is asked how far it is.
+const ASK: Duration = Duration::from_millis(2);
 
 /// Lanes on an NVIDIA GPU.
 pub struct CudaEngine {
@@ -50,7 +52,7 @@ pub struct CudaEngine {
     pub(crate) stepped: u64,
     /// Numbers of lanes that stopped in a launch.
     stopped: Buffer,
-    side: SideChannel,
+    control: Mapped,
     pub(crate) guest: Guest,
     // Last: everything above is on it.
     pub(crate) device: Device,
@@ -92,7 +94,7 @@ impl CudaEngine {
             executed: 0,
             stepped: 0,
             stopped: Buffer::new(&device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
-            side: SideChannel::new()?,
+            control: Mapped::new()?,
             guest,
             device,
             config,
@@ -142,6 +144,7 @@ impl CudaEngine {
             code_start: self.code.start(),
             code_len: self.code.len(),
             code_map,
+            control: self.control.device,
         })
     }
 
@@ -157,20 +160,8 @@ impl CudaEngine {
         let (kernel, _) = self.kernel.as_ref().expect("loaded above");
         let start = Instant::now();
         kernel.launch(blocks, BLOCK, &arguments)?;
-        let pool = arguments.pool;
-        let (mut asked, mut cancelled) = (start, false);
-        while !kernel.is_done()? {
-            if asked.elapsed() >= ASK {
-                asked = Instant::now();
-                let executed = self.side.read(pool + offset_of!(Pool, executed) as u64)?;
-                request.control.report(executed - self.executed, 0);
-                self.executed = executed;
-            }
-            if request.control.is_cancelled() && !cancelled {
-                cancelled = true;
-                self.side.write(pool + offset_of!(Pool, cancel) as u64, 1)?;
-            }
-            std::thread::sleep(LOOK);
+        if !kernel.is_done_within(SHORT)? {
+            self.executed = watch(kernel, &self.control, request.control, self.executed)?;
         }
         if request.single_launch {
             return Ok(());
@@ -244,11 +235,12 @@ impl CudaEngine {
         self.statuses.will_change();
         let fill = |field: usize, value: u32| {
             let at = self.statuses.address() + field as u64;
-            fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
+            self.device.stream.fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
         };
         fill(offset_of!(Status, budget), max_cycles as u32)?;
         fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
         fill(offset_of!(Status, stop), stop::RUNNING)?;
+        self.control.set_cancel(false);
         let pool = self.guest.counters()?;
         Ok(self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?)
     }
@@ -299,6 +291,36 @@ impl CudaEngine {
         self.report(request, self.executed);
         Ok(())
     }
+}
+
+/// Waits for the end of a launch, while another thread reports how far it is and passes on that the run is
+/// cancelled. (This one may have to wait in the driver.) What has been reported, of all runs.
+fn watch(
+    kernel: &Kernel,
+    mapped: &Mapped,
+    control: &RunControl,
+    reported: u64,
+) -> Result<u64, CudaError> {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut reported = reported;
+            while !ended.load(Ordering::Relaxed) {
+                let executed = mapped.read().executed.max(reported);
+                control.report(executed - reported, 0);
+                reported = executed;
+                if control.is_cancelled() {
+                    mapped.set_cancel(true);
+                }
+                std::thread::sleep(ASK);
+            }
+            reported
+        });
+        let result = kernel.wait();
+        ended.store(true, Ordering::Relaxed);
+        let reported = watcher.join().expect("it only reads and writes numbers");
+        result.map(|()| reported)
+    })
 }
 
 impl Engine for CudaEngine {

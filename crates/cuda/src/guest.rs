@@ -6,10 +6,11 @@ use kvrm_engine::MemoryModel;
 use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{GuestMemory, PAGE};
 
-use crate::driver::{Buffer, CudaError, Device, copy_words, read_words, write_words};
+use crate::driver::{Buffer, CudaError, Device};
 use crate::frames::Frames;
 use crate::kernel::Pool;
 use crate::memory::{FRAME_BYTES, FRAME_LANES};
+use crate::stream::Stream;
 
 /// What to do where the device is too small.
 pub(crate) const TOO_MUCH: &str = "use fewer lanes or a smaller memory";
@@ -122,7 +123,11 @@ impl Guest {
     pub(crate) fn owners(&self, page: u64) -> Result<Vec<usize>, CudaError> {
         let Some(private) = &self.private else { return Ok(Vec::new()) };
         let mut entries = vec![0u64; (private.tables.len / private.table_bytes) as usize];
-        read_words(private.tables.address + page * 8, private.table_bytes, &mut entries)?;
+        self.flat.stream.read_words(
+            private.tables.address + page * 8,
+            private.table_bytes,
+            &mut entries,
+        )?;
         let lanes = (0..FRAME_LANES as usize).flat_map(|lane| {
             entries.iter().enumerate().map(move |(warp, entry)| (warp, lane, *entry))
         });
@@ -152,7 +157,13 @@ impl Guest {
         let private = self.private.as_ref().expect("private memory");
         private.tables.write(offset, &entry)?;
         let to = frame_address(private, lane, entry[0]);
-        copy_words(self.flat.address + page * PAGE, 8, to, FRAME_PITCH, PAGE_WORDS)?;
+        self.flat.stream.copy_words(
+            self.flat.address + page * PAGE,
+            8,
+            to,
+            FRAME_PITCH,
+            PAGE_WORDS,
+        )?;
         Ok(to)
     }
 
@@ -171,7 +182,7 @@ impl Guest {
                 for lane in (0..FRAME_LANES).filter(|lane| entry[1] >> lane & 1 != 0) {
                     let lane = (warp * FRAME_LANES + lane) as usize;
                     let copy = frame_address(private, lane, entry[0]);
-                    overwrite(copy, start, &bytes[range.clone()])?;
+                    overwrite(self.flat.stream, copy, start, &bytes[range.clone()])?;
                 }
             }
         }
@@ -186,7 +197,11 @@ impl Guest {
                 None => self.flat.read(page * PAGE + start, part)?,
                 Some(copy) => {
                     let (first, mut words) = covering(start, part.len());
-                    read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
+                    self.flat.stream.read_words(
+                        copy + first * FRAME_PITCH,
+                        FRAME_PITCH,
+                        &mut words,
+                    )?;
                     let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                     let skip = (start - first * 8) as usize;
                     part.copy_from_slice(&all[skip..skip + part.len()]);
@@ -210,23 +225,23 @@ impl Guest {
         for (page, start, range) in pages(addr, bytes.len()) {
             let part = &bytes[range];
             let copy = self.make_copy(device, lane, page)?;
-            overwrite(copy, start, part)?;
+            overwrite(self.flat.stream, copy, start, part)?;
         }
         Ok(())
     }
 }
 
 /// Changes bytes of a lane's copy of a page, which starts at `copy`.
-fn overwrite(copy: u64, start: u64, bytes: &[u8]) -> Result<(), CudaError> {
+fn overwrite(stream: Stream, copy: u64, start: u64, bytes: &[u8]) -> Result<(), CudaError> {
     let (first, mut words) = covering(start, bytes.len());
-    read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
+    stream.read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
     let mut all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let skip = (start - first * 8) as usize;
     all[skip..skip + bytes.len()].copy_from_slice(bytes);
     for (word, bytes) in words.iter_mut().zip(all.chunks_exact(8)) {
         *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     }
-    write_words(copy + first * FRAME_PITCH, FRAME_PITCH, &words)
+    stream.write_words(copy + first * FRAME_PITCH, FRAME_PITCH, &words)
 }
 
 fn entry_offset(private: &Private, lane: usize, page: u64) -> u64 {

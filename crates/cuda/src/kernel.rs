@@ -48,6 +48,8 @@ pub(crate) struct Arguments {
     pub(crate) code_len: u64,
     /// A byte per granule from one before the code on: whether it holds decoded words.
     pub(crate) code_map: u64,
+    /// [`Control`].
+    pub(crate) control: u64,
 }
 
 /// A lane's counts and stop, as the kernel keeps them.
@@ -80,12 +82,28 @@ pub(crate) struct Pool {
     pub(crate) unused: u32,
     /// The lock of 128-bit exchanges.
     pub(crate) lock: u32,
-    /// Set while a kernel runs, by the host or by a lane that others may be waiting for: end soon.
+    /// Set while a kernel runs, for the host or by a lane that others may be waiting for: end soon.
     pub(crate) cancel: u32,
+    /// When to look at [`Control::cancel`] again, by the device's clock.
+    pub(crate) next_look: u64,
     /// Instructions completed in all launches; lags behind.
     pub(crate) executed: u64,
 }
 
+/// What host and device tell each other while a kernel runs.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Control {
+    /// Set by the host: end soon.
+    pub(crate) cancel: u32,
+    pub(crate) unused: u32,
+    /// A copy of [`Pool::executed`].
+    pub(crate) executed: u64,
+}
+
+/// Nanoseconds between two looks at [`Control::cancel`]. It is across the bus: some lane looks for all, and
+/// passes on what it sees.
+const LOOK: u64 = 1_000_000;
 /// Instructions between two looks at [`Pool::cancel`].
 const CHUNK: u64 = 1 << 12;
 /// A group of lanes that has waited `1 << BONUS` times counts as one lane more.
@@ -289,6 +307,21 @@ fn chunk(out: &mut String) {
         "CHUNK:
 \tcvt.u64.u32 %t14, %chunk;
 \tred.global.add.u64 [%pool+{executed}], %t14;
+\tld.volatile.global.u64 %t9, [%pool+{next_look}];
+\tmov.u64 %t10, %globaltimer;
+\tsetp.lt.u64 %q0, %t10, %t9;
+\t@%q0 bra LOOKED;
+\tadd.u64 %t11, %t10, {LOOK};
+\tatom.global.cas.b64 %t12, [%pool+{next_look}], %t9, %t11;
+\tsetp.ne.u64 %q0, %t12, %t9;
+\t@%q0 bra LOOKED;
+\tld.param.u64 %t10, [args+{control}];
+\tld.volatile.global.u64 %t11, [%pool+{executed}];
+\tst.volatile.global.u64 [%t10+{shown}], %t11;
+\tld.volatile.global.u32 %s7, [%t10+{cancelled}];
+\tsetp.ne.u32 %q0, %s7, 0;
+\t@%q0 st.volatile.global.u32 [%pool+{cancel}], %s7;
+LOOKED:
 \tsetp.eq.u32 %q0, %stop, {running};
 \tsetp.eq.and.u64 %q1, %budget, 0, %q0;
 \tselp.b32 %stop, {max}, %stop, %q1;
@@ -309,6 +342,10 @@ fn chunk(out: &mut String) {
 ",
         executed = std::mem::offset_of!(Pool, executed),
         cancel = std::mem::offset_of!(Pool, cancel),
+        next_look = std::mem::offset_of!(Pool, next_look),
+        control = std::mem::offset_of!(Arguments, control),
+        shown = std::mem::offset_of!(Control, executed),
+        cancelled = std::mem::offset_of!(Control, cancel),
         max = stop::MAX_CYCLES,
         running = stop::RUNNING,
     );

@@ -32,6 +32,7 @@ mod mirror;
 mod room;
 mod service;
 mod stop;
+mod stream;
 
 pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};
 pub use engine::CudaEngine;

@@ -51,7 +51,7 @@ pub(crate) fn meaning(stop: u32, detail: u64) -> Stop {
         UNDEFINED => Stop::Undefined { word: detail as u32 },
         BREAKPOINT => Stop::Breakpoint { imm: None },
         FAULT => Stop::from_fault(Access::Read, detail),
-        FAULT.. => Stop::from_fault(Access::Write, detail),
+        _ if stop > FAULT => Stop::from_fault(Access::Write, detail),
         _ => Stop::from_exit((stop - EXIT) as u8, detail),
     }
 }

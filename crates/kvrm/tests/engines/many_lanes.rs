@@ -75,9 +75,10 @@ fn a_counter_of_all_lanes(subject: Subject) {
     let exclusive = asm!(
         ; again: ; ldxr x1, [x28] ; add x1, x1, 1 ; stxr w2, x1, [x28] ; cbnz w2, <again
         ; subs x26, x26, 1 ; b.ne <again ; hlt 0);
-    // An exclusive pair that so many lanes try at once mostly fails, so they try for one success.
-    for (way, code, times) in [("ldadd", atomic, 10), ("ldxr", exclusive, 1)] {
-        let mut machine = subject.shared(lanes(subject, 131_072), 0, &code);
+    // An exclusive pair that many lanes try at once mostly fails: the time goes with the square of their number.
+    for (way, code, most, times) in [("ldadd", atomic, 131_072, 10), ("ldxr", exclusive, 16_384, 1)]
+    {
+        let mut machine = subject.shared(lanes(subject, most), 0, &code);
         machine.set_register(Lanes::All, Reg::X(26), times).unwrap();
         run_to_halt(&mut machine);
         assert_eq!(read_u64(&machine, 0, DATA), machine.lanes() as u64 * times, "{way}");

@@ -1,0 +1,194 @@
+//! Streams: what is done in one happens in order, and waits for nothing else.
+
+use std::ffi::c_void;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUdeviceptr};
+
+use crate::driver::{Attempt, CudaError, Plain};
+use crate::kernel::Control;
+
+/// An engine's stream. Its launches, copies and clearings go through it, so that they happen in order and
+/// do not wait for those of other engines on the same device.
+///
+/// The methods do not check addresses: callers name memory of their buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct Stream(pub(crate) sys::CUstream);
+
+// SAFETY: a handle of the driver, which is thread-safe.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    pub(crate) fn new() -> Result<Stream, CudaError> {
+        let kind = result::stream::StreamKind::NonBlocking;
+        Ok(Stream(result::stream::create(kind).when("creating a stream")?))
+    }
+
+    /// Ends the stream; whoever made it must not use it any more.
+    pub(crate) fn destroy(self) {
+        // SAFETY: made in `new`.
+        let _ = unsafe { result::stream::destroy(self.0) };
+    }
+
+    /// Waits for all that has been asked of the stream.
+    pub(crate) fn wait(self) -> Result<(), CudaError> {
+        // SAFETY: the stream is alive.
+        unsafe { result::stream::synchronize(self.0) }.when("waiting for the device")
+    }
+
+    /// Sets bytes.
+    pub(crate) fn fill(self, at: CUdeviceptr, len: u64, byte: u8) -> Result<(), CudaError> {
+        // SAFETY: see the type.
+        unsafe { sys::cuMemsetD8Async(at, byte, len as usize, self.0) }
+            .result()
+            .when("clearing memory")
+    }
+
+    /// Sets a 32-bit number in each of `rows` places that are `pitch` bytes apart.
+    pub(crate) fn fill_column(
+        self,
+        at: CUdeviceptr,
+        pitch: u64,
+        rows: usize,
+        value: u32,
+    ) -> Result<(), CudaError> {
+        // SAFETY: see the type.
+        unsafe { sys::cuMemsetD2D32Async(at, pitch as usize, value, 1, rows, self.0) }
+            .result()
+            .when("setting device memory")
+    }
+
+    pub(crate) fn write<T: Plain>(self, to: CUdeviceptr, data: &[T]) -> Result<(), CudaError> {
+        // SAFETY: `T` is plain; `data` outlives the copy, which is waited for.
+        unsafe { result::memcpy_htod_async(to, data, self.0) }.when("writing device memory")?;
+        self.wait()
+    }
+
+    pub(crate) fn read<T: Plain>(self, from: CUdeviceptr, data: &mut [T]) -> Result<(), CudaError> {
+        // SAFETY: every bit pattern is a `T`; `data` outlives the copy, which is waited for.
+        unsafe { result::memcpy_dtoh_async(data, from, self.0) }.when("reading device memory")?;
+        self.wait()
+    }
+
+    /// Copies `rows` times 8 bytes between places on the device that are `from_pitch` and `to_pitch` bytes
+    /// apart.
+    pub(crate) fn copy_words(
+        self,
+        from: CUdeviceptr,
+        from_pitch: u64,
+        to: CUdeviceptr,
+        to_pitch: u64,
+        rows: u64,
+    ) -> Result<(), CudaError> {
+        let mut copy = copy_2d(rows);
+        (copy.srcDevice, copy.srcPitch) = (from, from_pitch as usize);
+        (copy.dstDevice, copy.dstPitch) = (to, to_pitch as usize);
+        // SAFETY: see the type.
+        unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("copying device memory")
+    }
+
+    /// Reads every `pitch`-th 8-byte word.
+    pub(crate) fn read_words(
+        self,
+        from: CUdeviceptr,
+        pitch: u64,
+        words: &mut [u64],
+    ) -> Result<(), CudaError> {
+        let mut copy = copy_2d(words.len() as u64);
+        (copy.srcDevice, copy.srcPitch) = (from, pitch as usize);
+        copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+        (copy.dstHost, copy.dstPitch) = (words.as_mut_ptr().cast::<c_void>(), 8);
+        // SAFETY: `words` has as many rows as are copied, and outlives the copy, which is waited for.
+        unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("reading device memory")?;
+        self.wait()
+    }
+
+    /// Writes every `pitch`-th 8-byte word.
+    pub(crate) fn write_words(
+        self,
+        to: CUdeviceptr,
+        pitch: u64,
+        words: &[u64],
+    ) -> Result<(), CudaError> {
+        let mut copy = copy_2d(words.len() as u64);
+        copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+        (copy.srcHost, copy.srcPitch) = (words.as_ptr().cast::<c_void>(), 8);
+        (copy.dstDevice, copy.dstPitch) = (to, pitch as usize);
+        // SAFETY: as in `read_words`.
+        unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("writing device memory")?;
+        self.wait()
+    }
+}
+
+fn copy_2d(rows: u64) -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcHost: std::ptr::null(),
+        srcDevice: 0,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: 8,
+        Height: rows as usize,
+    }
+}
+
+/// Memory of the host that kernels see too: how the two talk while a kernel runs. The driver may be busy
+/// then, waiting for that very kernel on behalf of another thread, and is not asked.
+pub(crate) struct Mapped {
+    host: *mut Control,
+    /// Its address for kernels.
+    pub(crate) device: CUdeviceptr,
+}
+
+// SAFETY: accessed through volatile reads and writes only.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`; no kernel runs any more.
+        let _ = unsafe { result::free_host(self.host.cast()) };
+    }
+}
+
+impl Mapped {
+    pub(crate) fn new() -> Result<Mapped, CudaError> {
+        // SAFETY: plain allocation.
+        let host =
+            unsafe { result::malloc_host(size_of::<Control>(), sys::CU_MEMHOSTALLOC_DEVICEMAP) }
+                .when("allocating mapped memory")?;
+        let mut device = 0;
+        // SAFETY: writes one address.
+        unsafe { sys::cuMemHostGetDevicePointer_v2(&mut device, host, 0) }
+            .result()
+            .when("mapping memory")?;
+        let mapped = Mapped { host: host.cast(), device };
+        // SAFETY: as large as a `Control`, and aligned to more.
+        unsafe { mapped.host.write_volatile(Control::default()) };
+        Ok(mapped)
+    }
+
+    /// What kernels have said.
+    pub(crate) fn read(&self) -> Control {
+        // SAFETY: allocated in `new`.
+        unsafe { self.host.read_volatile() }
+    }
+
+    /// Asks kernels to end soon, or no longer.
+    pub(crate) fn set_cancel(&self, cancel: bool) {
+        // SAFETY: allocated in `new`.
+        unsafe { (&raw mut (*self.host).cancel).write_volatile(cancel.into()) };
+    }
+}
