@@ -17,7 +17,7 @@
 //!
 //! A run is a sequence of launches of about a tenth of a second each, or a *single launch* that goes on until
 //! the last lane has stopped. While one runs, the host reads a counter of the kernel's now and then, and
-//! can ask it to end. What lanes have done stays on the device until somebody looks ([`mirror`]).
+//! can ask it to end. What lanes have done stays on the device until somebody looks.
 
 mod code;
 mod compile;

@@ -77,6 +77,7 @@ pub mod cut;
 mod dce;
 pub mod eval;
 mod fold;
+pub mod legalise;
 mod op;
 mod print;
 pub mod verify;
