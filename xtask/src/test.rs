@@ -108,10 +108,11 @@ fn clippy() -> Outcome {
 
 fn test() -> Outcome {
     tools::emulators()?;
+    tools::spirv_val()?;
     let python = tools::oracle_python()?;
     let ptxas = tools::ptxas(&python)?;
     let mut command = cargo();
-    command.args(["test", "--workspace"]);
+    command.args(["test", "--workspace"]).envs(tools::lavapipe()?);
     shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
 }
 

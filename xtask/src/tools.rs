@@ -5,6 +5,10 @@ use std::process::Command;
 
 use crate::shell::{self, Outcome, cargo, command, root, works};
 
+mod lavapipe;
+
+pub(crate) use lavapipe::lavapipe;
+
 const UNICORN: &str = "unicorn==2.1.4";
 /// Fails unless that very version can be imported.
 const IMPORT_UNICORN: &str = "import unicorn; assert unicorn.__version__ == '2.1.4'";
@@ -28,6 +32,8 @@ const CROSS_LIBC: Package = Package {
     name: "libc6-dev-arm64-cross",
     present: || Path::new("/usr/aarch64-linux-gnu/lib/libc.a").exists(),
 };
+const SPIRV_TOOLS: Package =
+    Package { name: "spirv-tools", present: || works("spirv-val", &["--version"]) };
 const VENV: Package =
     Package { name: "python3-venv", present: || works("python3", &["-c", "import ensurepip"]) };
 
@@ -39,6 +45,11 @@ pub(crate) fn qemu() -> Outcome {
 /// QEMU, and what builds programs for it.
 pub(crate) fn emulators() -> Outcome {
     install(&[QEMU, CROSS_COMPILER, CROSS_LIBC])
+}
+
+/// Khronos's validator of SPIR-V.
+pub(crate) fn spirv_val() -> Outcome {
+    install(&[SPIRV_TOOLS])
 }
 
 /// `cargo fmt` and `cargo clippy`.
