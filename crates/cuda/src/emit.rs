@@ -233,7 +233,7 @@ impl<'a> Emitter<'a> {
                     ptx!(self, "@!{cond} bra {skip};");
                 }
                 ptx!(self, "mov.b64 %detail, {detail};");
-                ptx!(self, "mov.b32 %stop, {};", crate::stop::exit(exit.reason));
+                ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::exit(exit.reason));
                 let target = if exit.completes { "STOP_HERE" } else { "STOP" };
                 ptx!(self, "bra {target};");
                 if !always {

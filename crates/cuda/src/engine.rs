@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::kernel::Handlers;
+use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::{
     Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
     StartTimes, Stop,
@@ -18,7 +18,6 @@ use crate::guest::{Guest, TOO_MUCH};
 use crate::kernel::{Arguments, Pool, Status, Target, kernel};
 use crate::memory::Memory;
 use crate::mirror::{MANY, Mirror};
-use crate::stop;
 use crate::stream::Mapped;
 
 /// Threads in a block.

@@ -8,13 +8,14 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{C, CpuState, EXCLUSIVE_LEN, N, V, VARS, X_SLOTS, Z};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED};
+use kvrm_engine::kernel::{
+    BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
+};
 use kvrm_ir::Var;
 use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, flag_register};
 use crate::memory::{FRAME_BYTES, Memory};
-use crate::stop;
 
 /// What a launch is given, in this order, all 64 bits wide.
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,7 +31,6 @@ mod memory;
 mod mirror;
 mod room;
 mod service;
-mod stop;
 mod stream;
 
 pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};

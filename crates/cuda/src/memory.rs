@@ -57,7 +57,7 @@ impl Emitter<'_> {
         let (outside, size) = (self.temp_p(), self.memory.size);
         let fault = self.cold(|e| {
             ptx!(e, "max.u64 %detail, {addr}, 0x{size:x};");
-            ptx!(e, "mov.b32 %stop, {};", crate::stop::fault(access));
+            ptx!(e, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::fault(access));
             ptx!(e, "bra STOP;");
         });
         ptx!(self, "setp.gt.u64 {outside}, {addr}, 0x{:x};", size - u64::from(len));
@@ -111,7 +111,7 @@ impl Emitter<'_> {
         ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
         ptx!(self, "@!{hit} bra {back};");
         ptx!(self, "mov.b64 %detail, {addr};");
-        ptx!(self, "mov.b32 %stop, {};", crate::stop::CODE_WRITE);
+        ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::CODE_WRITE);
         ptx!(self, "bra STOP;");
     }
 

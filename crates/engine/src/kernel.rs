@@ -4,6 +4,8 @@
 //! The text of a kernel is its engine's business; which handlers it has and what a record holds is
 //! the same for all.
 
+pub mod stop;
+
 use std::collections::HashMap;
 
 use kvrm_a64::state::PC;

@@ -3,6 +3,7 @@
 //! built on it, [`SplitEngine`], which makes one engine of several, and the cache of compiled kernels.
 
 pub mod cache;
+pub mod code;
 mod control;
 mod eval_engine;
 pub mod flow;

@@ -6,6 +6,7 @@ use kvrm_cpu::CpuEngine;
 use kvrm_cuda::{CudaEngine, DeviceInfo};
 use kvrm_engine::{Config, Engine, EngineError, EvalEngine, MemoryModel, SplitEngine};
 use kvrm_mem::PAGE;
+use kvrm_wgpu::WgpuEngine;
 
 use crate::{Error, Machine, Result};
 
@@ -19,14 +20,16 @@ pub enum EngineKind {
     Cpu,
     /// An interpreter on an NVIDIA GPU.
     Cuda,
+    /// An interpreter on any GPU, through Vulkan, Metal or DX12.
+    Wgpu,
     /// The reference evaluator: slow, for comparison.
     Eval,
 }
 
 impl EngineKind {
     /// Every choice there is, whether or not this computer can run it.
-    pub const ALL: [EngineKind; 4] =
-        [EngineKind::Auto, EngineKind::Cpu, EngineKind::Cuda, EngineKind::Eval];
+    pub const ALL: [EngineKind; 5] =
+        [EngineKind::Auto, EngineKind::Cpu, EngineKind::Cuda, EngineKind::Wgpu, EngineKind::Eval];
 
     /// The name users choose it by.
     pub fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl EngineKind {
             EngineKind::Auto => "auto",
             EngineKind::Cpu => "cpu",
             EngineKind::Cuda => "cuda",
+            EngineKind::Wgpu => "wgpu",
             EngineKind::Eval => "eval",
         }
     }
@@ -78,6 +82,12 @@ pub fn engines() -> Vec<EngineInfo> {
         description: "interprets on the GPU; one thread a lane",
         device: format!("{} (device {})", gpu.name, gpu.index),
         gpu: Some(gpu),
+    }));
+    engines.extend(kvrm_wgpu::devices().into_iter().map(|gpu| EngineInfo {
+        name: "wgpu",
+        description: gpu.unfit.unwrap_or("interprets on the GPU; one invocation a lane"),
+        device: format!("{}, {}, {} (device {})", gpu.name, gpu.backend, gpu.driver, gpu.index),
+        gpu: None,
     }));
     engines.push(EngineInfo {
         name: "eval",
@@ -166,7 +176,7 @@ impl MachineBuilder {
     /// use kvrm::{EngineKind, Machine};
     /// let builder = Machine::builder().engine(EngineKind::Cpu).devices([0, 1]);
     /// let error = builder.build().err().expect("only GPUs have numbers");
-    /// assert!(error.to_string().contains("only cuda has"));
+    /// assert!(error.to_string().contains("only cuda and wgpu have"));
     /// ```
     pub fn devices(mut self, devices: impl IntoIterator<Item = usize>) -> Self {
         self.devices = devices.into_iter().collect();
@@ -234,6 +244,7 @@ impl MachineBuilder {
             },
             EngineKind::Cpu => Ok(Box::new(CpuEngine::new(self.config)?)),
             EngineKind::Cuda => self.build_cuda(),
+            EngineKind::Wgpu => self.build_wgpu(),
             EngineKind::Eval => Ok(Box::new(EvalEngine::new(self.config)?)),
         }
     }
@@ -249,6 +260,16 @@ impl MachineBuilder {
         };
         lanes >= GPU_LANES_PER_THREAD.saturating_mul(threads)
             && kvrm_cuda::free_memory(0).is_ok_and(|free| room(free) >= lanes as u64)
+    }
+
+    fn build_wgpu(self) -> Result<Box<dyn Engine>, EngineError> {
+        let (devices, config) = (self.devices, self.config);
+        if let [] | [_] = devices[..] {
+            return Ok(Box::new(WgpuEngine::new(config, devices.first().copied().unwrap_or(0))?));
+        }
+        Ok(Box::new(SplitEngine::new(config, devices.len(), WARP, |part, config| {
+            Ok(Box::new(WgpuEngine::new(config, devices[part])?))
+        })?))
     }
 
     fn build_cuda(self) -> Result<Box<dyn Engine>, EngineError> {

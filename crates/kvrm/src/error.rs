@@ -42,11 +42,11 @@ pub enum Error {
     #[error("{0:#x} is not an instruction address: it must be a multiple of 4")]
     MisalignedPc(u64),
     /// No engine has that name.
-    #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, eval")]
+    #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, wgpu, eval")]
     UnknownEngine(String),
     /// Devices were chosen for an engine that has none.
     #[error(
-        "the {0} engine has no devices to choose from: only cuda has; leave the device out, or use the cuda engine"
+        "the {0} engine has no devices to choose from: only cuda and wgpu have; leave the device out, or use one of these"
     )]
     NoDevices(&'static str),
     /// No register has that name.

@@ -13,7 +13,7 @@ fn engines_without_devices_say_so() {
     for kind in [EngineKind::Cpu, EngineKind::Eval] {
         let error = error(Machine::builder().engine(kind).device(0));
         assert!(matches!(error, Error::NoDevices(name) if name == kind.name()));
-        assert!(error.to_string().contains("only cuda has"), "{error}");
+        assert!(error.to_string().contains("only cuda and wgpu have"), "{error}");
         assert!(Machine::builder().engine(kind).devices([]).build().is_ok());
     }
 }

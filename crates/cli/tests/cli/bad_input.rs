@@ -104,7 +104,8 @@ fn devices() {
     let folder = folder();
     for engine in ["cpu", "eval"] {
         let options = format!("--engine {engine} --device 0");
-        let message = format!("the {engine} engine has no devices to choose from: only cuda has");
+        let message =
+            format!("the {engine} engine has no devices to choose from: only cuda and wgpu have");
         fails(&folder, &format!("exec halt.bin {options}"), USAGE, &message);
         fails(&folder, &format!("bench --only loop {options}"), USAGE, &message);
         fails(&folder, &format!("demo {options}"), USAGE, &message);

@@ -45,7 +45,7 @@ fn isa_lists_the_table() {
     let add = rows.iter().find(|row| row["name"] == "ADD_imm_X").unwrap();
     assert_eq!(add["group"], "Add/subtract (immediate)");
     assert_eq!(add["encoding"], "1 0 0 100010 sh:1 imm12:12 Rn:5 Rd:5");
-    assert_eq!(add["engines"], serde_json::json!(["cpu", "cuda", "eval"]));
+    assert_eq!(add["engines"], serde_json::json!(["cpu", "cuda", "wgpu", "eval"]));
     let text = folder.output("isa");
     assert!(text.contains(&format!("{} encodings", rows.len())));
 }

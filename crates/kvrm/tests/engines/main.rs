@@ -10,6 +10,7 @@ macro_rules! for_every_engine {
         for_every_engine! { @module cpu_translating, TRANSLATING, []: $($test)* }
         for_every_engine! { @module cpu, CPU, []: $($test)* }
         for_every_engine! { @module eval, EVAL, []: $($test)* }
+        for_every_engine! { @module wgpu, WGPU, []: $($test)* }
         for_every_engine! {
             @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }

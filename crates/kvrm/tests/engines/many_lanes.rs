@@ -22,7 +22,7 @@ const FULL: usize = 270_336;
 fn lanes(subject: Subject, on_a_gpu: usize) -> usize {
     match subject.setup.engine {
         EngineKind::Cuda => on_a_gpu,
-        EngineKind::Eval => 48,
+        EngineKind::Eval | EngineKind::Wgpu => 48,
         EngineKind::Auto | EngineKind::Cpu => 500,
     }
 }

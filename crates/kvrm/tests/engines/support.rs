@@ -34,6 +34,8 @@ impl Subject {
     pub(crate) const EVAL: Subject = Subject::new(Setup::REFERENCE);
     pub(crate) const CUDA: Subject =
         Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 0 });
+    pub(crate) const WGPU: Subject =
+        Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 0 });
     /// One GPU as two, since few computers have several.
     pub(crate) const CUDA_SPLIT: Subject = Subject { devices: &[0, 0], ..Subject::CUDA };
 
@@ -65,7 +67,7 @@ impl Subject {
 
     /// True for engines that execute a few million instructions a second in one lane.
     pub(crate) fn is_slow(self) -> bool {
-        matches!(self.setup.engine, EngineKind::Eval | EngineKind::Cuda)
+        matches!(self.setup.engine, EngineKind::Eval | EngineKind::Cuda | EngineKind::Wgpu)
     }
 }
 

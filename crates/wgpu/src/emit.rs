@@ -1,0 +1,336 @@
+//! From the operations of a routine to WGSL: one arm per operation.
+//!
+//! A handler is a function of the record, `w`. A value is a `let` of its own; `u8` and `u16` are `u32` whose
+//! upper bits are zero. The lane's state is in variables that the kernel around the handlers declares:
+//! `x` (the register file), `at` (PC, in words from the start of the code), `goal` and `jumped` (where to
+//! branch), `flag_n` and so on, and `stop`, `detail` and `completed` for whoever cannot go on.
+
+use std::fmt::Write;
+
+use kvrm_a64::state::{C, N, PC, V, VARS, Z};
+use kvrm_engine::kernel::{small_param_position, stop};
+use kvrm_ir::cut::WIDE_PARAM;
+use kvrm_ir::{
+    BinOp, Block, CmpOp, ConvOp, Op, Order, RmwOp, Routine, Stmt, Type, UnOp, Value, Var,
+};
+
+/// Writes the WGSL of a handler.
+struct Emitter<'a> {
+    out: &'a mut String,
+    routine: &'a Routine,
+    depth: usize,
+}
+
+macro_rules! wgsl {
+    ($emitter:expr, $($text:tt)*) => {{
+        let line = format!($($text)*);
+        let indent = "  ".repeat($emitter.depth);
+        let _ = writeln!($emitter.out, "{indent}{line}");
+    }};
+}
+
+/// Writes one handler, a function `hN`. The routine must be [legal](crate::LACKS).
+pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) {
+    let _ = writeln!(out, "fn h{number}(w: vec4<u32>) {{");
+    Emitter { out, routine, depth: 1 }.block(&routine.body);
+    out.push_str("}\n");
+}
+
+/// The name of a flag, if the variable is one.
+fn flag(var: Var) -> Option<&'static str> {
+    [(N, "flag_n"), (Z, "flag_z"), (C, "flag_c"), (V, "flag_v")]
+        .into_iter()
+        .find_map(|(flag, name)| (flag.id == var.id).then_some(name))
+}
+
+/// Where a variable is in a lane's state, in words of 32 bits.
+fn word_of(var: Var) -> usize {
+    VARS[usize::from(var.id)].1 / 4
+}
+
+/// The WGSL type that holds a value.
+fn name(ty: Type) -> &'static str {
+    match ty {
+        Type::Bool => "bool",
+        Type::U8 | Type::U16 | Type::U32 => "u32",
+        Type::U64 => "u64",
+    }
+}
+
+fn literal(ty: Type, bits: u64) -> String {
+    match ty {
+        Type::Bool => (bits != 0).to_string(),
+        Type::U64 => format!("0x{bits:x}lu"),
+        _ => format!("0x{bits:x}u"),
+    }
+}
+
+impl Emitter<'_> {
+    fn ty(&self, v: Value) -> Type {
+        self.routine.value(v).ty
+    }
+
+    /// A value as an operand.
+    fn get(&self, v: Value) -> String {
+        match self.routine.constant(v) {
+            Some(bits) => literal(self.ty(v), bits),
+            None => format!("v{}", v.0),
+        }
+    }
+
+    /// A value as an operand of 64 bits. (Constants are not converted: naga cannot.)
+    fn wide(&self, v: Value) -> String {
+        match self.routine.constant(v) {
+            Some(bits) => literal(Type::U64, bits),
+            None => format!("u64(v{})", v.0),
+        }
+    }
+
+    /// Defines a value.
+    fn set(&mut self, v: Value, expression: &str) {
+        wgsl!(self, "let v{}: {} = {expression};", v.0, name(self.ty(v)));
+    }
+
+    fn block(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let result = stmt.results.first().copied();
+        let to = result.map(|v| self.ty(v));
+        let expression = match &stmt.op {
+            Op::Word => unreachable!("decoded before the kernel runs"),
+            Op::Param(index) => param(to.expect("a result"), *index),
+            Op::Count => "count + u64(done)".to_string(),
+            Op::Unary(op, a) => self.unary(*op, *a),
+            Op::Binary(op, a, b) => self.binary(*op, *a, *b),
+            Op::Compare(op, a, b) => self.compare(*op, *a, *b),
+            Op::Select(c, a, b) => {
+                format!("select({}, {}, {})", self.get(*b), self.get(*a), self.get(*c))
+            }
+            Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
+            Op::ReadReg(_, index) => format!("x[{}]", self.get(*index)),
+            Op::ReadVar(var) => read_var(*var),
+            Op::Load { addr, .. } => {
+                let (ty, addr) = (to.expect("a result"), self.get(*addr));
+                narrowed(ty, &format!("load({addr}, {}u)", ty.bits()))
+            }
+            Op::Rmw { op, addr, value } => self.rmw(*op, *addr, *value),
+            Op::Cas { addr, expected, new } => {
+                let ty = self.ty(*new);
+                let [addr, expected, new] = [addr, expected, new].map(|v| self.get(*v));
+                let call = format!("cas({addr}, {}u, u64({expected}), u64({new}))", ty.bits());
+                narrowed(ty, &call)
+            }
+            op => return self.effect(op, &stmt.results),
+        };
+        self.set(result.expect("it has a result"), &expression);
+    }
+
+    /// Operations that do something, or have not just one result.
+    fn effect(&mut self, op: &Op, results: &[Value]) {
+        match op {
+            Op::WriteReg(_, index, value) => {
+                wgsl!(self, "x[{}] = {};", self.get(*index), self.get(*value));
+            }
+            Op::WriteVar(var, value) => self.write_var(*var, *value),
+            Op::Probe { access, addr, len } => {
+                let stop = stop::fault(*access);
+                let call = match access {
+                    kvrm_ir::Access::Read => "may_read",
+                    _ => "may_write",
+                };
+                wgsl!(self, "if (!{call}({}, {len}u, {stop}u)) {{ return; }}", self.get(*addr));
+            }
+            Op::Store { order: Order::Plain | Order::AcquireRelease, addr, value } => {
+                let bits = self.ty(*value).bits();
+                wgsl!(self, "store({}, {bits}u, {});", self.get(*addr), self.wide(*value));
+            }
+            Op::Cas128 { addr, expected, new } => {
+                let [e, n] = [expected, new].map(|pair| pair.map(|v| self.get(v)));
+                let pair = format!("pair{}", results[0].0);
+                wgsl!(
+                    self,
+                    "let {pair} = cas_pair({}, {}, {}, {}, {});",
+                    self.get(*addr),
+                    e[0],
+                    e[1],
+                    n[0],
+                    n[1]
+                );
+                self.set(results[0], &format!("{pair}.low"));
+                self.set(results[1], &format!("{pair}.high"));
+            }
+            // The language's barriers are for whole workgroups in step; accesses are in order as they are.
+            Op::Fence => {}
+            Op::Exit { exit, cond, detail } => {
+                let (cond, detail) = (self.get(*cond), self.get(*detail));
+                let (reason, completes) = (stop::exit(exit.reason), exit.completes);
+                wgsl!(
+                    self,
+                    "if ({cond}) {{ stop = {reason}u; detail = {detail}; completed = {completes}; return; }}"
+                );
+            }
+            Op::If { cond, then, otherwise } => self.choice(*cond, [then, otherwise], results),
+            _ => unreachable!("it has a result"),
+        }
+    }
+
+    /// Values do not leave their block, so results are variables.
+    fn choice(&mut self, cond: Value, arms: [&Block; 2], results: &[Value]) {
+        for v in results {
+            wgsl!(self, "var v{}: {};", v.0, name(self.ty(*v)));
+        }
+        wgsl!(self, "if ({}) {{", self.get(cond));
+        for (index, arm) in arms.into_iter().enumerate() {
+            self.depth += 1;
+            self.block(arm);
+            for (result, v) in results.iter().zip(&arm.yields) {
+                wgsl!(self, "v{} = {};", result.0, self.get(*v));
+            }
+            self.depth -= 1;
+            wgsl!(self, "{}", if index == 0 { "} else {" } else { "}" });
+        }
+    }
+
+    fn write_var(&mut self, var: Var, value: Value) {
+        let value = self.get(value);
+        let word = word_of(var);
+        if let Some(flag) = flag(var) {
+            wgsl!(self, "{flag} = {value};");
+        } else if var.id == PC.id {
+            wgsl!(self, "goal = {value}; jumped = true;");
+        } else if var.ty == Type::U64 {
+            wgsl!(self, "set_wide({word}u, {value});");
+        } else {
+            wgsl!(self, "states[state + {word}u] = {value};");
+        }
+    }
+
+    // Pure operations.
+
+    fn unary(&self, op: UnOp, a: Value) -> String {
+        let ty = self.ty(a);
+        let a = self.get(a);
+        match op {
+            UnOp::Not if ty == Type::Bool => format!("!{a}"),
+            UnOp::Not => format!("~{a}"),
+            UnOp::Neg => format!("{} - {a}", literal(ty, 0)),
+            UnOp::Clz => format!("countLeadingZeros({a})"),
+            UnOp::Rbit => format!("reverseBits({a})"),
+            UnOp::Bswap => unreachable!("not legal"),
+        }
+    }
+
+    fn binary(&self, op: BinOp, a: Value, b: Value) -> String {
+        let ty = self.ty(a);
+        let (x, y) = (self.get(a), self.get(b));
+        let sign = if ty == Type::U64 { "i64" } else { "i32" };
+        // Amounts are taken modulo the width; the language leaves others undefined.
+        let amount = match self.routine.constant(b) {
+            Some(amount) => literal(Type::U32, amount % u64::from(ty.bits())),
+            None => format!("({y} & {}u)", ty.bits() - 1),
+        };
+        match (op, ty) {
+            (BinOp::Xor, Type::Bool) => format!("{x} != {y}"),
+            (BinOp::Add, _) => format!("{x} + {y}"),
+            (BinOp::Sub, _) => format!("{x} - {y}"),
+            (BinOp::Mul, _) => format!("{x} * {y}"),
+            (BinOp::UDiv, _) => format!("{x} / {y}"),
+            (BinOp::And, _) => format!("{x} & {y}"),
+            (BinOp::Or, _) => format!("{x} | {y}"),
+            (BinOp::Xor, _) => format!("{x} ^ {y}"),
+            (BinOp::Shl, _) => format!("{x} << {amount}"),
+            (BinOp::Shr, _) => format!("{x} >> {amount}"),
+            (BinOp::Sar, _) => {
+                format!("bitcast<{}>(bitcast<{sign}>({x}) >> {amount})", name(ty))
+            }
+            (BinOp::UMulH | BinOp::SMulH | BinOp::SDiv | BinOp::Rotr, _) => {
+                unreachable!("not legal")
+            }
+        }
+    }
+
+    fn compare(&self, op: CmpOp, a: Value, b: Value) -> String {
+        let sign = if self.ty(a) == Type::U64 { "i64" } else { "i32" };
+        let (a, b) = (self.get(a), self.get(b));
+        match op {
+            CmpOp::Eq => format!("{a} == {b}"),
+            CmpOp::Ne => format!("{a} != {b}"),
+            CmpOp::Ult => format!("{a} < {b}"),
+            CmpOp::Ule => format!("{a} <= {b}"),
+            CmpOp::Slt => format!("bitcast<{sign}>({a}) < bitcast<{sign}>({b})"),
+            CmpOp::Sle => format!("bitcast<{sign}>({a}) <= bitcast<{sign}>({b})"),
+            CmpOp::SAddO | CmpOp::SSubO => unreachable!("not legal"),
+        }
+    }
+
+    fn convert(&self, op: ConvOp, a: Value, to: Type) -> String {
+        let from = self.ty(a);
+        let a = self.get(a);
+        match (op, from, to) {
+            (ConvOp::Zext, Type::Bool, _) => {
+                format!("select({}, {}, {a})", literal(to, 0), literal(to, 1))
+            }
+            (ConvOp::Zext, ..) => format!("{}({a})", name(to)),
+            (ConvOp::Trunc, ..) => narrowed(to, &a),
+            (ConvOp::Sext, Type::U32, _) => format!("u64(i64(bitcast<i32>({a})))"),
+            (ConvOp::Sext, ..) => {
+                let shift = 32 - from.bits();
+                let wide = format!("(bitcast<i32>({a} << {shift}u) >> {shift}u)");
+                match to {
+                    Type::U64 => format!("u64(i64{wide})"),
+                    Type::U16 => format!("bitcast<u32>{wide} & 0xffffu"),
+                    _ => format!("bitcast<u32>{wide}"),
+                }
+            }
+        }
+    }
+
+    fn rmw(&self, op: RmwOp, addr: Value, value: Value) -> String {
+        let (ty, addr, value) = (self.ty(value), self.get(addr), self.wide(value));
+        let number = op as u32;
+        narrowed(ty, &format!("rmw({number}u, {addr}, {}u, {value})", ty.bits()))
+    }
+}
+
+/// A parameter of the record.
+fn param(ty: Type, index: u8) -> String {
+    if index == WIDE_PARAM {
+        return match ty {
+            Type::U64 => "u64(w.z) | (u64(w.w) << 32u)".to_string(),
+            _ => "w.z".to_string(),
+        };
+    }
+    let (word, shift) = small_param_position(index);
+    let word = ["x", "y", "z", "w"][word];
+    match ty {
+        Type::Bool => format!("(w.{word} & 0x{:x}u) != 0u", 1u32 << shift),
+        Type::U64 => format!("u64((w.{word} >> {shift}u) & 0xffu)"),
+        _ => format!("(w.{word} >> {shift}u) & 0xffu"),
+    }
+}
+
+fn read_var(var: Var) -> String {
+    let word = word_of(var);
+    match (flag(var), var.ty) {
+        (Some(flag), _) => flag.to_string(),
+        _ if var.id == PC.id => "code_start() + (u64(at) << 2u)".to_string(),
+        (_, Type::U64) => {
+            format!("u64(states[state + {word}u]) | (u64(states[state + {}u]) << 32u)", word + 1)
+        }
+        _ => format!("states[state + {word}u]"),
+    }
+}
+
+/// A `u64` as a narrower type, or as it is.
+fn narrowed(ty: Type, wide: &str) -> String {
+    match ty {
+        Type::Bool => format!("(u32({wide}) & 1u) != 0u"),
+        Type::U8 | Type::U16 => format!("u32({wide}) & 0x{:x}u", ty.mask()),
+        Type::U32 => format!("u32({wide})"),
+        Type::U64 => wide.to_string(),
+    }
+}

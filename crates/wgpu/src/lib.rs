@@ -1,0 +1,29 @@
+//! Kernels for Metal, Vulkan and DX12: the interpreter of [`kvrm_engine::kernel`] in WGSL.
+//!
+//! ```text
+//!  rows ──► handlers (engine::kernel) ──► legal IR (ir::legalise) ──► WGSL (kernel, emit, memory.wgsl)
+//! ```
+//!
+//! 64-bit integers are the language's own (`SHADER_INT64`). What it lacks, or what its compilers get wrong, is
+//! replaced in the IR ([`kvrm_ir::legalise`]), so that the emitter has one short arm for each operation.
+//!
+//! **Private** memory starts as the image. A page that a lane writes gets a *frame*: room for that page of
+//! a group of neighbouring lanes, interleaved by 8-byte word. **Shared** memory is 64-bit atomics, one for
+//! each 8-byte word, so that accesses within a word are never seen half done.
+
+mod device;
+mod emit;
+mod engine;
+mod guest;
+mod kernel;
+
+pub use device::{DeviceInfo, WgpuError, devices};
+pub use engine::WgpuEngine;
+
+use kvrm_ir::legalise::Lacks;
+
+/// What WGSL lacks, and what naga's writers get wrong of it: 64-bit `countLeadingZeros` and `reverseBits`.
+pub(crate) const LACKS: Lacks = Lacks::EVERYTHING;
+
+#[cfg(test)]
+mod tests;

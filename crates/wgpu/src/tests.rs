@@ -1,0 +1,168 @@
+//! What can be tested without a GPU: kernels are sound, and translate to every target's language.
+
+use std::path::Path;
+use std::process::Command;
+
+use kvrm_engine::MemoryModel;
+use kvrm_engine::kernel::Handlers;
+use naga::back::{hlsl, msl, spv};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use naga::{Module, front, proc};
+
+use crate::kernel::{Memory, kernel};
+
+const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
+
+fn memory(model: MemoryModel) -> Memory {
+    Memory { model, size: 1 << 20, group: 32 }
+}
+
+/// Parses and validates a kernel.
+fn checked(text: &str) -> (Module, ModuleInfo) {
+    let module = front::wgsl::parse_str(text)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+    let info = Validator::new(ValidationFlags::all(), Capabilities::all())
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+    (module, info)
+}
+
+/// Handlers for several shapes of every row.
+fn all_handlers() -> Handlers {
+    let mut handlers = Handlers::new();
+    let mut random = 1u32;
+    for row in kvrm_a64::table() {
+        for _ in 0..8 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let word = random & !row.pattern.mask | row.pattern.value;
+            if row.matches(word) {
+                handlers.record(0x1000, word);
+            }
+        }
+    }
+    handlers
+}
+
+#[test]
+fn kernels_of_all_rows_are_sound() {
+    let handlers = all_handlers();
+    assert!(handlers.len() > kvrm_a64::table().len());
+    for model in MODELS {
+        checked(&kernel(&handlers, &memory(model)));
+    }
+}
+
+/// No checks are added: the kernel makes its own.
+const UNCHECKED: proc::BoundsCheckPolicies = proc::BoundsCheckPolicies {
+    index: proc::BoundsCheckPolicy::Unchecked,
+    buffer: proc::BoundsCheckPolicy::Unchecked,
+    image_load: proc::BoundsCheckPolicy::Unchecked,
+    binding_array: proc::BoundsCheckPolicy::Unchecked,
+};
+
+fn to_msl(module: &Module, info: &ModuleInfo) -> String {
+    let options = msl::Options {
+        lang_version: (2, 4),
+        fake_missing_bindings: true,
+        bounds_check_policies: UNCHECKED,
+        force_loop_bounding: false,
+        emit_int_div_checks: false,
+        ..msl::Options::default()
+    };
+    msl::write_string(module, info, &options, &msl::PipelineOptions::default()).unwrap().0
+}
+
+fn to_hlsl(module: &Module, info: &ModuleInfo) -> String {
+    let options = hlsl::Options {
+        shader_model: hlsl::ShaderModel::V6_6,
+        restrict_indexing: false,
+        force_loop_bounding: false,
+        ..hlsl::Options::default()
+    };
+    let pipeline = hlsl::PipelineOptions::default();
+    let mut text = String::new();
+    hlsl::Writer::new(&mut text, &options, &pipeline).write(module, info, None).unwrap();
+    text
+}
+
+fn to_spirv(module: &Module, info: &ModuleInfo) -> Vec<u32> {
+    let options = spv::Options {
+        bounds_check_policies: UNCHECKED,
+        force_loop_bounding: false,
+        ..spv::Options::default()
+    };
+    spv::write_vec(module, info, &options, None).unwrap()
+}
+
+/// By the Khronos Group's own validator.
+fn validate_spirv(words: &[u32], model: MemoryModel) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let name = format!("kvrm-{}-{model:?}.spv", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let output = Command::new("spirv-val")
+        .args(["--target-env", "vulkan1.2"])
+        .arg(&path)
+        .output()
+        .expect("spirv-val is needed: `cargo xtask test` brings it");
+    std::fs::remove_file(&path).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn kernels_of_all_rows_translate() {
+    let handlers = all_handlers();
+    for model in MODELS {
+        let (module, info) = checked(&kernel(&handlers, &memory(model)));
+        validate_spirv(&to_spirv(&module, &info), model);
+        assert!(to_hlsl(&module, &info).contains("uint64_t"));
+        // Metal has no 64-bit compare-and-exchange, which shared memory needs.
+        if model == MemoryModel::Private {
+            let text = to_msl(&module, &info);
+            assert!(text.contains("ulong"));
+            for unwanted in ["double", "float", "loop_bound", "metal::clamp", "naga_div"] {
+                assert!(!text.contains(unwanted), "{unwanted}");
+            }
+        }
+    }
+}
+
+/// Instructions whose kernel is recorded.
+const GOLDEN: &[u32] = &[
+    0x9100_0420, // add x0, x1, #1
+    0xf100_0421, // subs x1, x1, #1
+    0x54ff_ffa1, // b.ne -12
+    0xb940_0420, // ldr w0, [x1, #4]
+    0xf900_0062, // str x2, [x3]
+    0xf8e2_0020, // ldaddal x2, x0, [x1]
+    0xdac0_1020, // clz x0, x1
+];
+
+fn check_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden").join(name);
+    if std::env::var_os("KVRM_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(recorded == text, "{} is out of date: see the comment on this test", path.display());
+}
+
+/// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-wgpu golden`.
+#[test]
+fn kernels_are_as_recorded_in_golden_files() {
+    let mut handlers = Handlers::new();
+    for word in GOLDEN {
+        handlers.record(0x1000, *word);
+    }
+    for model in MODELS {
+        let text = kernel(&handlers, &memory(model));
+        let (module, info) = checked(&text);
+        let name = format!("{model:?}").to_lowercase();
+        check_golden(&format!("{name}.wgsl"), &text);
+        check_golden(&format!("{name}.hlsl"), &to_hlsl(&module, &info));
+        if model == MemoryModel::Private {
+            check_golden(&format!("{name}.metal"), &to_msl(&module, &info));
+        }
+    }
+}
