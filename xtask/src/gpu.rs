@@ -13,7 +13,7 @@ use crate::tools::{self, cannot};
 /// What runs on the computer with the GPU.
 const SCRIPT: &str = include_str!("gpu-check.sh");
 /// What the folder may have, so that it is quickly copied.
-const LIMIT: u64 = 60 << 20;
+const LIMIT: u64 = 64 << 20;
 
 /// Builds everything, and runs it if there is a GPU.
 pub(crate) fn check() -> Outcome {
