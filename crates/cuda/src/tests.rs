@@ -25,9 +25,8 @@ fn ptxas() -> PathBuf {
 
 /// Assembles a kernel; what the assembler objects to, if anything.
 fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("kvrm-ptx-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let source = folder.join(format!("{name}-{generation}.ptx"));
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join(format!("{name}-{generation}.ptx"));
     std::fs::write(&source, text).unwrap();
     let output = Command::new(ptxas())
         .args(["-arch", &format!("sm_{generation}"), "-o"])
@@ -35,7 +34,6 @@ fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
         .arg(&source)
         .output()
         .unwrap();
-    std::fs::remove_file(&source).unwrap();
     match output.status.success() {
         true => Ok(()),
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
@@ -93,9 +91,11 @@ fn kernels_of_the_guests_assemble() {
         for (pc, word) in kvrm_engine::flow::reachable(0x10000, words) {
             handlers.record(pc, word);
         }
-        let text = kernel(&handlers, &target(MemoryModel::Private, 90));
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        assert_eq!(assemble(&text, &name, 90), Ok(()), "{name}");
+        for generation in GENERATIONS {
+            let text = kernel(&handlers, &target(MemoryModel::Private, generation));
+            assert_eq!(assemble(&text, &name, generation), Ok(()), "{name} on sm_{generation}");
+        }
     }
 }
 
