@@ -7,12 +7,14 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{C, N, PC, V, VARS, Z};
+use kvrm_a64::state::{C, N, PC, V, Z};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
-    BinOp, Block, CmpOp, ConvOp, Op, Order, RmwOp, Routine, Stmt, Type, UnOp, Value, Var,
+    Access, BinOp, Block, CmpOp, ConvOp, Op, RmwOp, Routine, Stmt, Type, UnOp, Value, Var,
 };
+
+use crate::kernel::word_of;
 
 /// Writes the WGSL of a handler.
 struct Emitter<'a> {
@@ -41,11 +43,6 @@ fn flag(var: Var) -> Option<&'static str> {
     [(N, "flag_n"), (Z, "flag_z"), (C, "flag_c"), (V, "flag_v")]
         .into_iter()
         .find_map(|(flag, name)| (flag.id == var.id).then_some(name))
-}
-
-/// Where a variable is in a lane's state, in words of 32 bits.
-fn word_of(var: Var) -> usize {
-    VARS[usize::from(var.id)].1 / 4
 }
 
 /// The WGSL type that holds a value.
@@ -139,12 +136,12 @@ impl Emitter<'_> {
             Op::Probe { access, addr, len } => {
                 let stop = stop::fault(*access);
                 let call = match access {
-                    kvrm_ir::Access::Read => "may_read",
+                    Access::Read => "may_read",
                     _ => "may_write",
                 };
                 wgsl!(self, "if (!{call}({}, {len}u, {stop}u)) {{ return; }}", self.get(*addr));
             }
-            Op::Store { order: Order::Plain | Order::AcquireRelease, addr, value } => {
+            Op::Store { addr, value, .. } => {
                 let bits = self.ty(*value).bits();
                 wgsl!(self, "store({}, {bits}u, {});", self.get(*addr), self.wide(*value));
             }

@@ -6,8 +6,6 @@ use kvrm_mem::PAGE;
 
 use crate::device::{Device, WgpuError};
 
-/// Words in a page.
-const PAGE_WORDS: usize = (PAGE / 8) as usize;
 /// Frames to begin with.
 const FIRST_FRAMES: u64 = 64;
 
@@ -177,7 +175,8 @@ impl Guest {
                             bytes.copy_from_slice(&frame[self.in_frame(lane, word)..][..8]);
                         }
                     }
-                    _ => bytes.copy_from_slice(&private.image[(page * PAGE) as usize..][..4096]),
+                    _ => bytes
+                        .copy_from_slice(&private.image[(page * PAGE) as usize..][..PAGE as usize]),
                 }
             }
             (None, _) => self.device.read(&self.flat, page * PAGE, &mut bytes)?,
@@ -298,4 +297,4 @@ impl DeviceMemory for Guest {
     }
 }
 
-const _: () = assert!(PAGE_WORDS == 512, "the kernel counts on it");
+const _: () = assert!(PAGE / 8 == 512, "the kernel counts on it");

@@ -50,7 +50,7 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
 }
 
 /// Where a variable is in a lane's state, in words of 32 bits.
-fn word_of(var: Var) -> usize {
+pub(crate) fn word_of(var: Var) -> usize {
     VARS[usize::from(var.id)].1 / 4
 }
 
