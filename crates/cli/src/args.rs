@@ -8,12 +8,12 @@ use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg};
 /// Which engine runs the lanes.
 #[derive(Clone, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Engine to run on; `kvrm devices` lists them. `auto` takes a GPU for very many lanes, else the CPU
+    /// Engine to run on; `kvrm devices` lists them. `auto` takes an NVIDIA GPU for very many lanes, else the CPU
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
     pub(crate) engine: EngineKind,
 
-    /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists them. The first
-    /// one if not given. Only private memory can be split
+    /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists those of each
+    /// engine. The first one if not given. Only private memory can be split
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     device: Vec<usize>,
 
@@ -38,8 +38,8 @@ impl EngineArgs {
 /// How a run is launched.
 #[derive(Clone, clap::Args)]
 pub(crate) struct LaunchArgs {
-    /// Run on a GPU in a single launch rather than many short ones. It freezes a GPU that also drives a
-    /// display, and the system may kill it; with shared memory or without a GPU it makes no difference
+    /// Run in a single launch rather than many short ones. It freezes a GPU that also drives a display, and
+    /// the system may kill it. Only the cuda engine has single launches: with others it makes no difference
     #[arg(long)]
     pub(crate) mega: bool,
 }

@@ -16,11 +16,11 @@ Examples:
   kvrm devices --memory 16M --written 256K
   kvrm devices --json
 
-`--device` takes the number of a GPU. For each GPU this tells how many lanes with private memory it has \
+`--device` takes the number of one of the engine's GPUs. For each GPU of `cuda` this tells how many lanes with private memory it has \
 room for: memory starts out the same for all lanes, and each pays for the pages it writes. One number is \
 for lanes that write all of their memory, the other for lanes that write as much as --written says.
 
-`--engine auto` takes the first GPU if there are at least 512 lanes for each host thread and it has room \
+`--engine auto` takes the first GPU of `cuda` if there are at least 512 lanes for each host thread and it has room \
 for them, else the CPU.")]
 pub(crate) struct Devices {
     /// Memory of each lane (K, M, G and T are powers of 1024); the default is that of `kvrm exec`

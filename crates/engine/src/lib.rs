@@ -56,7 +56,7 @@ pub struct RunRequest<'a> {
     /// passes it.
     pub breakpoints: &'a [u64],
     /// Do not slice the run into launches of bounded length, so that the host has nothing to do between
-    /// the launch and the last lane's stop. Results are the same; engines without launches ignore it.
+    /// the launch and the last lane's stop. Results are the same; engines that cannot are free to slice.
     pub single_launch: bool,
     /// How the host watches and cancels.
     pub control: &'a RunControl,
