@@ -21,7 +21,7 @@ macro_rules! state {
         ///
         /// The layout is fixed (`repr(C)`), because translated code works on it directly. A boolean
         /// is a byte that is 0 or 1.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(C)]
         pub struct CpuState {
             /// Slots of the [`X`] file.

@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use kvrm_a64::state::{C, CpuState, N, PC, V, VARS, Z};
-use kvrm_engine::kernel::small_param_position;
+use kvrm_engine::kernel::{Branch, small_param_position};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, UnOp, Value, Var};
 
@@ -329,14 +329,10 @@ impl<'a> Emitter<'a> {
     /// Continues at an address. Where the record has it, as for all branches but those to registers, it is
     /// near enough for 32 bits.
     fn branch(&mut self, target: Value) {
-        let taken = match self.definition(target) {
-            Some(Op::Param(WIDE_PARAM)) => None,
-            Some(Op::Select(cond, to, otherwise))
-                if self.is_wide_param(*to) && self.is_next_pc(*otherwise) =>
-            {
-                Some(*cond)
-            }
-            _ => {
+        let taken = match Branch::of(self.routine, target) {
+            Branch::Near => None,
+            Branch::NearIf(cond) => Some(cond),
+            Branch::Far => {
                 let target = self.get(target);
                 ptx!(self, "mov.b64 %target, {target};");
                 self.end = "BRANCH";
@@ -353,22 +349,6 @@ impl<'a> Emitter<'a> {
         ptx!(self, "add.u32 %limit, %limit, {distance};");
         ptx!(self, "mov.b32 %at, {to};");
         self.end = "BRANCHED";
-    }
-
-    /// The operation that gives a value, if it is in the routine's outermost block.
-    fn definition(&self, v: Value) -> Option<&'a Op> {
-        let stmt = self.routine.body.stmts.iter().find(|stmt| stmt.results.contains(&v));
-        stmt.map(|stmt| &stmt.op)
-    }
-
-    fn is_wide_param(&self, v: Value) -> bool {
-        matches!(self.definition(v), Some(Op::Param(WIDE_PARAM)))
-    }
-
-    fn is_next_pc(&self, v: Value) -> bool {
-        let Some(Op::Binary(BinOp::Add, pc, four)) = self.definition(v) else { return false };
-        let is_pc = matches!(self.definition(*pc), Some(Op::ReadVar(var)) if var.id == PC.id);
-        is_pc && self.routine.constant(*four) == Some(4)
     }
 
     // Pure operations.

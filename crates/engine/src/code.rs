@@ -94,13 +94,17 @@ impl Code {
         self.changes
     }
 
-    /// All records: the common ones, then those of lanes that have their own, by lane.
+    /// All records: the common ones, then those of lanes that have their own, by lane. After each table is
+    /// a record that is not decoded, for lanes that run beyond its end.
     pub fn tables(&self) -> (Vec<Record>, HashMap<usize, u32>) {
+        let end = Record::special(NOT_DECODED, 0);
         let mut records = self.common.clone();
+        records.push(end);
         let mut starts = HashMap::new();
         for (lane, own) in &self.own {
             starts.insert(*lane, records.len() as u32);
             records.extend_from_slice(own);
+            records.push(end);
         }
         (records, starts)
     }

@@ -10,13 +10,13 @@ use std::collections::HashMap;
 
 use kvrm_a64::state::PC;
 use kvrm_a64::{Instruction, decode, shape_bits, shaped_form};
-use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
+use kvrm_ir::cut::{Cut, SMALL_PARAMS, WIDE_PARAM, cut};
 use kvrm_ir::eval::{Machine, eval_results};
-use kvrm_ir::{Access, File, Order, Routine, Type, Var};
+use kvrm_ir::{Access, BinOp, File, Op, Order, Routine, Type, Value, Var};
 
 /// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
 /// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(16))]
 pub struct Record(pub [u32; 4]);
 
@@ -58,6 +58,44 @@ impl Handler {
     /// What the handler does; its parameters come from the record.
     pub fn routine(&self) -> &Routine {
         &self.cut.after
+    }
+}
+
+/// Where a handler that writes PC takes the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Branch {
+    /// To the record's wide parameter, which is within reach of a 32-bit distance.
+    Near,
+    /// There, if the value is true, and otherwise to the instruction that follows.
+    NearIf(Value),
+    /// To any address.
+    Far,
+}
+
+impl Branch {
+    /// What kind of branch it is to write `target` to PC.
+    pub fn of(routine: &Routine, target: Value) -> Branch {
+        let definition = |v: Value| {
+            let stmt = routine.body.stmts.iter().find(|stmt| stmt.results.contains(&v));
+            stmt.map(|stmt| &stmt.op)
+        };
+        let is_wide_param = |v| matches!(definition(v), Some(Op::Param(WIDE_PARAM)));
+        let is_pc = |v| matches!(definition(v), Some(Op::ReadVar(var)) if var.id == PC.id);
+        let is_next_pc = |v| match definition(v) {
+            Some(Op::Binary(BinOp::Add, pc, four)) => {
+                is_pc(*pc) && routine.constant(*four) == Some(4)
+            }
+            _ => false,
+        };
+        match definition(target) {
+            Some(Op::Param(WIDE_PARAM)) => Branch::Near,
+            Some(Op::Select(cond, to, otherwise))
+                if is_wide_param(*to) && is_next_pc(*otherwise) =>
+            {
+                Branch::NearIf(*cond)
+            }
+            _ => Branch::Far,
+        }
     }
 }
 

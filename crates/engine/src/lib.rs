@@ -8,6 +8,7 @@ mod control;
 mod eval_engine;
 pub mod flow;
 pub mod kernel;
+pub mod mirror;
 mod split;
 mod step;
 mod stop;

@@ -1,6 +1,10 @@
 //! Devices and buffers, through wgpu.
 
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
 use wgpu::{BufferUsages, Features};
+
+use crate::kernel::Atomics;
 
 /// A failure of a device, or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +39,27 @@ pub enum WgpuError {
         /// The most there can be.
         limit: u64,
     },
-    /// The device is gone, or refused something.
+    /// The device has no memory left.
+    #[error(
+        "{name} has no room for {wanted} bytes, which {what} needs: use fewer lanes or a smaller memory"
+    )]
+    Full {
+        /// The device's name.
+        name: String,
+        /// What the buffer is for.
+        what: &'static str,
+        /// Bytes wanted.
+        wanted: u64,
+    },
+    /// The device is gone.
+    #[error("{name} was lost ({message}), and with it what its lanes had: build the machine again")]
+    Lost {
+        /// Its name.
+        name: String,
+        /// What the driver said.
+        message: String,
+    },
+    /// The device refused something.
     #[error("{name} failed: {message}")]
     Failed {
         /// Its name.
@@ -84,14 +108,24 @@ pub fn devices() -> Vec<DeviceInfo> {
     adapters().iter().enumerate().map(info).collect()
 }
 
-/// What the kernels need; shared memory needs 64-bit atomics, too.
-const NEEDED: Features = Features::SHADER_INT64;
+/// What the kernels need.
+const NEEDED: Features = Features::SHADER_INT64.union(Features::SUBGROUP);
+
+/// What is used where there is it: shared memory without locks, caching of compiled kernels.
+const WELCOME: Features =
+    Features::SHADER_INT64_ATOMIC_ALL_OPS.union(Features::PIPELINE_CACHE).union(COHERENT);
+
+/// For memory that lanes share without 64-bit atomics.
+const COHERENT: Features = Features::MEMORY_DECORATION_COHERENT;
 
 /// Why a device cannot be used.
 fn unfit(adapter: &wgpu::Adapter) -> Option<&'static str> {
     let info = adapter.get_info();
-    if !adapter.features().contains(NEEDED) {
+    if !adapter.features().contains(Features::SHADER_INT64) {
         return Some("its shaders have no 64-bit integers (SHADER_INT64)");
+    }
+    if !adapter.features().contains(Features::SUBGROUP) {
+        return Some("its shaders have no subgroup operations (SUBGROUP)");
     }
     // Ends loops after 65,535 turns, and runs every arm of a switch: results are wrong.
     let old_mesa = ["Mesa 20.", "Mesa 21.", "Mesa 22."];
@@ -102,15 +136,45 @@ fn unfit(adapter: &wgpu::Adapter) -> Option<&'static str> {
 }
 
 /// A device that has been opened.
+#[derive(Clone)]
 pub(crate) struct Device {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
+    /// The driver, as far as compiled kernels depend on it.
+    pub(crate) driver: Arc<str>,
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
-    /// Lanes that run in step.
-    pub(crate) subgroup: u32,
-    pub(crate) has_wide_atomics: bool,
-    /// Bytes that one binding can have.
+    /// Lanes that certainly run in step: 32 or fewer.
+    pub(crate) group: u32,
+    /// Lanes that may run in step.
+    pub(crate) largest_subgroup: u32,
+    pub(crate) features: Features,
+    /// Host and device have the same memory: buffers are mapped instead of copied.
+    shares_memory: bool,
+    /// Bytes that one binding can have, and how many there can be.
     pub(crate) limit: u64,
+    pub(crate) bindings: u32,
+    lost: Arc<OnceLock<String>>,
+    staging: Arc<Mutex<Option<wgpu::Buffer>>>,
+}
+
+/// Whole words of 32 bits in a buffer.
+pub(crate) struct Part<'a> {
+    pub(crate) buffer: &'a wgpu::Buffer,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+/// The least and the most lanes in a subgroup.
+fn subgroup_sizes(info: &wgpu::AdapterInfo) -> (u32, u32) {
+    match info.backend {
+        // wgpu does not ask; all of Apple's GPUs have 32.
+        wgpu::Backend::Metal if info.name.starts_with("Apple") => (32, 32),
+        _ => (info.subgroup_min_size, info.subgroup_max_size),
+    }
+}
+
+fn shares_memory(info: &wgpu::AdapterInfo) -> bool {
+    matches!(info.device_type, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu)
 }
 
 impl Device {
@@ -122,42 +186,77 @@ impl Device {
         if let Some(why) = unfit(adapter) {
             return Err(WgpuError::Unfit { name: info.name, why });
         }
-        let atomics = adapter.features() & Features::SHADER_INT64_ATOMIC_ALL_OPS;
+        let mappable = match shares_memory(&info) {
+            true => Features::MAPPABLE_PRIMARY_BUFFERS,
+            false => Features::empty(),
+        };
+        let features = NEEDED | adapter.features() & (WELCOME | mappable);
         let limits = adapter.limits();
-        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         let request = wgpu::DeviceDescriptor {
             label: Some("kvrm"),
-            required_features: NEEDED | atomics,
-            required_limits: limits,
+            required_features: features,
+            required_limits: limits.clone(),
             experimental_features: wgpu::ExperimentalFeatures::disabled(),
             memory_hints: wgpu::MemoryHints::Performance,
             trace: wgpu::Trace::Off,
         };
-        let failed = |message: String| WgpuError::Failed { name: info.name.clone(), message };
-        let (device, queue) = pollster::block_on(adapter.request_device(&request))
-            .map_err(|error| failed(error.to_string()))?;
-        Ok(Device {
+        let failed = |error: wgpu::RequestDeviceError| WgpuError::Failed {
             name: info.name.clone(),
+            message: error.to_string(),
+        };
+        let (device, queue) =
+            pollster::block_on(adapter.request_device(&request)).map_err(failed)?;
+        let lost = Arc::new(OnceLock::new());
+        let noted = lost.clone();
+        device.set_device_lost_callback(move |_, message| {
+            let _ = noted.set(message);
+        });
+        let (smallest, largest) = subgroup_sizes(&info);
+        let driver = format!("{} {} {}", info.backend, info.driver, info.driver_info);
+        Ok(Device {
+            name: info.name.as_str().into(),
+            driver: driver.into(),
             device,
             queue,
-            subgroup: info.subgroup_max_size.clamp(1, 32),
-            has_wide_atomics: !atomics.is_empty(),
-            limit,
+            group: smallest.clamp(1, 32),
+            largest_subgroup: largest,
+            features,
+            shares_memory: features.contains(Features::MAPPABLE_PRIMARY_BUFFERS),
+            limit: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
+            bindings: limits.max_storage_buffers_per_shader_stage,
+            lost,
+            staging: Arc::default(),
         })
     }
 
+    /// What there is for lanes that share memory.
+    pub(crate) fn atomics(&self) -> Atomics {
+        match self.features.contains(Features::SHADER_INT64_ATOMIC_ALL_OPS) {
+            true => Atomics::Wide,
+            false => Atomics::Locks { coherent: self.features.contains(COHERENT) },
+        }
+    }
+
     pub(crate) fn failed(&self, message: impl ToString) -> WgpuError {
-        WgpuError::Failed { name: self.name.clone(), message: message.to_string() }
+        let name = self.name.to_string();
+        match self.lost.get() {
+            Some(message) => WgpuError::Lost { name, message: message.clone() },
+            None => WgpuError::Failed { name, message: message.to_string() },
+        }
     }
 
     /// Does something, and waits for what the device says of it.
     pub(crate) fn checked<T>(&self, work: impl FnOnce() -> T) -> Result<T, WgpuError> {
+        self.attempt(work).map_err(|error| self.failed(error))
+    }
+
+    fn attempt<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
         let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory]
             .map(|filter| self.device.push_error_scope(filter));
         let result = work();
         for scope in scopes.into_iter().rev() {
             if let Some(error) = pollster::block_on(scope.pop()) {
-                return Err(self.failed(error));
+                return Err(error);
             }
         }
         Ok(result)
@@ -167,21 +266,35 @@ impl Device {
     pub(crate) fn buffer(&self, what: &'static str, len: u64) -> Result<wgpu::Buffer, WgpuError> {
         let size = len.next_multiple_of(16).max(16);
         if size > self.limit {
-            let (name, limit) = (self.name.clone(), self.limit);
+            let (name, limit) = (self.name.to_string(), self.limit);
             return Err(WgpuError::TooLarge { name, what, wanted: size, limit });
         }
-        let usage = BufferUsages::STORAGE
-            | BufferUsages::UNIFORM
-            | BufferUsages::COPY_SRC
-            | BufferUsages::COPY_DST;
-        let label = Some(what);
-        self.checked(|| {
-            self.device.create_buffer(&wgpu::BufferDescriptor {
-                label,
-                size,
-                usage: if size > 1 << 14 { usage - BufferUsages::UNIFORM } else { usage },
-                mapped_at_creation: false,
-            })
+        let mut usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        if self.shares_memory {
+            usage |= BufferUsages::MAP_READ | BufferUsages::MAP_WRITE;
+        }
+        self.create(what, size, usage)
+    }
+
+    /// Room for what a launch is given.
+    pub(crate) fn uniform(&self, what: &'static str, len: u64) -> Result<wgpu::Buffer, WgpuError> {
+        let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+        self.create(what, len.next_multiple_of(16), usage)
+    }
+
+    fn create(
+        &self,
+        what: &'static str,
+        size: u64,
+        usage: BufferUsages,
+    ) -> Result<wgpu::Buffer, WgpuError> {
+        let (label, mapped_at_creation) = (Some(what), false);
+        let descriptor = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
+        self.attempt(|| self.device.create_buffer(&descriptor)).map_err(|error| match error {
+            wgpu::Error::OutOfMemory { .. } => {
+                WgpuError::Full { name: self.name.to_string(), what, wanted: size }
+            }
+            error => self.failed(error),
         })
     }
 
@@ -197,29 +310,102 @@ impl Device {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<(), WgpuError> {
-        if bytes.is_empty() {
-            return Ok(());
+        if !bytes.is_empty() {
+            let part = Part { buffer, offset, len: bytes.len() as u64 };
+            bytes.copy_from_slice(&self.read_all(self.encoder(), &[part])?);
         }
-        let size = bytes.len() as u64;
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("staging"),
-            size,
-            usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let mut encoder = self.device.create_command_encoder(&Default::default());
-        encoder.copy_buffer_to_buffer(buffer, offset, &staging, 0, size);
+        Ok(())
+    }
+
+    pub(crate) fn encoder(&self) -> wgpu::CommandEncoder {
+        self.device.create_command_encoder(&Default::default())
+    }
+
+    /// Does what the encoder has, and then reads parts of buffers, one behind the other. All at once:
+    /// each submission and the wait for its end take time.
+    pub(crate) fn read_all(
+        &self,
+        encoder: wgpu::CommandEncoder,
+        parts: &[Part<'_>],
+    ) -> Result<Vec<u8>, WgpuError> {
+        match self.shares_memory {
+            true => self.read_mapped(encoder, parts),
+            false => self.read_copied(encoder, parts),
+        }
+    }
+
+    fn read_mapped(
+        &self,
+        encoder: wgpu::CommandEncoder,
+        parts: &[Part<'_>],
+    ) -> Result<Vec<u8>, WgpuError> {
         self.queue.submit([encoder.finish()]);
-        staging.map_async(wgpu::MapMode::Read, .., |_| {});
+        let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len as usize).sum());
+        for Part { buffer, offset, len } in parts {
+            // Mappings start at multiples of 8.
+            let (first, end) = (offset & !7, (offset + len).next_multiple_of(4));
+            self.map(buffer, first..end, |view| {
+                bytes.extend_from_slice(&view[(offset - first) as usize..][..*len as usize]);
+            })?;
+        }
+        Ok(bytes)
+    }
+
+    /// By way of a buffer that the host can map.
+    fn read_copied(
+        &self,
+        mut encoder: wgpu::CommandEncoder,
+        parts: &[Part<'_>],
+    ) -> Result<Vec<u8>, WgpuError> {
+        let size = parts.iter().map(|part| part.len).sum();
+        let staging = self.staging(size)?;
+        let mut end = 0;
+        for Part { buffer, offset, len } in parts {
+            encoder.copy_buffer_to_buffer(buffer, *offset, &staging, end, *len);
+            end += len;
+        }
+        self.queue.submit([encoder.finish()]);
+        let mut bytes = Vec::with_capacity(size as usize);
+        self.map(&staging, 0..size, |view| bytes.extend_from_slice(view))?;
+        Ok(bytes)
+    }
+
+    /// A buffer that the host can map; there is one, which grows.
+    fn staging(&self, size: u64) -> Result<wgpu::Buffer, WgpuError> {
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(buffer) = staging.as_ref().filter(|buffer| buffer.size() >= size) {
+            return Ok(buffer.clone());
+        }
+        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+        let size = size.next_power_of_two().max(1 << 12);
+        let buffer = self.create("a copy for the host", size, usage)?;
+        *staging = Some(buffer.clone());
+        Ok(buffer)
+    }
+
+    /// Looks into a buffer that the host can map, when the device has done what it was given.
+    fn map(
+        &self,
+        buffer: &wgpu::Buffer,
+        range: std::ops::Range<u64>,
+        look: impl FnOnce(&[u8]),
+    ) -> Result<(), WgpuError> {
+        buffer.map_async(wgpu::MapMode::Read, range.clone(), |_| {});
         self.wait()?;
-        let view = staging.get_mapped_range(..).map_err(|error| self.failed(error))?;
-        bytes.copy_from_slice(&view);
+        let view = buffer.get_mapped_range(range).map_err(|error| self.failed(error))?;
+        look(&view);
+        drop(view);
+        buffer.unmap();
         Ok(())
     }
 
     /// Waits for all that has been submitted.
     pub(crate) fn wait(&self) -> Result<(), WgpuError> {
         let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
-        self.device.poll(all).map(|_| ()).map_err(|error| self.failed(error))
+        self.device.poll(all).map_err(|error| self.failed(error))?;
+        match self.lost.get() {
+            Some(message) => Err(self.failed(message)),
+            None => Ok(()),
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! From the operations of a routine to WGSL: one arm per operation.
 //!
-//! A handler is a function of the record, `w`. A value is a `let` of its own; `u8` and `u16` are `u32` whose
-//! upper bits are zero. The lane's state is in variables that the kernel around the handlers declares:
-//! `x` (the register file), `at` (PC, in words from the start of the code), `goal` and `jumped` (where to
-//! branch), `flag_n` and so on, and `stop`, `detail` and `completed` for whoever cannot go on.
+//! A handler is a function of the record, `w`; where it may stop the lane, it says whether the lane goes on.
+//! A value is a `let` of its own; `u8` and `u16` are `u32` whose upper bits are zero. The lane's state is in
+//! variables that the kernel around the handlers declares: `x` (the register file), `at` (PC, as the number
+//! of the record after the instruction's), `flag_n` and so on.
 
 use std::fmt::Write;
 
 use kvrm_a64::state::{C, N, PC, V, Z};
-use kvrm_engine::kernel::{small_param_position, stop};
+use kvrm_engine::kernel::{Branch, small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
     Access, BinOp, Block, CmpOp, ConvOp, Op, RmwOp, Routine, Stmt, Type, UnOp, Value, Var,
@@ -16,11 +16,34 @@ use kvrm_ir::{
 
 use crate::kernel::word_of;
 
+/// What comes after a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The instruction that follows.
+    GoesOn,
+    /// That, or the lane has stopped or wants a page.
+    MayLeave,
+    /// Something else: it is a branch, or stops.
+    Leaves,
+}
+
+/// What the kernel has to know of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handler {
+    pub(crate) flow: Flow,
+    /// There is one for addresses that are not aligned.
+    pub(crate) has_unaligned: bool,
+}
+
 /// Writes the WGSL of a handler.
 struct Emitter<'a> {
     out: &'a mut String,
     routine: &'a Routine,
     depth: usize,
+    /// What an instruction that cannot be completed does in the end.
+    leave: &'static str,
+    /// The size of its accesses, if those that are not aligned are left to another handler.
+    aligned: Option<u32>,
 }
 
 macro_rules! wgsl {
@@ -31,11 +54,59 @@ macro_rules! wgsl {
     }};
 }
 
-/// Writes one handler, a function `hN`. The routine must be [legal](crate::LACKS).
-pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) {
-    let _ = writeln!(out, "fn h{number}(w: vec4<u32>) {{");
-    Emitter { out, routine, depth: 1 }.block(&routine.body);
+/// Writes one handler, a function `hN`, and where it loads or stores also `uN`, which the instruction is left
+/// to if an address is not a multiple of the access's size. That takes far more code, and is rare: apart from
+/// the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
+pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handler {
+    let flow = flow(&routine.body);
+    let aligned = access_size(routine, &routine.body).filter(|size| *size > 1);
+    function(out, &format!("h{number}"), routine, flow, aligned);
+    if aligned.is_some() {
+        function(out, &format!("u{number}"), routine, flow, None);
+    }
+    Handler { flow, has_unaligned: aligned.is_some() }
+}
+
+fn function(out: &mut String, name: &str, routine: &Routine, flow: Flow, aligned: Option<u32>) {
+    let (result, leave, end) = match flow {
+        Flow::MayLeave => (" -> bool", "return false;", "  return true;\n"),
+        Flow::GoesOn | Flow::Leaves => ("", "return;", ""),
+    };
+    let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
+    Emitter { out, routine, depth: 1, leave, aligned }.block(&routine.body);
+    out.push_str(end);
     out.push_str("}\n");
+}
+
+/// The size of the largest load or store, if there are any. (Atomics are always aligned.)
+fn access_size(routine: &Routine, block: &Block) -> Option<u32> {
+    let size = |v: Value| Some(routine.value(v).ty.bytes());
+    let sizes = block.stmts.iter().map(|stmt| match &stmt.op {
+        Op::Load { .. } => size(stmt.results[0]),
+        Op::Store { value, .. } => size(*value),
+        Op::If { then, otherwise, .. } => {
+            access_size(routine, then).max(access_size(routine, otherwise))
+        }
+        _ => None,
+    });
+    sizes.max().flatten()
+}
+
+fn flow(block: &Block) -> Flow {
+    let mut flow = Flow::GoesOn;
+    for stmt in &block.stmts {
+        match &stmt.op {
+            Op::WriteVar(var, _) if var.id == PC.id => return Flow::Leaves,
+            Op::Probe { .. } | Op::Exit { .. } => flow = Flow::MayLeave,
+            Op::If { then, otherwise, .. } => {
+                if [then, otherwise].into_iter().any(|arm| self::flow(arm) != Flow::GoesOn) {
+                    flow = Flow::MayLeave;
+                }
+            }
+            _ => {}
+        }
+    }
+    flow
 }
 
 /// The name of a flag, if the variable is one.
@@ -83,6 +154,11 @@ impl Emitter<'_> {
         }
     }
 
+    /// What the names of functions for loads and stores end with.
+    fn suffix(&self) -> &'static str {
+        if self.aligned.is_some() { "" } else { "_unaligned" }
+    }
+
     /// Defines a value.
     fn set(&mut self, v: Value, expression: &str) {
         wgsl!(self, "let v{}: {} = {expression};", v.0, name(self.ty(v)));
@@ -100,7 +176,7 @@ impl Emitter<'_> {
         let expression = match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
             Op::Param(index) => param(to.expect("a result"), *index),
-            Op::Count => "count + u64(done)".to_string(),
+            Op::Count => "completed()".to_string(),
             Op::Unary(op, a) => self.unary(*op, *a),
             Op::Binary(op, a, b) => self.binary(*op, *a, *b),
             Op::Compare(op, a, b) => self.compare(*op, *a, *b),
@@ -112,7 +188,7 @@ impl Emitter<'_> {
             Op::ReadVar(var) => read_var(*var),
             Op::Load { addr, .. } => {
                 let (ty, addr) = (to.expect("a result"), self.get(*addr));
-                narrowed(ty, &format!("load({addr}, {}u)", ty.bits()))
+                narrowed(ty, &format!("load{}({addr}, {}u)", self.suffix(), ty.bits()))
             }
             Op::Rmw { op, addr, value } => self.rmw(*op, *addr, *value),
             Op::Cas { addr, expected, new } => {
@@ -137,13 +213,19 @@ impl Emitter<'_> {
                 let stop = stop::fault(*access);
                 let call = match access {
                     Access::Read => "may_read",
+                    _ if self.aligned == Some(*len) => "may_write_within",
                     _ => "may_write",
                 };
-                wgsl!(self, "if (!{call}({}, {len}u, {stop}u)) {{ return; }}", self.get(*addr));
+                let addr = self.get(*addr);
+                if let Some(size) = self.aligned {
+                    wgsl!(self, "if (!is_aligned({addr}, {size}u)) {{ {} }}", self.leave);
+                }
+                wgsl!(self, "if (!{call}({addr}, {len}u, {stop}u)) {{ {} }}", self.leave);
             }
             Op::Store { addr, value, .. } => {
                 let bits = self.ty(*value).bits();
-                wgsl!(self, "store({}, {bits}u, {});", self.get(*addr), self.wide(*value));
+                let (addr, value) = (self.get(*addr), self.wide(*value));
+                wgsl!(self, "store{}({addr}, {bits}u, {value});", self.suffix());
             }
             Op::Cas128 { addr, expected, new } => {
                 let [e, n] = [expected, new].map(|pair| pair.map(|v| self.get(v)));
@@ -164,11 +246,12 @@ impl Emitter<'_> {
             Op::Fence => {}
             Op::Exit { exit, cond, detail } => {
                 let (cond, detail) = (self.get(*cond), self.get(*detail));
-                let (reason, completes) = (stop::exit(exit.reason), exit.completes);
-                wgsl!(
-                    self,
-                    "if ({cond}) {{ stop = {reason}u; detail = {detail}; completed = {completes}; return; }}"
-                );
+                let (reason, leave) = (stop::exit(exit.reason), self.leave);
+                let stop = match exit.completes {
+                    true => format!("stop = {reason}u; detail = {detail};"),
+                    false => format!("stop_before({reason}u, {detail});"),
+                };
+                wgsl!(self, "if ({cond}) {{ {stop} {leave} }}");
             }
             Op::If { cond, then, otherwise } => self.choice(*cond, [then, otherwise], results),
             _ => unreachable!("it has a result"),
@@ -193,16 +276,28 @@ impl Emitter<'_> {
     }
 
     fn write_var(&mut self, var: Var, value: Value) {
+        if var.id == PC.id {
+            return self.branch(value);
+        }
         let value = self.get(value);
         let word = word_of(var);
         if let Some(flag) = flag(var) {
             wgsl!(self, "{flag} = {value};");
-        } else if var.id == PC.id {
-            wgsl!(self, "goal = {value}; jumped = true;");
         } else if var.ty == Type::U64 {
             wgsl!(self, "set_wide({word}u, {value});");
         } else {
             wgsl!(self, "states[state + {word}u] = {value};");
+        }
+    }
+
+    fn branch(&mut self, target: Value) {
+        match Branch::of(self.routine, target) {
+            Branch::Near => wgsl!(self, "branch_near(w.z);"),
+            Branch::NearIf(cond) => {
+                let cond = self.get(cond);
+                wgsl!(self, "if ({cond}) {{ branch_near(w.z); }}");
+            }
+            Branch::Far => wgsl!(self, "branch_far({});", self.get(target)),
         }
     }
 
@@ -314,7 +409,7 @@ fn read_var(var: Var) -> String {
     let word = word_of(var);
     match (flag(var), var.ty) {
         (Some(flag), _) => flag.to_string(),
-        _ if var.id == PC.id => "code_start() + (u64(at) << 2u)".to_string(),
+        _ if var.id == PC.id => "pc()".to_string(),
         (_, Type::U64) => {
             format!("u64(states[state + {word}u]) | (u64(states[state + {}u]) << 32u)", word + 1)
         }

@@ -1,31 +1,38 @@
 //! The engine: lanes on a device, launched until they stop.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use kvrm_a64::state::{CpuState, VARS};
+use bytemuck::{Pod, Zeroable};
+use kvrm_a64::state::CpuState;
 use kvrm_engine::code::{Code, DeviceMemory};
 use kvrm_engine::kernel::stop;
+use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::{
-    Activity, Config, Engine, EngineError, LaneStatus, MemoryModel, RunControl, RunRequest, Stop,
+    Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
+    StartTimes, Stop,
 };
-use kvrm_ir::Type;
 
 use crate::device::{Device, WgpuError};
 use crate::guest::{Guest, Pool};
-use crate::kernel::{Memory, WORKGROUP, kernel};
+use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
+use crate::pipeline::Pipeline;
 
 /// What a launch should take: operating systems end those that take seconds.
-const LAUNCH_TIME: Duration = Duration::from_millis(50);
+const LAUNCH_TIME: Duration = Duration::from_millis(30);
 /// Instructions per lane of the first launch.
 const FIRST_SHARE: u32 = 1 << 10;
-/// Words of 32 bits in a lane's state.
-const STATE_WORDS: usize = size_of::<CpuState>() / 4;
+/// The most instructions per lane of a launch: kernels count them in 32 bits.
+const LARGEST_SHARE: u32 = 1 << 31;
+/// Up to this many elements are read one by one: each takes a submission and a wait.
+const FEW: usize = 4;
 /// Workgroups in a row of a dispatch.
 const ROW: u32 = 1 << 15;
 
 /// A lane's counts and stop, as the kernel keeps them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
 struct Status {
     count: u64,
     budget: u64,
@@ -34,63 +41,32 @@ struct Status {
     records: u32,
 }
 
-const STATUS_BYTES: usize = 32;
+/// An array in a buffer.
+struct Array {
+    device: Device,
+    buffer: wgpu::Buffer,
+}
 
-impl Status {
-    fn to_bytes(self) -> [u8; STATUS_BYTES] {
-        let mut bytes = [0; STATUS_BYTES];
-        for (part, number) in bytes.chunks_exact_mut(8).zip([self.count, self.budget, self.detail])
-        {
-            part.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes[24..28].copy_from_slice(&self.stop.to_le_bytes());
-        bytes[28..].copy_from_slice(&self.records.to_le_bytes());
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Status {
-        let wide = |at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let last = wide(24);
-        Status {
-            count: wide(0),
-            budget: wide(8),
-            detail: wide(16),
-            stop: last as u32,
-            records: (last >> 32) as u32,
-        }
+impl Array {
+    fn new<T>(device: &Device, what: &'static str, len: usize) -> Result<Array, WgpuError> {
+        let buffer = device.buffer(what, (len * size_of::<T>()) as u64)?;
+        Ok(Array { device: device.clone(), buffer })
     }
 }
 
-fn state_to_bytes(state: &CpuState, bytes: &mut [u8]) {
-    for (part, x) in bytes.chunks_exact_mut(8).zip(state.x) {
-        part.copy_from_slice(&x.to_le_bytes());
-    }
-    for (var, offset) in VARS {
-        let value = state.var(*var).to_le_bytes();
-        let len = if var.ty == Type::Bool { 1 } else { var.ty.bytes() as usize };
-        bytes[*offset..offset + len].copy_from_slice(&value[..len]);
-    }
-}
+impl<T: Pod> DeviceArray<T> for Array {
+    type Error = WgpuError;
 
-fn state_from_bytes(bytes: &[u8]) -> CpuState {
-    let mut state = CpuState::new();
-    for (x, part) in state.x.iter_mut().zip(bytes.chunks_exact(8)) {
-        *x = u64::from_le_bytes(part.try_into().expect("eight bytes"));
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), WgpuError> {
+        let offset = (first * size_of::<T>()) as u64;
+        self.device.read(&self.buffer, offset, bytemuck::cast_slice_mut(elements))
     }
-    for (var, offset) in VARS {
-        let len = if var.ty == Type::Bool { 1 } else { var.ty.bytes() as usize };
-        let mut value = [0; 8];
-        value[..len].copy_from_slice(&bytes[*offset..offset + len]);
-        state.set_var(*var, u64::from_le_bytes(value));
-    }
-    state
-}
 
-struct Pipeline {
-    pipeline: wgpu::ComputePipeline,
-    layout: wgpu::BindGroupLayout,
-    /// How many handlers it has.
-    handlers: usize,
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), WgpuError> {
+        let offset = (first * size_of::<T>()) as u64;
+        self.device.write(&self.buffer, offset, bytemuck::cast_slice(elements));
+        Ok(())
+    }
 }
 
 /// Records and the map of granules on the device.
@@ -99,25 +75,43 @@ struct DeviceCode {
     map: wgpu::Buffer,
     /// What [`Code::changes`] said.
     changes: u64,
+    /// Where the records of lanes start that have their own.
+    starts: HashMap<usize, u32>,
+}
+
+/// What a launch is given, in the order of the kernel's `Arguments`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Arguments {
+    lanes: u32,
+    share: u32,
+    code_len: u32,
+    code_start: [u32; 2],
+    frames: u32,
+    begins: u32,
+    max_cycles: [u32; 2],
 }
 
 /// Lanes on a GPU of any make.
 pub struct WgpuEngine {
     config: Config,
-    states: Vec<CpuState>,
-    states_changed: bool,
-    statuses: Vec<Status>,
+    states: Mirror<CpuState, Array>,
+    statuses: Mirror<Status, Array>,
     stops: Vec<Option<Stop>>,
     code: Code,
     pipeline: Option<Pipeline>,
+    kernel_loads: Vec<KernelLoad>,
     device_code: Option<DeviceCode>,
     share: u32,
+    /// What the next launch gives to every lane, if it is the first of a run.
+    begins: Option<u64>,
     executed: u64,
     stepped: u64,
     arguments: wgpu::Buffer,
-    device_states: wgpu::Buffer,
-    device_statuses: wgpu::Buffer,
     stopped: wgpu::Buffer,
+    /// Locks of shared memory, where there are no 64-bit atomics.
+    locks: wgpu::Buffer,
+    start_time: Duration,
     guest: Guest,
 }
 
@@ -125,7 +119,7 @@ impl From<WgpuError> for EngineError {
     fn from(error: WgpuError) -> EngineError {
         let text = error.to_string();
         match error {
-            WgpuError::TooLarge { .. } => EngineError::DeviceFull(text),
+            WgpuError::TooLarge { .. } | WgpuError::Full { .. } => EngineError::DeviceFull(text),
             _ => EngineError::Device(text),
         }
     }
@@ -134,29 +128,39 @@ impl From<WgpuError> for EngineError {
 impl WgpuEngine {
     /// Builds the lanes on a device, all registers zero.
     pub fn new(config: Config, device: usize) -> Result<WgpuEngine, EngineError> {
+        WgpuEngine::with_windows(config, device, u64::MAX)
+    }
+
+    /// With windows of at most that many bytes.
+    pub(crate) fn with_windows(
+        config: Config,
+        device: usize,
+        window: u64,
+    ) -> Result<WgpuEngine, EngineError> {
+        let start = Instant::now();
         let device = Device::open(device)?;
-        if config.model == MemoryModel::Shared && !device.has_wide_atomics {
-            let why = "shared memory needs 64-bit atomics (SHADER_INT64_ATOMIC_ALL_OPS)";
-            return Err(WgpuError::Unfit { name: device.name, why }.into());
-        }
+        let start_time = start.elapsed();
         let lanes = config.lanes;
-        let guest = Guest::new(device, config.model, config.memory_size, lanes)?;
+        let guest = Guest::new(device, config.model, config.memory_size, lanes, window)?;
         let device = &guest.device;
+        let states = Array::new::<CpuState>(device, "registers", lanes)?;
+        let statuses = Array::new::<Status>(device, "statuses", lanes)?;
         Ok(WgpuEngine {
-            states: vec![CpuState::new(); lanes],
-            states_changed: true,
-            statuses: vec![Status::default(); lanes],
+            states: Mirror::new(states, CpuState::new(), lanes, FEW),
+            statuses: Mirror::new(statuses, Status::default(), lanes, FEW),
             stops: vec![None; lanes],
             code: Code::new(),
             pipeline: None,
+            kernel_loads: Vec::new(),
             device_code: None,
             share: FIRST_SHARE,
+            begins: None,
             executed: 0,
             stepped: 0,
-            arguments: device.buffer("arguments", 32)?,
-            device_states: device.buffer("registers", (lanes * STATE_WORDS * 4) as u64)?,
-            device_statuses: device.buffer("statuses", (lanes * STATUS_BYTES) as u64)?,
+            arguments: device.uniform("arguments", size_of::<Arguments>() as u64)?,
             stopped: device.buffer("stopped lanes", 4 * lanes as u64)?,
+            locks: device.buffer("locks", 4 * LOCKS as u64)?,
+            start_time,
             guest,
             config,
         })
@@ -164,21 +168,26 @@ impl WgpuEngine {
 
     /// Compiles a kernel with all handlers, unless it is there.
     fn load_kernel(&mut self, control: &RunControl) -> Result<(), EngineError> {
-        let handlers = self.code.handlers.len();
-        if matches!(&self.pipeline, Some(pipeline) if pipeline.handlers == handlers) {
+        let (handlers, windows) = (self.code.handlers.len(), self.guest.windows());
+        let is_it = |p: &Pipeline| p.handlers == handlers && p.windows == windows;
+        if self.pipeline.as_ref().is_some_and(is_it) {
             return Ok(());
         }
+        let (model, device) = (self.config.model, &self.guest.device);
         let memory = Memory {
-            model: self.config.model,
+            model,
             size: self.config.memory_size,
             group: self.guest.group,
+            subgroup: device.largest_subgroup,
+            windows,
+            atomics: device.atomics(),
         };
         let text = kernel(&self.code.handlers, &memory);
-        let (device, model) = (&self.guest.device, self.config.model);
-        let (pipeline, layout) = control.during(Activity::Compiling { handlers }, || {
-            device.checked(|| compile(&device.device, text, model))
+        let (pipeline, load) = control.during(Activity::Compiling { handlers }, || {
+            Pipeline::load(device, text, model, windows, handlers)
         })?;
-        self.pipeline = Some(Pipeline { pipeline, layout, handlers });
+        self.pipeline = Some(pipeline);
+        self.kernel_loads.push(load);
         Ok(())
     }
 
@@ -190,64 +199,29 @@ impl WgpuEngine {
         }
         let device = &self.guest.device;
         let (records, starts) = self.code.tables();
-        let records: Vec<u8> =
-            records.iter().flat_map(|r| r.0).flat_map(|word| word.to_le_bytes()).collect();
-        let map: Vec<u8> =
-            self.code.granules().iter().flat_map(|word| word.to_le_bytes()).collect();
-        let buffer = device.buffer("records", records.len() as u64)?;
-        device.write(&buffer, 0, &records);
-        let map_buffer = device.buffer("map of code", map.len() as u64)?;
-        device.write(&map_buffer, 0, &map);
-        self.device_code = Some(DeviceCode { records: buffer, map: map_buffer, changes });
-        for lane in 0..self.config.lanes {
-            let records = starts.get(&lane).copied().unwrap_or(0);
-            if self.statuses[lane].records != records {
-                self.statuses[lane].records = records;
-                self.upload_status(lane);
-            }
-        }
-        Ok(())
+        let map = self.code.granules();
+        let buffer = |what, bytes: &[u8]| {
+            let buffer = device.buffer(what, bytes.len() as u64)?;
+            device.write(&buffer, 0, bytes);
+            Ok::<_, WgpuError>(buffer)
+        };
+        let records = buffer("records", bytemuck::cast_slice(&records))?;
+        let map = buffer("map of code", bytemuck::cast_slice(&map))?;
+        let old = self.device_code.replace(DeviceCode { records, map, changes, starts });
+        self.upload_starts(old.map(|code| code.starts).unwrap_or_default())
     }
 
-    fn upload_status(&self, lane: usize) {
-        let offset = (lane * STATUS_BYTES) as u64;
-        let bytes = self.statuses[lane].to_bytes();
-        self.guest.device.write(&self.device_statuses, offset, &bytes);
-    }
-
-    fn upload_state(&self, lane: usize) {
-        let mut bytes = [0; STATE_WORDS * 4];
-        state_to_bytes(&self.states[lane], &mut bytes);
-        let offset = (lane * bytes.len()) as u64;
-        self.guest.device.write(&self.device_states, offset, &bytes);
-    }
-
-    fn upload(&mut self) {
-        let statuses: Vec<u8> = self.statuses.iter().flat_map(|s| s.to_bytes()).collect();
-        self.guest.device.write(&self.device_statuses, 0, &statuses);
-        if std::mem::take(&mut self.states_changed) {
-            let mut states = vec![0; self.states.len() * STATE_WORDS * 4];
-            for (state, bytes) in self.states.iter().zip(states.chunks_exact_mut(STATE_WORDS * 4)) {
-                state_to_bytes(state, bytes);
-            }
-            self.guest.device.write(&self.device_states, 0, &states);
-        }
-    }
-
-    fn download_statuses(&mut self) -> Result<(), EngineError> {
-        let mut bytes = vec![0; self.statuses.len() * STATUS_BYTES];
-        self.guest.device.read(&self.device_statuses, 0, &mut bytes)?;
-        for (status, bytes) in self.statuses.iter_mut().zip(bytes.chunks_exact(STATUS_BYTES)) {
-            *status = Status::from_bytes(bytes);
-        }
-        Ok(())
-    }
-
-    fn download_states(&mut self) -> Result<(), EngineError> {
-        let mut bytes = vec![0; self.states.len() * STATE_WORDS * 4];
-        self.guest.device.read(&self.device_states, 0, &mut bytes)?;
-        for (state, bytes) in self.states.iter_mut().zip(bytes.chunks_exact(STATE_WORDS * 4)) {
-            *state = state_from_bytes(bytes);
+    /// Tells the kernel which lanes have records of their own, given what it was told before.
+    fn upload_starts(&mut self, before: HashMap<usize, u32>) -> Result<(), EngineError> {
+        let now = &self.device_code.as_ref().expect("there is code").starts;
+        let start = |starts: &HashMap<usize, u32>, lane| starts.get(&lane).copied().unwrap_or(0);
+        let lanes = before.keys().chain(now.keys().filter(|lane| !before.contains_key(lane)));
+        let changed: Vec<(usize, u32)> = lanes
+            .filter(|lane| start(&before, **lane) != start(now, **lane))
+            .map(|lane| (*lane, start(now, *lane)))
+            .collect();
+        for (lane, records) in &changed {
+            self.statuses.modify(&[*lane], |status| status.records = *records)?;
         }
         Ok(())
     }
@@ -255,101 +229,121 @@ impl WgpuEngine {
     fn write_arguments(&self) {
         let start = self.code.start();
         let frames = self.guest.private.as_ref().map_or(0, |private| private.count);
-        let words = [
-            self.config.lanes as u32,
-            self.share,
-            self.code.len() as u32,
-            start as u32,
-            (start >> 32) as u32,
-            frames as u32,
-        ];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.guest.device.write(&self.arguments, 0, &bytes);
+        let max_cycles = self.begins.unwrap_or(0);
+        let arguments = Arguments {
+            lanes: self.config.lanes as u32,
+            share: self.share,
+            code_len: self.code.len() as u32,
+            code_start: [start as u32, (start >> 32) as u32],
+            frames: frames as u32,
+            begins: self.begins.is_some().into(),
+            max_cycles: [max_cycles as u32, (max_cycles >> 32) as u32],
+        };
+        self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments));
     }
 
-    /// Launches once, and waits for the end.
-    fn launch(&mut self, control: &RunControl) -> Result<(), EngineError> {
-        self.upload_code()?;
-        self.load_kernel(control)?;
-        self.write_arguments();
-        let code = self.device_code.as_ref().expect("uploaded above");
-        let Pipeline { pipeline, layout, .. } = self.pipeline.as_ref().expect("compiled above");
-        let mut buffers = vec![
+    /// What the kernel is bound to, by bind group.
+    fn buffers(&self) -> Vec<Vec<&wgpu::Buffer>> {
+        let code = self.device_code.as_ref().expect("uploaded before a launch");
+        let tables = self.guest.private.as_ref().map_or(&self.locks, |private| &private.tables);
+        let mut groups = vec![vec![
             &self.arguments,
-            &self.device_states,
-            &self.device_statuses,
+            &self.states.device().buffer,
+            &self.statuses.device().buffer,
             &self.stopped,
             &self.guest.pool,
             &code.records,
             &code.map,
-            &self.guest.flat,
-        ];
-        if let Some(private) = &self.guest.private {
-            buffers.extend([&private.frames, &private.tables]);
-        }
-        let entries: Vec<_> = (0..)
-            .zip(&buffers)
-            .map(|(binding, buffer)| wgpu::BindGroupEntry {
-                binding,
-                resource: buffer.as_entire_binding(),
-            })
-            .collect();
+            tables,
+        ]];
+        groups.push(self.guest.flat.iter().collect());
+        groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));
+        groups
+    }
+
+    fn bind_groups(&self, layouts: &[wgpu::BindGroupLayout]) -> Vec<wgpu::BindGroup> {
+        let group = |(layout, buffers): (&wgpu::BindGroupLayout, Vec<&wgpu::Buffer>)| {
+            let resources = buffers.iter().map(|buffer| buffer.as_entire_binding());
+            let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+            let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
+            let descriptor = wgpu::BindGroupDescriptor { label: None, layout, entries: &entries };
+            self.guest.device.device.create_bind_group(&descriptor)
+        };
+        layouts.iter().zip(self.buffers()).map(group).collect()
+    }
+
+    /// Launches once, and waits for the end. What was counted, and how long it took.
+    fn launch(&mut self, request: &RunRequest<'_>) -> Result<(Pool, Duration), EngineError> {
+        self.upload_code()?;
+        self.load_kernel(request.control)?;
+        self.states.upload()?;
+        self.statuses.upload()?;
+        self.write_arguments();
+        self.states.will_change();
+        self.statuses.will_change();
+        self.begins = None;
+        let Pipeline { pipeline, layouts, .. } = self.pipeline.as_ref().expect("loaded above");
         let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
         let device = &self.guest.device;
         let start = Instant::now();
-        device.checked(|| {
-            let group = device.device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: None,
-                layout,
-                entries: &entries,
-            });
-            let mut encoder = device.device.create_command_encoder(&Default::default());
+        let pool = device.checked(|| {
+            let mut encoder = device.encoder();
             let mut pass = encoder.begin_compute_pass(&Default::default());
             pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, &group, &[]);
+            for (index, group) in (0..).zip(&self.bind_groups(layouts)) {
+                pass.set_bind_group(index, group, &[]);
+            }
             pass.dispatch_workgroups(groups.min(ROW), groups.div_ceil(ROW), 1);
             drop(pass);
-            device.queue.submit([encoder.finish()]);
-        })?;
-        device.wait()?;
-        // Towards launches of the wanted length.
-        let ratio = LAUNCH_TIME.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
-        self.share = (f64::from(self.share) * ratio.clamp(0.25, 4.0)).clamp(64.0, 1e9) as u32;
-        Ok(())
+            self.guest.pool_after(encoder)
+        })??;
+        Ok((pool, start.elapsed()))
     }
 
-    /// Sees to the lanes that stopped. How many have ended.
-    fn service(&mut self, control: &RunControl) -> Result<usize, EngineError> {
-        let pool = self.guest.pool()?;
-        self.guest.set_pool(Pool { stopped: 0, ..pool });
+    /// Adapts the share to launches of the wanted length. One in which no lane used it up says nothing
+    /// about a larger one.
+    fn adapt_share(&mut self, time: Duration, used_up: bool) {
+        let ratio = LAUNCH_TIME.as_secs_f64() / time.as_secs_f64().max(1e-6);
+        if used_up || ratio < 1.0 {
+            let share = f64::from(self.share) * ratio.clamp(0.25, 4.0);
+            self.share = share.clamp(64.0, LARGEST_SHARE.into()) as u32;
+        }
+    }
+
+    /// The lanes that stopped in the last launch.
+    fn stopped_lanes(&mut self, pool: Pool, control: &RunControl) -> Result<Vec<u32>, EngineError> {
         control.report(pool.executed - self.executed + std::mem::take(&mut self.stepped), 0);
         self.executed = pool.executed;
-        if pool.stopped == 0 {
-            return Ok(0);
+        let mut lanes = vec![0u32; pool.stopped as usize];
+        if !lanes.is_empty() {
+            self.guest.set_pool(Pool { stopped: 0, ..pool });
+            let bytes = bytemuck::cast_slice_mut(&mut lanes);
+            self.guest.device.read(&self.stopped, 0, bytes)?;
         }
-        let mut bytes = vec![0; 4 * pool.stopped as usize];
-        self.guest.device.read(&self.stopped, 0, &mut bytes)?;
-        self.download_statuses()?;
-        let (mut ended, mut grow) = (0, false);
-        for lane in bytes.chunks_exact(4) {
-            let lane = u32::from_le_bytes(lane.try_into().expect("four bytes")) as usize;
-            let Status { stop, detail, .. } = self.statuses[lane];
-            grow |= stop == stop::NO_FRAME;
-            self.stops[lane] = match stop {
+        Ok(lanes)
+    }
+
+    /// Sees to lanes that stopped. How many have ended.
+    fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
+        let (mut ended, mut grow, mut ended_here) = (0, false, Vec::new());
+        for lane in lanes.iter().map(|lane| *lane as usize) {
+            let status = self.statuses.get_of(lanes.len(), lane)?;
+            grow |= status.stop == stop::NO_FRAME;
+            let stop = match status.stop {
                 stop::NO_FRAME => None,
                 stop::NO_CODE => {
-                    self.code.find(&mut self.guest, self.config.lanes, lane, detail)?
+                    self.code.find(&mut self.guest, self.config.lanes, lane, status.detail)?
                 }
-                stop::CODE_WRITE => self.step(lane)?,
-                stop => Some(stop::meaning(stop, detail)),
+                stop::CODE_WRITE => self.step(lane, status)?,
+                stop => Some(stop::meaning(stop, status.detail)),
             };
-            if self.stops[lane].is_some() {
-                ended += 1;
-                if stop::is_for_host(stop) {
-                    self.end(lane)?;
-                }
+            self.stops[lane] = stop;
+            ended += usize::from(stop.is_some());
+            if stop.is_some() && stop::is_for_host(status.stop) {
+                ended_here.push(lane);
             }
         }
+        self.end(&ended_here)?;
         if grow {
             self.guest.grow()?;
         }
@@ -357,124 +351,69 @@ impl WgpuEngine {
         Ok(ended)
     }
 
-    /// Makes sure that a lane whose stop was found here does not go on.
-    fn end(&mut self, lane: usize) -> Result<(), EngineError> {
-        self.statuses[lane].stop = stop::ENDED;
-        self.upload_status(lane);
-        if self.stops[lane].is_some_and(|stop| stop.is_exception()) {
-            self.fetch_state(lane)?;
-            self.states[lane].exclusive_len = 0;
-            self.upload_state(lane);
-        }
-        Ok(())
-    }
-
-    fn fetch_state(&mut self, lane: usize) -> Result<(), EngineError> {
-        let mut bytes = [0; STATE_WORDS * 4];
-        let offset = (lane * bytes.len()) as u64;
-        self.guest.device.read(&self.device_states, offset, &mut bytes)?;
-        self.states[lane] = state_from_bytes(&bytes);
-        Ok(())
+    /// Makes sure that lanes whose stop was found here do not go on.
+    fn end(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        self.statuses.modify(lanes, |status| status.stop = stop::ENDED)?;
+        let exception = |lane: &usize| self.stops[*lane].is_some_and(|stop| stop.is_exception());
+        let excepted: Vec<usize> = lanes.iter().copied().filter(exception).collect();
+        Ok(self.states.modify(&excepted, |state| state.exclusive_len = 0)?)
     }
 
     /// Executes one instruction of a lane here. The stop, if it has to.
-    fn step(&mut self, lane: usize) -> Result<Option<Stop>, EngineError> {
-        self.fetch_state(lane)?;
-        let (model, count) = (self.config.model, self.statuses[lane].count);
-        let state = &mut self.states[lane];
-        let (done, stop) = self.code.step(&mut self.guest, model, lane, state, count)?;
-        let status = &mut self.statuses[lane];
+    fn step(&mut self, lane: usize, mut status: Status) -> Result<Option<Stop>, EngineError> {
+        let mut state = self.states.get_of(1, lane)?;
+        let (model, count) = (self.config.model, status.count);
+        let (done, stop) = self.code.step(&mut self.guest, model, lane, &mut state, count)?;
         status.count += done;
         status.budget -= done;
-        let used_up = status.budget == 0;
         self.stepped += done;
-        self.upload_state(lane);
-        self.upload_status(lane);
-        Ok(stop.or(used_up.then_some(Stop::MaxCycles)))
+        self.states.modify(&[lane], |there| *there = state)?;
+        self.statuses.modify(&[lane], |there| *there = status)?;
+        Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
     }
 
-    /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
-    fn pass_breakpoints(&mut self) -> Result<usize, EngineError> {
-        let mut ended = 0;
+    /// Gives all lanes the run's instructions. Lanes that start at a breakpoint execute the instruction
+    /// there; how many stop by that.
+    fn start(&mut self, max_cycles: u64) -> Result<usize, EngineError> {
+        self.stops.fill(None);
+        self.begins = Some(max_cycles);
+        if self.code.breakpoints().is_empty() {
+            return Ok(0);
+        }
+        self.begins = None;
+        let mut ended = Vec::new();
         for lane in 0..self.config.lanes {
-            if self.code.breakpoints().binary_search(&self.states[lane].pc).is_ok() {
-                self.stops[lane] = self.step(lane)?;
+            let mut status = self.statuses.get(lane)?;
+            (status.budget, status.stop) = (max_cycles, stop::RUNNING);
+            self.statuses.set(lane..lane + 1, status)?;
+            if self.code.breakpoints().binary_search(&self.states.get(lane)?.pc).is_ok() {
+                self.stops[lane] = self.step(lane, status)?;
                 if self.stops[lane].is_some() {
-                    self.end(lane)?;
-                    ended += 1;
+                    ended.push(lane);
                 }
             }
         }
-        Ok(ended)
+        self.end(&ended)?;
+        Ok(ended.len())
     }
 
-    fn run_lanes(&mut self, control: &RunControl) -> Result<(), EngineError> {
-        let mut running = self.config.lanes - self.pass_breakpoints()?;
+    fn run_lanes(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        let mut running = self.config.lanes - self.start(request.max_cycles)?;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
-            let pc = self.states[0].pc;
+            let pc = self.states.get_of(1, 0)?.pc;
             // If there is none, the lane will say so.
             self.code.find(&mut self.guest, self.config.lanes, 0, pc)?;
         }
-        while running > 0 && !control.is_cancelled() {
-            self.launch(control)?;
-            running -= self.service(control)?;
+        while running > 0 && !request.control.is_cancelled() {
+            let (pool, time) = self.launch(request)?;
+            let stopped = self.stopped_lanes(pool, request.control)?;
+            self.adapt_share(time, stopped.len() < running);
+            running -= self.service(&stopped, request.control)?;
         }
-        control.report(std::mem::take(&mut self.stepped), 0);
-        self.download_statuses()?;
-        self.download_states()
+        request.control.report(std::mem::take(&mut self.stepped), 0);
+        Ok(())
     }
-}
-
-/// Compiles a kernel, without the checks that its text does not need.
-fn compile(
-    device: &wgpu::Device,
-    text: String,
-    model: MemoryModel,
-) -> (wgpu::ComputePipeline, wgpu::BindGroupLayout) {
-    let descriptor =
-        wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) };
-    // SAFETY: every index is checked by the kernel itself, its loops end, and it never divides by zero.
-    let module = unsafe {
-        device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked())
-    };
-    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: None,
-        entries: &layout_entries(model),
-    });
-    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
-    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: None,
-        layout: Some(&pipeline_layout),
-        module: &module,
-        entry_point: Some("run"),
-        compilation_options: wgpu::PipelineCompilationOptions::default(),
-        cache: None,
-    });
-    (pipeline, layout)
-}
-
-fn layout_entries(model: MemoryModel) -> Vec<wgpu::BindGroupLayoutEntry> {
-    use wgpu::BufferBindingType::{Storage, Uniform};
-    let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
-    let mut types = vec![Uniform, write, write, write, write, read, read];
-    match model {
-        MemoryModel::Shared => types.push(write),
-        MemoryModel::Private => types.extend([read, write, write]),
-    }
-    (0..)
-        .zip(types)
-        .map(|(binding, ty)| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
-            count: None,
-        })
-        .collect()
 }
 
 impl Engine for WgpuEngine {
@@ -486,18 +425,20 @@ impl Engine for WgpuEngine {
         &self.config
     }
 
+    fn start_times(&self) -> StartTimes {
+        StartTimes { driver: Some(self.start_time), kernels: self.kernel_loads.clone() }
+    }
+
     fn state(&self, lane: usize) -> Result<CpuState, EngineError> {
-        Ok(self.states[lane])
+        Ok(self.states.get(lane)?)
     }
 
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
-        self.states[lane] = *state;
-        self.states_changed = true;
-        Ok(())
+        Ok(self.states.set(lane..lane + 1, *state)?)
     }
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
-        Ok(LaneStatus { stop: self.stops[lane], count: self.statuses[lane].count })
+        Ok(LaneStatus { stop: self.stops[lane], count: self.statuses.get(lane)?.count })
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
@@ -518,19 +459,17 @@ impl Engine for WgpuEngine {
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.code.set_breakpoints(request.breakpoints);
-        self.stops.fill(None);
-        for status in &mut self.statuses {
-            (status.budget, status.stop) = (request.max_cycles, stop::RUNNING);
-        }
         if request.max_cycles == 0 {
             self.stops.fill(Some(Stop::MaxCycles));
             return Ok(());
         }
-        if request.control.is_cancelled() {
-            return Ok(());
+        match request.control.is_cancelled() {
+            true => {
+                self.stops.fill(None);
+                Ok(())
+            }
+            false => self.run_lanes(request),
         }
-        self.upload();
-        self.run_lanes(request.control)
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
@@ -541,13 +480,16 @@ impl Engine for WgpuEngine {
                 self.guest.drop_pages(lane)?;
             }
         }
-        for lane in lanes {
-            self.states[lane] = CpuState::new();
-            self.statuses[lane] = Status::default();
-            self.stops[lane] = None;
-            self.code.join(lane);
+        self.states.set(lanes.clone(), CpuState::new())?;
+        self.stops[lanes.clone()].fill(None);
+        lanes.clone().for_each(|lane| self.code.join(lane));
+        let starts = self.device_code.as_ref().map(|code| &code.starts);
+        let records = |lane| starts.and_then(|starts| starts.get(&lane)).copied().unwrap_or(0);
+        self.statuses.set(lanes.clone(), Status::default())?;
+        for lane in lanes.filter(|lane| records(*lane) != 0) {
+            let status = Status { records: records(lane), ..Status::default() };
+            self.statuses.set(lane..lane + 1, status)?;
         }
-        self.states_changed = true;
         Ok(())
     }
 }

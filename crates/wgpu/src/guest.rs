@@ -1,13 +1,22 @@
 //! Guest memory on the device, as the host reaches it.
 
+use std::ops::Range;
+
 use kvrm_engine::code::DeviceMemory;
 use kvrm_engine::{EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
-use crate::device::{Device, WgpuError};
+use crate::device::{Device, Part, WgpuError};
+use crate::windows::Windows;
 
 /// Frames to begin with.
 const FIRST_FRAMES: u64 = 64;
+/// Bindings that are not windows.
+const FIXED_BINDINGS: u32 = 8;
+/// More windows than this would only make kernels longer.
+const MOST_WINDOWS: u32 = 64;
+/// Pages that are read together; a page of one lane takes as much as one of all in its group.
+const PAGES_AT_ONCE: u64 = 256;
 
 /// The memory of all lanes.
 pub(crate) struct Guest {
@@ -15,8 +24,11 @@ pub(crate) struct Guest {
     size: u64,
     /// Lanes that share a frame.
     pub(crate) group: u32,
-    /// Shared memory, or the image.
-    pub(crate) flat: wgpu::Buffer,
+    /// Bytes of a window of flat memory, and of one of frames.
+    window: u64,
+    frames_window: u64,
+    /// Shared memory, or the image: a buffer for each window.
+    pub(crate) flat: Vec<wgpu::Buffer>,
     pub(crate) pool: wgpu::Buffer,
     pub(crate) private: Option<Private>,
 }
@@ -24,12 +36,11 @@ pub(crate) struct Guest {
 /// What private memory has beside the image.
 pub(crate) struct Private {
     pub(crate) tables: wgpu::Buffer,
-    pub(crate) frames: wgpu::Buffer,
+    /// A buffer for each window. Only the last may be smaller than a window.
+    pub(crate) frames: Vec<wgpu::Buffer>,
     /// How many frames there are, with the first, which is not used.
     pub(crate) count: u64,
     groups: u64,
-    /// The image, which only the host changes.
-    image: Vec<u8>,
 }
 
 /// What kernels have counted.
@@ -46,47 +57,78 @@ impl Guest {
         model: MemoryModel,
         size: u64,
         lanes: usize,
+        largest_window: u64,
     ) -> Result<Guest, WgpuError> {
-        let group = device.subgroup;
-        let flat = device.buffer("guest memory", size)?;
+        let group = device.group;
+        let largest_window = device.limit.min(largest_window);
+        let window = 1 << largest_window.ilog2();
+        let frames_window = largest_window / frame_bytes(group) * frame_bytes(group);
+        let flat = window_sizes(size, window)
+            .map(|bytes| device.buffer("guest memory", bytes))
+            .collect::<Result<Vec<_>, _>>()?;
         let pool = device.buffer("counters", 32)?;
         let private = match model {
             MemoryModel::Shared => None,
             MemoryModel::Private => {
                 let groups = (lanes as u64).div_ceil(group.into());
+                let count = FIRST_FRAMES.min(frames_window / frame_bytes(group));
                 Some(Private {
                     tables: device.buffer("page tables", groups * (size / PAGE) * 8)?,
-                    frames: device.buffer("frames", FIRST_FRAMES * frame_bytes(group))?,
-                    count: FIRST_FRAMES,
+                    frames: vec![device.buffer("frames", count * frame_bytes(group))?],
+                    count,
                     groups,
-                    image: vec![0; size as usize],
                 })
             }
         };
-        let guest = Guest { device, size, group, flat, pool, private };
+        let guest = Guest { device, size, group, window, frames_window, flat, pool, private };
+        guest.check_windows(guest.flat.len() + 1)?;
         guest.set_pool(Pool { next: 1, ..Pool::default() });
         Ok(guest)
     }
 
+    /// How memory is spread over bindings now.
+    pub(crate) fn windows(&self) -> Windows {
+        let frames = self.private.as_ref().map_or(0, |private| private.frames.len() as u32);
+        let frames_each = (self.frames_window / frame_bytes(self.group)) as u32;
+        Windows { bytes: self.window, flat: self.flat.len() as u32, frames_each, frames }
+    }
+
+    /// Makes sure that there can be so many windows.
+    fn check_windows(&self, count: usize) -> Result<(), WgpuError> {
+        let most = self.device.bindings.saturating_sub(FIXED_BINDINGS).min(MOST_WINDOWS);
+        match count as u64 <= u64::from(most) {
+            true => Ok(()),
+            false => Err(WgpuError::TooLarge {
+                name: self.device.name.to_string(),
+                what: "guest memory with what lanes have written",
+                wanted: count as u64 * self.window,
+                limit: u64::from(most) * self.window,
+            }),
+        }
+    }
+
     pub(crate) fn pool(&self) -> Result<Pool, WgpuError> {
-        let mut bytes = [0; 20];
-        self.device.read(&self.pool, 0, &mut bytes)?;
-        let word = |i: usize| u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().expect("four"));
-        let executed = u64::from(word(3)) | u64::from(word(4)) << 32;
-        Ok(Pool { next: word(0), stopped: word(1), executed })
+        self.pool_after(self.device.encoder())
+    }
+
+    /// Does what the encoder has, and reads the pool then.
+    pub(crate) fn pool_after(&self, encoder: wgpu::CommandEncoder) -> Result<Pool, WgpuError> {
+        let part = Part { buffer: &self.pool, offset: 0, len: 20 };
+        let bytes = self.device.read_all(encoder, &[part])?;
+        let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(&bytes);
+        Ok(Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 })
     }
 
     pub(crate) fn set_pool(&self, pool: Pool) {
         let Pool { next, stopped, executed } = pool;
         let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.device.write(&self.pool, 0, &bytes);
+        self.device.write(&self.pool, 0, bytemuck::bytes_of(&words));
     }
 
     /// Forgets all private pages.
     pub(crate) fn drop_frames(&self) -> Result<(), WgpuError> {
         if let Some(private) = &self.private {
-            let mut encoder = self.device.device.create_command_encoder(&Default::default());
+            let mut encoder = self.device.encoder();
             encoder.clear_buffer(&private.tables, 0, None);
             self.device.queue.submit([encoder.finish()]);
             self.set_pool(Pool { next: 1, ..self.pool()? });
@@ -109,27 +151,31 @@ impl Guest {
         Ok(())
     }
 
-    /// Twice as many frames.
+    /// About twice as many frames: the last window grows, or there is one more.
     pub(crate) fn grow(&mut self) -> Result<(), WgpuError> {
         let bytes = frame_bytes(self.group);
+        let full = self.frames_window / bytes;
+        let windows = self.private.as_ref().map_or(0, |private| private.frames.len());
         let private = self.private.as_mut().expect("only private memory has frames");
-        let count = (2 * private.count).min(self.device.limit / bytes);
-        if count <= private.count {
-            let (name, limit) = (self.device.name.clone(), self.device.limit);
-            let wanted = 2 * private.count * bytes;
-            return Err(WgpuError::TooLarge {
-                name,
-                what: "what lanes have written",
-                wanted,
-                limit,
-            });
+        let old = private.count;
+        let in_last = old - (windows as u64 - 1) * full;
+        if in_last < full {
+            let count = (2 * in_last).min(full);
+            let frames = self.device.buffer("what lanes have written", count * bytes)?;
+            let last = private.frames.last_mut().expect("there is a first window");
+            let mut encoder = self.device.encoder();
+            encoder.copy_buffer_to_buffer(last, 0, &frames, 0, in_last * bytes);
+            self.device.queue.submit([encoder.finish()]);
+            *last = frames;
+            private.count += count - in_last;
+        } else {
+            self.check_windows(self.flat.len() + windows + 1)?;
+            let count = old.min(full);
+            let frames = self.device.buffer("what lanes have written", count * bytes)?;
+            let private = self.private.as_mut().expect("as above");
+            private.frames.push(frames);
+            private.count += count;
         }
-        let frames = self.device.buffer("frames", count * bytes)?;
-        let mut encoder = self.device.device.create_command_encoder(&Default::default());
-        encoder.copy_buffer_to_buffer(&private.frames, 0, &frames, 0, private.count * bytes);
-        self.device.queue.submit([encoder.finish()]);
-        let old = std::mem::replace(&mut private.count, count);
-        private.frames = frames;
         let pool = self.pool()?;
         // Attempts that failed have counted on beyond the end.
         self.set_pool(Pool { next: pool.next.min(old as u32), ..pool });
@@ -143,45 +189,100 @@ impl Guest {
     /// The frame and the lanes of a page table's entry.
     fn entry(&self, lane: usize, page: u64) -> Result<[u32; 2], WgpuError> {
         let private = self.private.as_ref().expect("private memory");
-        let mut bytes = [0; 8];
-        self.device.read(&private.tables, self.entry_offset(lane, page), &mut bytes)?;
-        let entry = u64::from_le_bytes(bytes);
-        Ok([entry as u32, (entry >> 32) as u32])
+        let mut entry = [0; 2];
+        let offset = self.entry_offset(lane, page);
+        self.device.read(&private.tables, offset, bytemuck::bytes_of_mut(&mut entry))?;
+        Ok(entry)
     }
 
     fn lane_bit(&self, lane: usize) -> u32 {
         1 << (lane as u32 % self.group)
     }
 
+    /// The window that a frame is in, and where.
+    fn frame_at(&self, frame: u32) -> (&wgpu::Buffer, u64) {
+        let private = self.private.as_ref().expect("private memory");
+        let full = self.frames_window / frame_bytes(self.group);
+        let (window, index) = (u64::from(frame) / full, u64::from(frame) % full);
+        (&private.frames[window as usize], index * frame_bytes(self.group))
+    }
+
     /// A whole frame.
     fn frame(&self, frame: u32) -> Result<Vec<u8>, WgpuError> {
-        let private = self.private.as_ref().expect("private memory");
-        let bytes = frame_bytes(self.group);
-        let mut words = vec![0; bytes as usize];
-        self.device.read(&private.frames, u64::from(frame) * bytes, &mut words)?;
+        let (window, offset) = self.frame_at(frame);
+        let mut words = vec![0; frame_bytes(self.group) as usize];
+        self.device.read(window, offset, &mut words)?;
         Ok(words)
     }
 
-    /// A page as a lane sees it, or of the image.
-    fn page(&self, lane: Option<usize>, page: u64) -> Result<Vec<u8>, WgpuError> {
-        let mut bytes = vec![0; PAGE as usize];
-        match (&self.private, lane) {
-            (Some(private), lane) => {
-                let entry = lane.map(|lane| self.entry(lane, page)).transpose()?;
-                match (lane, entry) {
-                    (Some(lane), Some([frame, lanes])) if lanes & self.lane_bit(lane) != 0 => {
-                        let frame = self.frame(frame)?;
-                        for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {
-                            bytes.copy_from_slice(&frame[self.in_frame(lane, word)..][..8]);
-                        }
-                    }
-                    _ => bytes
-                        .copy_from_slice(&private.image[(page * PAGE) as usize..][..PAGE as usize]),
-                }
+    /// The frames of pages that a lane has copied; `None` where it has not.
+    fn frames_of(&self, lane: usize, pages: Range<u64>) -> Result<Vec<Option<u32>>, WgpuError> {
+        let Some(private) = &self.private else { return Ok(vec![None; pages.count()]) };
+        let mut entries = vec![[0u32; 2]; (pages.end - pages.start) as usize];
+        let offset = self.entry_offset(lane, pages.start);
+        self.device.read(&private.tables, offset, bytemuck::cast_slice_mut(&mut entries))?;
+        let own = |[frame, lanes]: &[u32; 2]| lanes & self.lane_bit(lane) != 0 && *frame != 0;
+        Ok(entries.iter().map(|entry| own(entry).then_some(entry[0])).collect())
+    }
+
+    /// Pages as a lane sees them, or of the image.
+    fn pages(&self, lane: Option<usize>, pages: Range<u64>) -> Result<Vec<u8>, WgpuError> {
+        let frames = match lane {
+            Some(lane) => self.frames_of(lane, pages.clone())?,
+            None => vec![None; (pages.end - pages.start) as usize],
+        };
+        let part = |(page, frame): (u64, &Option<u32>)| match frame {
+            Some(frame) => {
+                let (buffer, offset) = self.frame_at(*frame);
+                Part { buffer, offset, len: frame_bytes(self.group) }
             }
-            (None, _) => self.device.read(&self.flat, page * PAGE, &mut bytes)?,
+            None => {
+                let (buffer, offset) = self.flat_at(page);
+                Part { buffer, offset, len: PAGE }
+            }
+        };
+        let parts: Vec<Part<'_>> = pages.zip(&frames).map(part).collect();
+        let all = self.device.read_all(self.device.encoder(), &parts)?;
+        let mut bytes = Vec::with_capacity(frames.len() * PAGE as usize);
+        let mut rest = &all[..];
+        for (part, frame) in parts.iter().zip(&frames) {
+            let (page, after) = rest.split_at(part.len as usize);
+            match (frame, lane) {
+                (Some(_), Some(lane)) => {
+                    let words = (0..PAGE as usize / 8).map(|word| self.in_frame(lane, word));
+                    words.for_each(|at| bytes.extend_from_slice(&page[at..at + 8]));
+                }
+                _ => bytes.extend_from_slice(page),
+            }
+            rest = after;
         }
         Ok(bytes)
+    }
+
+    fn page(&self, lane: Option<usize>, page: u64) -> Result<Vec<u8>, WgpuError> {
+        self.pages(lane, page..page + 1)
+    }
+
+    /// A page with some of its bytes changed.
+    fn changed_page(
+        &self,
+        lane: Option<usize>,
+        page: u64,
+        start: usize,
+        part: &[u8],
+    ) -> Result<Vec<u8>, WgpuError> {
+        if part.len() == PAGE as usize {
+            return Ok(part.to_vec());
+        }
+        let mut whole = self.page(lane, page)?;
+        whole[start..start + part.len()].copy_from_slice(part);
+        Ok(whole)
+    }
+
+    /// The window that a page of flat memory is in, and where.
+    fn flat_at(&self, page: u64) -> (&wgpu::Buffer, u64) {
+        let at = page * PAGE;
+        (&self.flat[(at / self.window) as usize], at % self.window)
     }
 
     /// Where a lane's word is in a frame, in bytes.
@@ -192,7 +293,8 @@ impl Guest {
     /// Changes a page of a lane's.
     fn set_page(&mut self, lane: usize, page: u64, bytes: &[u8]) -> Result<(), WgpuError> {
         if self.private.is_none() {
-            self.device.write(&self.flat, page * PAGE, bytes);
+            let (window, offset) = self.flat_at(page);
+            self.device.write(window, offset, bytes);
             return Ok(());
         }
         let [mut number, lanes] = self.entry(lane, page)?;
@@ -210,12 +312,12 @@ impl Guest {
             let at = self.in_frame(lane, word);
             frame[at..at + 8].copy_from_slice(bytes);
         }
+        let (window, offset) = self.frame_at(number);
+        self.device.write(window, offset, &frame);
         let private = self.private.as_ref().expect("private memory");
-        let offset = u64::from(number) * frame_bytes(self.group);
-        self.device.write(&private.frames, offset, &frame);
-        let entry = u64::from(number) | u64::from(lanes | self.lane_bit(lane)) << 32;
+        let entry = [number, lanes | self.lane_bit(lane)];
         let offset = self.entry_offset(lane, page);
-        self.device.write(&private.tables, offset, &entry.to_le_bytes());
+        self.device.write(&private.tables, offset, bytemuck::bytes_of(&entry));
         Ok(())
     }
 
@@ -224,12 +326,9 @@ impl Guest {
         let has_copies = self.has_copies()?;
         for (page, start, range) in pages(addr, bytes.len()) {
             let part = &bytes[range];
-            let mut whole = self.page(None, page)?;
-            whole[start..start + part.len()].copy_from_slice(part);
-            self.device.write(&self.flat, page * PAGE, &whole);
-            if let Some(private) = &mut self.private {
-                private.image[(page * PAGE) as usize..][..whole.len()].copy_from_slice(&whole);
-            }
+            let whole = self.changed_page(None, page, start, part)?;
+            let (window, offset) = self.flat_at(page);
+            self.device.write(window, offset, &whole);
             if has_copies {
                 for lane in self.owners(page)? {
                     self.write(lane, page * PAGE + start as u64, part)?;
@@ -245,8 +344,13 @@ fn frame_bytes(group: u32) -> u64 {
     PAGE * u64::from(group)
 }
 
+/// How large the windows of a memory are.
+fn window_sizes(size: u64, window: u64) -> impl Iterator<Item = u64> {
+    (0..size.div_ceil(window)).map(move |index| (size - index * window).min(window))
+}
+
 /// Splits a range of addresses by page: page, offset in it, and range of the bytes.
-fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let at = addr + done as u64;
@@ -263,9 +367,16 @@ impl DeviceMemory for Guest {
     }
 
     fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &mut bytes[range];
-            part.copy_from_slice(&self.page(lane, page)?[start..][..part.len()]);
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = addr + done as u64;
+            let end = addr + bytes.len() as u64;
+            let pages = at / PAGE..end.div_ceil(PAGE).min(at / PAGE + PAGES_AT_ONCE);
+            let data = self.pages(lane, pages)?;
+            let data = &data[(at % PAGE) as usize..];
+            let len = data.len().min(bytes.len() - done);
+            bytes[done..done + len].copy_from_slice(&data[..len]);
+            done += len;
         }
         Ok(())
     }
@@ -273,8 +384,7 @@ impl DeviceMemory for Guest {
     fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         for (page, start, range) in pages(addr, bytes.len()) {
             let part = &bytes[range];
-            let mut whole = self.page(Some(lane), page)?;
-            whole[start..start + part.len()].copy_from_slice(part);
+            let whole = self.changed_page(Some(lane), page, start, part)?;
             self.set_page(lane, page, &whole)?;
         }
         Ok(())
@@ -286,14 +396,15 @@ impl DeviceMemory for Guest {
 
     fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
         let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let mut owners = Vec::new();
-        for group in 0..private.groups {
-            let first = (group * u64::from(self.group)) as usize;
-            let [_, lanes] = self.entry(first, page)?;
-            let bits = (0..self.group as usize).filter(|bit| lanes >> bit & 1 != 0);
-            owners.extend(bits.map(|bit| first + bit));
-        }
-        Ok(owners)
+        let pages = self.size / PAGE;
+        let mut tables = vec![[0u32; 2]; (private.groups * pages) as usize];
+        self.device.read(&private.tables, 0, bytemuck::cast_slice_mut(&mut tables))?;
+        let column = tables.iter().skip(page as usize).step_by(pages as usize);
+        let owners = column.enumerate().flat_map(|(group, [_, lanes])| {
+            let bits = (0..self.group as usize).filter(move |bit| lanes >> bit & 1 != 0);
+            bits.map(move |bit| group * self.group as usize + bit)
+        });
+        Ok(owners.collect())
     }
 }
 

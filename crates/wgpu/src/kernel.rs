@@ -1,8 +1,8 @@
 //! The interpreter kernel around the handlers.
 //!
 //! One invocation is one lane. It loads the lane's registers, runs instructions until the lane stops or the
-//! launch's share is used up, and stores them again. Each turn of the loop reads the record of the
-//! instruction at PC and calls its handler, so lanes of a subgroup that wait for each other all go on.
+//! launch's share is used up, and stores them again. Lanes of a subgroup that are at the same place go on
+//! together up to the next branch, where it is decided again who does.
 
 use std::fmt::Write;
 
@@ -11,9 +11,11 @@ use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop};
 use kvrm_ir::Var;
 use kvrm_ir::legalise::legalise;
-use kvrm_mem::PAGE;
+use kvrm_mem::{GRANULE, PAGE};
 
-use crate::{LACKS, emit};
+use crate::LACKS;
+use crate::emit::{self, Flow, Handler};
+use crate::windows::Windows;
 
 /// Invocations in a workgroup.
 pub(crate) const WORKGROUP: u32 = 64;
@@ -25,26 +27,51 @@ pub(crate) struct Memory {
     pub(crate) model: MemoryModel,
     /// Bytes of guest memory.
     pub(crate) size: u64,
-    /// Lanes that share a frame: 32 or fewer.
+    /// Lanes that share a frame: 32 or fewer, and no more than a subgroup has.
     pub(crate) group: u32,
+    /// The most lanes in a subgroup.
+    pub(crate) subgroup: u32,
+    /// How memory is spread over bindings.
+    pub(crate) windows: Windows,
+    /// How lanes that share memory keep out of each other's way.
+    pub(crate) atomics: Atomics,
 }
+
+/// What a device has for lanes that share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Atomics {
+    /// 64-bit atomics.
+    Wide,
+    /// None of 64 bits (Metal): whoever writes a word takes a lock.
+    Locks {
+        /// The device has memory that can be declared coherent.
+        coherent: bool,
+    },
+}
+
+/// Locks of shared memory, where there are no 64-bit atomics.
+pub(crate) const LOCKS: usize = 1 << 12;
 
 /// The text of a kernel with these handlers.
 pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
     let mut out = String::new();
     constants(&mut out, memory);
     out.push_str(include_str!("state.wgsl"));
+    memory.windows.declare(&mut out, memory);
     out.push_str(match memory.model {
         MemoryModel::Private => include_str!("private.wgsl"),
         MemoryModel::Shared => include_str!("shared.wgsl"),
     });
     out.push_str(include_str!("memory.wgsl"));
+    let mut made = Vec::new();
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "\n// {}", handler.row.name);
         let legal = legalise(handler.routine(), LACKS);
-        emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal);
+        made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
     }
-    dispatch(&mut out, handlers);
+    run_unaligned(&mut out, &made);
+    run_straight(&mut out, &made);
+    count_votes(&mut out, memory.subgroup);
     out.push_str(include_str!("run.wgsl"));
     out
 }
@@ -59,6 +86,7 @@ fn constants(out: &mut String, memory: &Memory) {
     let words = size_of::<CpuState>() / 4;
     let numbers = [
         ("WORKGROUP", WORKGROUP as usize),
+        ("LOCKS", LOCKS),
         ("STATE_WORDS", words),
         ("X_SLOTS", X_SLOTS),
         ("PC_WORD", word_of(PC)),
@@ -66,6 +94,7 @@ fn constants(out: &mut String, memory: &Memory) {
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),
         ("PAGES", (memory.size / PAGE) as usize),
         ("GROUP", memory.group as usize),
+        ("GROUP_BITS", (u32::MAX >> (32 - memory.group)) as usize),
         ("RUNNING", stop::RUNNING as usize),
         ("MAX_CYCLES", stop::MAX_CYCLES as usize),
         ("NO_CODE", stop::NO_CODE as usize),
@@ -79,21 +108,76 @@ fn constants(out: &mut String, memory: &Memory) {
         let _ = writeln!(out, "const {name}: u32 = {number}u;");
     }
     let _ = writeln!(out, "const SIZE: u64 = 0x{:x}lu;", memory.size);
+    // Addresses within a small memory have 32 bits.
+    let (address, suffix) = if memory.size >> 32 == 0 { ("u32", "u") } else { ("u64", "lu") };
+    let _ = writeln!(out, "alias Address = {address};");
+    let _ = writeln!(out, "const GRANULE: Address = {GRANULE}{suffix};");
 }
 
-/// From the number in a record to the handler.
-fn dispatch(out: &mut String, handlers: &Handlers) {
-    out.push_str("\nfn dispatch(w: vec4<u32>) {\n  switch (w.x & 0xffffu) {\n");
+/// The loop that executes instructions up to a branch, or as long as the lane can.
+fn run_straight(out: &mut String, handlers: &[Handler]) {
+    out.push_str(
+        "\nfn run_straight() {
+  loop {
+    if (at == limit) {
+      break;
+    }
+    let w = records[at];
+    at += 1u;
+    switch (w.x & 0xffffu) {
+",
+    );
+    let no_code = "at -= 1u; stop_without_code(address_of(at));";
     let special = [
-        (NOT_DECODED, "stop = NO_CODE; detail = pc();"),
-        (UNDEFINED, "stop = UNDEFINED; detail = u64(w.z) | (u64(w.w) << 32u);"),
-        (BREAKPOINT, "stop = BREAKPOINT; detail = 0lu;"),
+        (NOT_DECODED, no_code),
+        (UNDEFINED, "stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u));"),
+        (BREAKPOINT, "stop_before(BREAKPOINT, 0lu);"),
     ];
     for (number, text) in special {
-        let _ = writeln!(out, "    case {number}u: {{ {text} }}");
+        let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
-    for number in (FIRST_HANDLER..).take(handlers.len()) {
-        let _ = writeln!(out, "    case {number}u: {{ h{number}(w); }}");
+    for (number, handler) in (FIRST_HANDLER..).zip(handlers) {
+        let text = match handler.flow {
+            Flow::GoesOn => format!("h{number}(w); continue;"),
+            Flow::MayLeave => format!("if (h{number}(w)) {{ continue; }}"),
+            Flow::Leaves => format!("h{number}(w);"),
+        };
+        let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
-    out.push_str("    default: { stop = NO_CODE; detail = pc(); }\n  }\n}\n");
+    let _ = write!(
+        out,
+        "      default: {{ {no_code} }}
+    }}
+    if (!unaligned) {{
+      break;
+    }}
+    unaligned = false;
+    at += 1u;
+    if (!run_unaligned(w)) {{
+      break;
+    }}
+  }}
+}}
+"
+    );
+}
+
+/// Executes an instruction of which an access is not aligned. False if it has not been completed.
+fn run_unaligned(out: &mut String, handlers: &[Handler]) {
+    out.push_str("\nfn run_unaligned(w: vec4<u32>) -> bool {\n  switch (w.x & 0xffffu) {\n");
+    for (number, _) in (FIRST_HANDLER..).zip(handlers).filter(|(_, made)| made.has_unaligned) {
+        let _ = writeln!(out, "    case {number}u: {{ return u{number}(w); }}");
+    }
+    out.push_str("    default: { return false; }\n  }\n}\n");
+}
+
+/// Counts lanes in the result of a ballot, which has room for 128.
+fn count_votes(out: &mut String, subgroup: u32) {
+    let words = &["x", "y", "z", "w"][..subgroup.div_ceil(32).clamp(1, 4) as usize];
+    let counts: Vec<_> = words.iter().map(|word| format!("countOneBits(votes.{word})")).collect();
+    let _ = writeln!(
+        out,
+        "\nfn count_votes(votes: vec4<u32>) -> u32 {{\n  return {};\n}}",
+        counts.join(" + ")
+    );
 }

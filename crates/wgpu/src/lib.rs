@@ -16,6 +16,8 @@ mod emit;
 mod engine;
 mod guest;
 mod kernel;
+mod pipeline;
+mod windows;
 
 pub use device::{DeviceInfo, WgpuError, devices};
 pub use engine::WgpuEngine;

@@ -3,25 +3,59 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// A value of 8 to 64 bits at any address.
+// The number of the 8-byte word that holds the byte at an address, and the byte's position in it, in bits.
+fn word_of(addr: u64) -> u32 {
+  return u32(Address(addr) >> 3u);
+}
+
+fn shift_of(addr: u64) -> u32 {
+  return (u32(addr) & 7u) * 8u;
+}
+
+// A value of 8 to 64 bits at an address that is a multiple of its size.
 fn load(addr: u64, bits: u32) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
-  var value = load_word(word) >> shift;
+  if (bits == 64u) {
+    return load_word(word_of(addr));
+  }
+  return (load_word(word_of(addr)) >> shift_of(addr)) & low_bits(bits);
+}
+
+fn store(addr: u64, bits: u32, value: u64) {
+  if (bits == 64u) {
+    set_word(word_of(addr), value);
+  } else {
+    let shift = shift_of(addr);
+    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+  }
+}
+
+// The same at any address.
+fn load_unaligned(addr: u64, bits: u32) -> u64 {
+  let shift = shift_of(addr);
+  var value = load_word(word_of(addr)) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(word + 1u) << (64u - shift);
+    value |= load_word(word_of(addr) + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
 
-fn store(addr: u64, bits: u32, value: u64) {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
-  store_word(word, value << shift, low_bits(bits) << shift);
+fn store_unaligned(addr: u64, bits: u32, value: u64) {
+  let shift = shift_of(addr);
+  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    store_word(word + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
   }
+}
+
+// False if the address is not a multiple of the size: then the instruction is left to the handlers that can.
+fn is_aligned(addr: u64, size: u32) -> bool {
+  if ((u32(addr) & (size - 1u)) == 0u) {
+    return true;
+  }
+  unaligned = true;
+  at -= 1u;
+  return false;
 }
 
 fn signed(bits: u32, value: u64) -> i64 {
@@ -46,33 +80,43 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
 
 fn may_read(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
-    stop = fault;
-    detail = select(SIZE, addr, addr > SIZE);
+    stop_before(fault, select(SIZE, addr, addr > SIZE));
     return false;
   }
   return true;
 }
 
-// True if some byte from `addr` on is in a granule with decoded words.
-fn is_code(addr: u64, len: u32) -> bool {
-  let offset = addr - (code_start() - 64lu);
-  if (offset >= u64(arguments.code_len) + 128lu) {
+// True if the byte at an address is in a granule with decoded words.
+fn is_code(addr: u64) -> bool {
+  let offset = Address(addr) - (Address(code_start()) - GRANULE);
+  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
     return false;
   }
-  let first = u32(offset) >> 6u;
-  let last = (u32(offset) + len - 1u) >> 6u;
-  let bits = (code_map[first >> 5u] >> (first & 31u)) | (code_map[last >> 5u] >> (last & 31u));
-  return (bits & 1u) != 0u;
+  let granule = u32(offset) >> 6u;
+  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+// For an aligned access, which crosses no boundary.
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!may_read(addr, len, fault)) {
     return false;
   }
-  if (is_code(addr, len)) {
-    stop = CODE_WRITE;
-    detail = addr;
+  if (is_code(addr)) {
+    stop_before(CODE_WRITE, addr);
     return false;
   }
-  return own(addr, len);
+  return own(addr);
+}
+
+// For all that is not larger than a granule.
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  if (!may_write_within(addr, len, fault)) {
+    return false;
+  }
+  let last = addr + u64(len - 1u);
+  if (is_code(last)) {
+    stop_before(CODE_WRITE, addr);
+    return false;
+  }
+  return own(last);
 }

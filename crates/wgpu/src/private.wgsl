@@ -1,78 +1,106 @@
 
-// The image, and frames of what lanes have written: a page of GROUP lanes each, interleaved by word.
-@group(0) @binding(7) var<storage, read> image: array<u64>;
-@group(0) @binding(8) var<storage, read_write> frames: array<u64>;
-// For each group of lanes and each page: the frame, and a bit per lane that has copied the page.
-@group(0) @binding(9) var<storage, read_write> tables: array<atomic<u32>>;
+// The image is in windows, and so are frames of what lanes have written: a page of GROUP lanes each,
+// interleaved by word. For each group of lanes and each page: the frame, and a bit per lane that has copied
+// the page. Only lanes of the group look there, and they are in one subgroup.
+@group(0) @binding(7) var<storage, read_write> tables: array<vec2<u32>>;
 
-// A frame that is being handed out.
-const BUSY: u32 = 0xffffffffu;
+// The group's table; the lane's place in the group.
+var<private> table: u32;
+var<private> seat: u32;
+// A page of which the lane needs a copy.
+var<private> want: u32;
 
-fn entry(page: u32) -> u32 {
-  return ((lane / GROUP) * PAGES + page) * 2u;
+const NO_PAGE: u32 = 0xffffffffu;
+
+fn start_memory() {
+  table = (lane / GROUP) * PAGES;
+  seat = lane % GROUP;
+  want = NO_PAGE;
 }
 
-fn lane_bit() -> u32 {
-  return 1u << (lane % GROUP);
+fn has(entry: vec2<u32>) -> bool {
+  return ((entry.y >> seat) & 1u) != 0u;
 }
 
 // Where a word of the lane's is in a frame.
-fn in_frame(frame: u32, word: u32) -> u32 {
-  return (frame * 512u + (word & 511u)) * GROUP + lane % GROUP;
+fn in_frame(word: u32) -> u32 {
+  return (word & 511u) * GROUP + seat;
 }
 
 fn load_word(word: u32) -> u64 {
-  let e = entry(word >> 9u);
-  if ((atomicLoad(&tables[e + 1u]) & lane_bit()) != 0u) {
-    return frames[in_frame(atomicLoad(&tables[e]), word)];
+  let entry = tables[table + (word >> 9u)];
+  if (has(entry)) {
+    return frame_word(entry.x, in_frame(word));
   }
-  return image[word];
+  return image_word(word);
 }
 
-// Changes the bits of a word that `mask` has; the lane has its own copy of the page.
-fn store_word(word: u32, value: u64, mask: u64) {
-  let i = in_frame(atomicLoad(&tables[entry(word >> 9u)]), word);
-  frames[i] = (frames[i] & ~mask) | value;
+// The lane has its own copy of what it writes.
+fn set_word(word: u32, value: u64) {
+  set_frame_word(tables[table + (word >> 9u)].x, in_frame(word), value);
 }
 
-// Gives the lane its own copy of a page, unless it has one. False if it has to stop, or to try again
-// because another lane of its group is getting the frame.
-fn own_page(page: u32) -> bool {
-  let e = entry(page);
-  if ((atomicLoad(&tables[e + 1u]) & lane_bit()) != 0u) {
+// Changes the bits of a word that `mask` has.
+fn change_word(word: u32, value: u64, mask: u64) {
+  let frame = tables[table + (word >> 9u)].x;
+  let index = in_frame(word);
+  set_frame_word(frame, index, (frame_word(frame, index) & ~mask) | value);
+}
+
+// True if the lane has its own copy of the page; otherwise the instruction is executed again when it has.
+fn own(addr: u64) -> bool {
+  let page = u32(Address(addr) >> 12u);
+  if (has(tables[table + page])) {
     return true;
   }
-  var frame = atomicLoad(&tables[e]);
-  if (frame == 0u) {
-    let exchange = atomicCompareExchangeWeak(&tables[e], 0u, BUSY);
-    if (!exchange.exchanged) {
-      again = true;
-      return false;
-    }
-    frame = atomicAdd(&pool.next, 1u);
-    if (frame >= arguments.frames) {
-      atomicStore(&tables[e], 0u);
-      stop = NO_FRAME;
-      detail = 0lu;
-      return false;
-    }
-    atomicStore(&tables[e], frame);
-  }
-  if (frame == BUSY) {
-    again = true;
-    return false;
-  }
-  for (var i = 0u; i < 512u; i++) {
-    frames[in_frame(frame, i)] = image[page * 512u + i];
-  }
-  atomicOr(&tables[e + 1u], lane_bit());
-  return true;
+  want = page;
+  at -= 1u;
+  return false;
 }
 
-fn own(addr: u64, len: u32) -> bool {
-  let first = u32(addr >> 12u);
-  let last = u32((addr + u64(len - 1u)) >> 12u);
-  return own_page(first) && (first == last || own_page(last));
+fn wants_page() -> bool {
+  return want != NO_PAGE;
+}
+
+// Gives lanes the pages they want. Those of a group that want the same page share a frame, which one of them
+// gets; they stop if there is none.
+fn own_pages() {
+  loop {
+    let page = subgroupMin(want);
+    if (page == NO_PAGE) {
+      break;
+    }
+    let mine = want == page;
+    let votes = subgroupBallot(mine);
+    let first_of_group = place - seat;
+    let lanes = (votes[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
+    let leader = first_of_group + countTrailingZeros(lanes | 0x80000000u);
+    var frame = 0u;
+    if (mine && place == leader) {
+      let entry = tables[table + page];
+      frame = entry.x;
+      if (frame == 0u) {
+        frame = atomicAdd(&pool.next, 1u);
+        frame = select(0u, frame, frame < arguments.frames);
+      }
+      if (frame != 0u) {
+        tables[table + page] = vec2<u32>(frame, entry.y | lanes);
+      }
+    }
+    frame = subgroupShuffle(frame, leader);
+    if (mine) {
+      want = NO_PAGE;
+      if (frame == 0u) {
+        stop = NO_FRAME;
+        detail = 0lu;
+        park();
+      } else {
+        for (var i = 0u; i < 512u; i++) {
+          set_frame_word(frame, in_frame(i), image_word(page * 512u + i));
+        }
+      }
+    }
+  }
 }
 
 fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {

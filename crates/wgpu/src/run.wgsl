@@ -1,14 +1,76 @@
 
-// Continues at `goal`, if it is in the code.
-fn jump() {
-  jumped = false;
-  let offset = goal - code_start();
-  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
-    stop = NO_CODE;
-    detail = goal;
-    return;
+// The turn of a lane that has nothing to do.
+const IDLE: u32 = 0xffffffffu;
+
+// How often a group that was chosen goes on without a new choice.
+const HOLD: u32 = 3u;
+
+// How often in a row the lane has had to wait.
+var<private> waited: u32;
+
+fn next_turn() -> u32 {
+  return select(at, IDLE, at == limit);
+}
+
+// The turn of the largest group of lanes at one place, with a bonus for waiting. So lanes that have parted
+// find together again, most of them do something most of the time, and none waits for ever, not even for a
+// lock that another one holds.
+fn choose(turn: u32) -> u32 {
+  var size = 0u;
+  var open = turn;
+  var rest = count_votes(subgroupBallot(turn != IDLE));
+  var largest = 0u;
+  // Groups that cannot be the largest are not counted.
+  while (rest > largest) {
+    let next = subgroupMin(open);
+    let votes = count_votes(subgroupBallot(open == next));
+    if (open == next) {
+      size = votes;
+      open = IDLE;
+    }
+    largest = max(largest, votes);
+    rest -= votes;
   }
-  at = u32(offset >> 2u);
+  let score = select(((size + (waited >> 1u)) << 7u) | place, 0u, turn == IDLE);
+  return subgroupMax(select(0u, turn, score == subgroupMax(score)));
+}
+
+// Lanes of a subgroup come together after each branch. If they are not at the same place, one group that is
+// goes on. Those that have stopped stay, with nothing left to do: what chooses who goes on wants all lanes.
+fn run_subgroup() {
+  var goes = false;
+  var held = 0u;
+  loop {
+    var turn = next_turn();
+    let first = subgroupMin(turn);
+    if (first == IDLE) {
+      break;
+    }
+    if (subgroupAny((turn != first && turn != IDLE) || wants_page())) {
+      if (subgroupAny(wants_page())) {
+        own_pages();
+        turn = next_turn();
+      }
+      // Where those are that went on before.
+      var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
+      if (held == 0u || chosen == 0u) {
+        chosen = choose(turn);
+        held = HOLD;
+      } else {
+        held -= 1u;
+      }
+      goes = turn == chosen && turn != IDLE;
+      waited = select(waited + 1u, 0u, goes);
+    } else {
+      goes = turn == first;
+    }
+    if (goes) {
+      run_straight();
+      if (stop != RUNNING) {
+        park();
+      }
+    }
+  }
 }
 
 fn load_state() {
@@ -20,7 +82,6 @@ fn load_state() {
   flag_z = (flags & 0x100u) != 0u;
   flag_c = (flags & 0x10000u) != 0u;
   flag_v = (flags & 0x1000000u) != 0u;
-  goal = get_wide(PC_WORD);
 }
 
 fn save_state(counter: u64) {
@@ -37,14 +98,39 @@ fn save_state(counter: u64) {
   }
 }
 
-// Says how far the lane has come. One that stopped because there is no code is where it found none.
-fn finish(budget: u64) {
-  let counter = select(pc(), detail, stop == NO_CODE);
+// Prepares a lane that can go on. The instructions it may still complete in this run.
+fn start(status: Status) -> u64 {
+  state = lane * STATE_WORDS;
+  start_memory();
+  load_state();
+  var budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
+  if (arguments.begins != 0u) {
+    budget = u64(arguments.max_cycles_low) | (u64(arguments.max_cycles_high) << 32u);
+  }
+  let fuel = u32(min(budget, u64(arguments.share)));
+  count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
+  stop = RUNNING;
+  base = status.records;
+  at = base;
+  limit = at + fuel;
+  branch_far(get_wide(PC_WORD));
+  if (stop != RUNNING) {
+    park();
+  }
+  return budget - u64(fuel);
+}
+
+// Says how far the lane has come; `rest` is what it may complete beyond this launch. One that stopped because
+// there is no code is where it found none.
+fn finish(rest: u64) {
+  let counter = select(address_of(at), detail, stop == NO_CODE);
+  let budget = rest + u64(left);
   if (budget == 0lu && (stop == RUNNING || stop == NO_CODE)) {
     stop = MAX_CYCLES;
   }
   save_state(counter);
-  let total = count + u64(done);
+  let total = count - u64(left);
+  let before = u64(statuses[lane].count_low) | (u64(statuses[lane].count_high) << 32u);
   statuses[lane].count_low = u32(total);
   statuses[lane].count_high = u32(total >> 32u);
   statuses[lane].budget_low = u32(budget);
@@ -52,6 +138,7 @@ fn finish(budget: u64) {
   statuses[lane].detail_low = u32(detail);
   statuses[lane].detail_high = u32(detail >> 32u);
   statuses[lane].stop = stop;
+  let done = u32(total - before);
   let executed = atomicAdd(&pool.executed_low, done);
   if (executed + done < executed) {
     atomicAdd(&pool.executed_high, 1u);
@@ -61,46 +148,33 @@ fn finish(budget: u64) {
   }
 }
 
+fn can_run(stop: u32) -> bool {
+  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE;
+}
+
 @compute @workgroup_size(WORKGROUP)
-fn run(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-  lane = id.x + id.y * groups.x * WORKGROUP;
-  if (lane >= arguments.lanes) {
-    return;
-  }
-  let status = statuses[lane];
-  let for_host = status.stop == NO_CODE || status.stop == NO_FRAME || status.stop == CODE_WRITE;
-  if (status.stop != RUNNING && !for_host) {
-    return;
-  }
-  state = lane * STATE_WORDS;
-  load_state();
-  count = u64(status.count_low) | (u64(status.count_high) << 32u);
-  let budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
-  let fuel = u32(min(budget, u64(arguments.share)));
-  stop = RUNNING;
-  done = 0u;
-  jump();
-  while (stop == RUNNING && done < fuel) {
-    if (at * 4u >= arguments.code_len) {
-      stop = NO_CODE;
-      detail = pc();
-      break;
-    }
-    completed = false;
-    again = false;
-    dispatch(records[status.records + at]);
-    if (again) {
-      continue;
-    }
-    if (stop != RUNNING && !completed) {
-      break;
-    }
-    done++;
-    if (jumped) {
-      jump();
-    } else {
-      at++;
+fn run(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(subgroup_id) subgroup: u32,
+  @builtin(subgroup_size) size: u32,
+  @builtin(subgroup_invocation_id) invocation: u32,
+) {
+  place = invocation;
+  lane = (group.x + group.y * groups.x) * WORKGROUP + subgroup * size + place;
+  waited = 0u;
+  left = 0u;
+  var runs = false;
+  var rest = 0lu;
+  if (lane < arguments.lanes) {
+    let status = statuses[lane];
+    runs = arguments.begins != 0u || can_run(status.stop);
+    if (runs) {
+      rest = start(status);
     }
   }
-  finish(budget - u64(done));
+  run_subgroup();
+  if (runs) {
+    finish(rest);
+  }
 }

@@ -1,63 +1,70 @@
 
-// One flat memory, which every lane sees.
-@group(0) @binding(7) var<storage, read_write> memory: array<atomic<u64>>;
+// One flat memory in windows, which every lane sees.
+
+fn start_memory() {}
 
 fn load_word(word: u32) -> u64 {
-  return atomicLoad(&memory[word]);
+  return memory_word(word);
+}
+
+fn set_word(word: u32, value: u64) {
+  set_memory_word(word, value);
 }
 
 // Changes the bits of a word that `mask` has, all at once.
-fn store_word(word: u32, value: u64, mask: u64) {
-  if (mask == ~0lu) {
-    atomicStore(&memory[word], value);
-    return;
-  }
-  var old = atomicLoad(&memory[word]);
+fn change_word(word: u32, value: u64, mask: u64) {
+  var old = memory_word(word);
   loop {
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | value);
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | value);
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
 }
 
-fn own(addr: u64, len: u32) -> bool {
+fn own(addr: u64) -> bool {
   return true;
 }
+
+fn wants_page() -> bool {
+  return false;
+}
+
+fn own_pages() {}
 
 // The addresses of atomics are aligned: what they change is within a word.
 
 fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
+  let word = word_of(addr);
+  let shift = shift_of(addr);
   let mask = low_bits(bits) << shift;
-  var old = atomicLoad(&memory[word]);
+  var old = memory_word(word);
   loop {
     if (((old & mask) >> shift) != expected) {
       break;
     }
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | (wanted << shift));
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | (wanted << shift));
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
   return (old & mask) >> shift;
 }
 
 fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
+  let word = word_of(addr);
+  let shift = shift_of(addr);
   let mask = low_bits(bits) << shift;
-  var old = atomicLoad(&memory[word]);
+  var old = memory_word(word);
   loop {
     let wanted = modified(op, bits, (old & mask) >> shift, value);
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | (wanted << shift));
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | (wanted << shift));
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
   return (old & mask) >> shift;
 }
@@ -70,14 +77,14 @@ struct Pair {
 // Two words need a lock. What it protects is in the loop's body, so that lanes in step do not wait for
 // one that waits for them.
 fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
-  let word = u32(addr >> 3u);
+  let word = word_of(addr);
   var old: Pair;
   loop {
     if (atomicExchange(&pool.lock, 1u) == 0u) {
-      old = Pair(atomicLoad(&memory[word]), atomicLoad(&memory[word + 1u]));
+      old = Pair(memory_word(word), memory_word(word + 1u));
       if (old.low == e_low && old.high == e_high) {
-        atomicStore(&memory[word], n_low);
-        atomicStore(&memory[word + 1u], n_high);
+        set_memory_word(word, n_low);
+        set_memory_word(word + 1u, n_high);
       }
       atomicStore(&pool.lock, 0u);
       break;

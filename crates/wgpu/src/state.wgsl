@@ -10,6 +10,10 @@ struct Arguments {
   code_start_high: u32,
   // Frames there are.
   frames: u32,
+  // Whether this is the first launch of a run, and what each lane may execute in the run.
+  begins: u32,
+  max_cycles_low: u32,
+  max_cycles_high: u32,
 }
 
 // A lane's counts and stop.
@@ -47,33 +51,46 @@ struct Pool {
 // A bit for each granule from one before the code on: whether it holds decoded words.
 @group(0) @binding(6) var<storage, read> code_map: array<u32>;
 
-// The lane's state.
+// The lane, and its place in its subgroup.
 var<private> lane: u32;
+var<private> place: u32;
+// Where its registers are in `states`; those that most instructions use are here.
 var<private> state: u32;
 var<private> x: array<u64, X_SLOTS>;
 var<private> flag_n: bool;
 var<private> flag_z: bool;
 var<private> flag_c: bool;
 var<private> flag_v: bool;
-// PC, in words from the start of the code.
+// PC: the number of the record after the instruction's. Its records start at `base`.
 var<private> at: u32;
-var<private> goal: u64;
-var<private> jumped: bool;
-// Instructions completed before this launch, and in it.
+var<private> base: u32;
+// The value of `at` at which the launch's share is used up; branches move it along.
+var<private> limit: u32;
+// Instructions completed at the end of the launch's share.
 var<private> count: u64;
-var<private> done: u32;
-// Why the lane cannot go on, and whether it has completed the instruction; or to try it again.
+// An access of the instruction is not aligned.
+var<private> unaligned: bool;
+// Why the lane cannot go on, and how much of its share was left.
 var<private> stop: u32;
 var<private> detail: u64;
-var<private> completed: bool;
-var<private> again: bool;
+var<private> left: u32;
 
 fn code_start() -> u64 {
   return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
 }
 
+// The address of a record's instruction.
+fn address_of(record: u32) -> u64 {
+  return code_start() + (u64(record - base) << 2u);
+}
+
+// The address of the instruction that is being executed, and how many were completed before it.
 fn pc() -> u64 {
-  return code_start() + (u64(at) << 2u);
+  return address_of(at - 1u);
+}
+
+fn completed() -> u64 {
+  return count - u64(limit - at) - 1lu;
 }
 
 // A word of 64 bits of the lane's saved state.
@@ -84,4 +101,49 @@ fn get_wide(word: u32) -> u64 {
 fn set_wide(word: u32, value: u64) {
   states[state + word] = u32(value);
   states[state + word + 1u] = u32(value >> 32u);
+}
+
+// Stops before the instruction that is being executed.
+fn stop_before(reason: u32, why: u64) {
+  stop = reason;
+  detail = why;
+  at -= 1u;
+}
+
+// Stops where there is no record for the address.
+fn stop_without_code(goal: u64) {
+  stop = NO_CODE;
+  detail = goal;
+}
+
+// Leaves a stopped lane nothing to do.
+fn park() {
+  left = limit - at;
+  limit = at;
+}
+
+fn continue_at(record: u32) {
+  limit += record - at;
+  at = record;
+}
+
+// Continues at an address within reach of a 32-bit distance, given its lower half.
+fn branch_near(low: u32) {
+  let offset = low - arguments.code_start_low;
+  if (offset >= arguments.code_len) {
+    let distance = bitcast<i32>(low - u32(pc()));
+    stop_without_code(pc() + bitcast<u64>(i64(distance)));
+  } else {
+    continue_at(base + (offset >> 2u));
+  }
+}
+
+// Continues at any address.
+fn branch_far(goal: u64) {
+  let offset = goal - code_start();
+  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
+    stop_without_code(goal);
+  } else {
+    continue_at(base + u32(offset >> 2u));
+  }
 }

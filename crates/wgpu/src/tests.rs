@@ -9,12 +9,14 @@ use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Module, front, proc};
 
-use crate::kernel::{Memory, kernel};
+use crate::kernel::{Atomics, Memory, kernel};
+use crate::windows::Windows;
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
 
 fn memory(model: MemoryModel) -> Memory {
-    Memory { model, size: 1 << 20, group: 32 }
+    let windows = Windows { bytes: 1 << 30, flat: 1, frames_each: 1 << 13, frames: 1 };
+    Memory { model, size: 1 << 20, group: 32, subgroup: 32, windows, atomics: Atomics::Wide }
 }
 
 /// Parses and validates a kernel.
@@ -87,6 +89,7 @@ fn to_hlsl(module: &Module, info: &ModuleInfo) -> String {
 
 fn to_spirv(module: &Module, info: &ModuleInfo) -> Vec<u32> {
     let options = spv::Options {
+        lang_version: (1, 3),
         bounds_check_policies: UNCHECKED,
         force_loop_bounding: false,
         ..spv::Options::default()

@@ -15,6 +15,7 @@ struct _mslBufferSizes {
     uint size25;
 };
 
+typedef uint Address;
 struct Arguments {
     uint lanes;
     uint share;
@@ -22,6 +23,9 @@ struct Arguments {
     uint code_start_low;
     uint code_start_high;
     uint frames;
+    uint begins;
+    uint max_cycles_low;
+    uint max_cycles_high;
 };
 struct Status {
     uint count_low;
@@ -46,43 +50,14 @@ typedef metal::uint4 type_6[1];
 struct type_7 {
     ulong inner[34];
 };
-typedef ulong type_9[1];
-typedef metal::atomic_uint type_10[1];
-struct _atomic_compare_exchange_result_Uint_4_ {
-    uint old_value;
-    bool exchanged;
-    char _pad2[3];
-};
+typedef ulong type_10[1];
+typedef metal::uint2 type_12[1];
 struct Pair {
     ulong low;
     ulong high;
 };
-
-template <typename A>
-_atomic_compare_exchange_result_Uint_4_ naga_atomic_compare_exchange_weak_explicit(
-    device A *atomic_ptr,
-    uint cmp,
-    uint v
-) {
-    bool swapped = metal::atomic_compare_exchange_weak_explicit(
-        atomic_ptr, &cmp, v,
-        metal::memory_order_relaxed, metal::memory_order_relaxed
-    );
-    return _atomic_compare_exchange_result_Uint_4_{cmp, swapped};
-}
-template <typename A>
-_atomic_compare_exchange_result_Uint_4_ naga_atomic_compare_exchange_weak_explicit(
-    threadgroup A *atomic_ptr,
-    uint cmp,
-    uint v
-) {
-    bool swapped = metal::atomic_compare_exchange_weak_explicit(
-        atomic_ptr, &cmp, v,
-        metal::memory_order_relaxed, metal::memory_order_relaxed
-    );
-    return _atomic_compare_exchange_result_Uint_4_{cmp, swapped};
-}
 constant uint WORKGROUP = 64u;
+constant uint LOCKS = 4096u;
 constant uint STATE_WORDS = 86u;
 constant uint X_SLOTS = 34u;
 constant uint PC_WORD = 68u;
@@ -90,6 +65,7 @@ constant uint FLAGS_WORD = 85u;
 constant uint EXCLUSIVE_LEN_WORD = 84u;
 constant uint PAGES = 256u;
 constant uint GROUP = 32u;
+constant uint GROUP_BITS = 4294967295u;
 constant uint RUNNING = 0u;
 constant uint MAX_CYCLES = 1u;
 constant uint NO_CODE = 2u;
@@ -99,7 +75,10 @@ constant uint CODE_WRITE = 5u;
 constant uint NO_FRAME = 6u;
 constant uint EXIT = 16u;
 constant ulong SIZE = 1048576uL;
-constant uint BUSY = 4294967295u;
+constant Address GRANULE = 64u;
+constant uint NO_PAGE = 4294967295u;
+constant uint IDLE = 4294967295u;
+constant uint HOLD = 3u;
 
 ulong code_start(
     constant Arguments& arguments
@@ -109,13 +88,35 @@ ulong code_start(
     return static_cast<ulong>(_e2) | (static_cast<ulong>(_e6) << 32u);
 }
 
+ulong address_of(
+    uint record,
+    constant Arguments& arguments,
+    thread uint& base
+) {
+    ulong _e1 = code_start(arguments);
+    uint _e3 = base;
+    return _e1 + (static_cast<ulong>(record - _e3) << 2u);
+}
+
 ulong pc(
     constant Arguments& arguments,
-    thread uint& at
+    thread uint& at,
+    thread uint& base
 ) {
-    ulong _e0 = code_start(arguments);
-    uint _e2 = at;
-    return _e0 + (static_cast<ulong>(_e2) << 2u);
+    uint _e1 = at;
+    ulong _e4 = address_of(_e1 - 1u, arguments, base);
+    return _e4;
+}
+
+ulong completed(
+    thread uint& at,
+    thread uint& limit,
+    thread ulong& count
+) {
+    ulong _e1 = count;
+    uint _e3 = limit;
+    uint _e5 = at;
+    return (_e1 - static_cast<ulong>(_e3 - _e5)) - 1uL;
 }
 
 ulong get_wide(
@@ -145,175 +146,364 @@ void set_wide(
     return;
 }
 
-uint entry(
-    uint page,
-    thread uint& lane
+void stop_before(
+    uint reason,
+    ulong why,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
 ) {
-    uint _e2 = lane;
-    return (((_e2 / GROUP) * PAGES) + page) * 2u;
-}
-
-uint lane_bit(
-    thread uint& lane
-) {
-    uint _e2 = lane;
-    return 1u << (_e2 % GROUP);
-}
-
-uint in_frame(
-    uint frame,
-    uint word_2,
-    thread uint& lane
-) {
-    uint _e10 = lane;
-    return (((frame * 512u) + (word_2 & 511u)) * GROUP) + (_e10 % GROUP);
-}
-
-ulong load_word(
-    uint word_3,
-    thread uint& lane,
-    device type_9 const& image,
-    device type_9 const& frames,
-    device type_10 const& tables,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e3 = entry(word_3 >> 9u, lane);
-    uint _e8 = metal::atomic_load_explicit(&tables[_e3 + 1u], metal::memory_order_relaxed);
-    uint _e9 = lane_bit(lane);
-    if ((_e8 & _e9) != 0u) {
-        uint _e16 = metal::atomic_load_explicit(&tables[_e3], metal::memory_order_relaxed);
-        uint _e17 = in_frame(_e16, word_3, lane);
-        ulong _e19 = frames[_e17];
-        return _e19;
-    }
-    ulong _e22 = image[word_3];
-    return _e22;
-}
-
-void store_word(
-    uint word_4,
-    ulong value_1,
-    ulong mask,
-    thread uint& lane,
-    device type_9& frames,
-    device type_10 const& tables,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e6 = entry(word_4 >> 9u, lane);
-    uint _e8 = metal::atomic_load_explicit(&tables[_e6], metal::memory_order_relaxed);
-    uint _e9 = in_frame(_e8, word_4, lane);
-    ulong _e14 = frames[_e9];
-    frames[_e9] = (_e14 & ~(mask)) | value_1;
+    stop_1 = reason;
+    detail = why;
+    uint _e5 = at;
+    at = _e5 - 1u;
     return;
 }
 
-bool own_page(
-    uint page_1,
+void stop_without_code(
+    ulong goal,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    stop_1 = NO_CODE;
+    detail = goal;
+    return;
+}
+
+void park(
+    thread uint& at,
+    thread uint& limit,
+    thread uint& left
+) {
+    uint _e2 = limit;
+    uint _e4 = at;
+    left = _e2 - _e4;
+    uint _e8 = at;
+    limit = _e8;
+    return;
+}
+
+void continue_at(
+    uint record_1,
+    thread uint& at,
+    thread uint& limit
+) {
+    uint _e2 = limit;
+    uint _e4 = at;
+    limit = _e2 + (record_1 - _e4);
+    at = record_1;
+    return;
+}
+
+void branch_near(
+    uint low,
     constant Arguments& arguments,
-    device Pool& pool,
-    thread uint& lane,
-    thread uint& stop,
-    thread ulong& detail,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    uint _e3 = arguments.code_start_low;
+    uint offset = low - _e3;
+    uint _e7 = arguments.code_len;
+    if (offset >= _e7) {
+        ulong _e9 = pc(arguments, at, base);
+        int distance = as_type<int>(low - static_cast<uint>(_e9));
+        ulong _e13 = pc(arguments, at, base);
+        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at(_e18 + (offset >> 2u), at, limit);
+        return;
+    }
+}
+
+void branch_far(
+    ulong goal_1,
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    bool local_1 = {};
+    ulong _e1 = code_start(arguments);
+    ulong offset_1 = goal_1 - _e1;
+    uint _e5 = arguments.code_len;
+    if (!((offset_1 >= static_cast<ulong>(_e5)))) {
+        local_1 = (offset_1 & 3uL) != 0uL;
+    } else {
+        local_1 = true;
+    }
+    bool _e16 = local_1;
+    if (_e16) {
+        stop_without_code(goal_1, stop_1, detail);
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at(_e18 + static_cast<uint>(offset_1 >> 2u), at, limit);
+        return;
+    }
+}
+
+ulong image_word(
+    uint word_2,
+    device type_10 const& image0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint frame_1 = {};
-    uint i = 0u;
-    uint _e1 = entry(page_1, lane);
-    uint _e6 = metal::atomic_load_explicit(&tables[_e1 + 1u], metal::memory_order_relaxed);
-    uint _e7 = lane_bit(lane);
-    if ((_e6 & _e7) != 0u) {
-        return true;
+    ulong _e5 = image0_[word_2 & 134217727u];
+    return _e5;
+}
+
+ulong frame_word(
+    uint frame,
+    uint index,
+    device type_10 const& frames0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e7 = frames0_[(frame * 16384u) + index];
+    return _e7;
+}
+
+void set_frame_word(
+    uint frame_1,
+    uint index_1,
+    ulong value_1,
+    device type_10& frames0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    frames0_[(frame_1 * 16384u) + index_1] = value_1;
+    return;
+}
+
+void start_memory(
+    thread uint& lane,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want
+) {
+    uint _e2 = lane;
+    table = (_e2 / GROUP) * PAGES;
+    uint _e9 = lane;
+    seat = _e9 % GROUP;
+    want = NO_PAGE;
+    return;
+}
+
+bool has(
+    metal::uint2 entry,
+    thread uint& seat
+) {
+    uint _e3 = seat;
+    return ((entry.y >> _e3) & 1u) != 0u;
+}
+
+uint in_frame(
+    uint word_3,
+    thread uint& seat
+) {
+    uint _e6 = seat;
+    return ((word_3 & 511u) * GROUP) + _e6;
+}
+
+ulong load_word(
+    uint word_4,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = table;
+    metal::uint2 entry_1 = tables[_e3 + (word_4 >> 9u)];
+    bool _e9 = has(entry_1, seat);
+    if (_e9) {
+        uint _e11 = in_frame(word_4, seat);
+        ulong _e12 = frame_word(entry_1.x, _e11, frames0_, _buffer_sizes);
+        return _e12;
     }
-    uint _e14 = metal::atomic_load_explicit(&tables[_e1], metal::memory_order_relaxed);
-    frame_1 = _e14;
-    uint _e16 = frame_1;
-    if (_e16 == 0u) {
-        _atomic_compare_exchange_result_Uint_4_ _e23 = naga_atomic_compare_exchange_weak_explicit(&tables[_e1], 0u, BUSY);
-        if (!(_e23.exchanged)) {
-            again = true;
-            return false;
-        }
-        uint _e32 = metal::atomic_fetch_add_explicit(&pool.next, 1u, metal::memory_order_relaxed);
-        frame_1 = _e32;
-        uint _e33 = frame_1;
-        uint _e36 = arguments.frames;
-        if (_e33 >= _e36) {
-            metal::atomic_store_explicit(&tables[_e1], 0u, metal::memory_order_relaxed);
-            stop = NO_FRAME;
-            detail = 0uL;
-            return false;
-        }
-        uint _e48 = frame_1;
-        metal::atomic_store_explicit(&tables[_e1], _e48, metal::memory_order_relaxed);
-    }
-    uint _e49 = frame_1;
-    if (_e49 == BUSY) {
-        again = true;
-        return false;
-    }
-    bool loop_init = true;
-    while(true) {
-        if (!loop_init) {
-            uint _e73 = i;
-            i = _e73 + 1u;
-        }
-        loop_init = false;
-        uint _e57 = i;
-        if (_e57 < 512u) {
-        } else {
-            break;
-        }
-        {
-            uint _e61 = frame_1;
-            uint _e62 = i;
-            uint _e63 = in_frame(_e61, _e62, lane);
-            uint _e68 = i;
-            ulong _e71 = image[(page_1 * 512u) + _e68];
-            frames[_e63] = _e71;
-        }
-    }
-    uint _e79 = lane_bit(lane);
-    uint _e80 = metal::atomic_fetch_or_explicit(&tables[_e1 + 1u], _e79, metal::memory_order_relaxed);
-    return true;
+    ulong _e13 = image_word(word_4, image0_, _buffer_sizes);
+    return _e13;
+}
+
+void set_word(
+    uint word_5,
+    ulong value_2,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e4 = table;
+    uint _e10 = tables[_e4 + (word_5 >> 9u)].x;
+    uint _e11 = in_frame(word_5, seat);
+    set_frame_word(_e10, _e11, value_2, frames0_, _buffer_sizes);
+    return;
+}
+
+void change_word(
+    uint word_6,
+    ulong value_3,
+    ulong mask,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e5 = table;
+    uint frame_3 = tables[_e5 + (word_6 >> 9u)].x;
+    uint _e12 = in_frame(word_6, seat);
+    ulong _e13 = frame_word(frame_3, _e12, frames0_, _buffer_sizes);
+    set_frame_word(frame_3, _e12, (_e13 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    return;
 }
 
 bool own(
     ulong addr,
-    uint len,
-    constant Arguments& arguments,
-    device Pool& pool,
-    thread uint& lane,
-    thread uint& stop,
-    thread ulong& detail,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    thread uint& at,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_5 = {};
-    bool local_6 = {};
-    uint first = static_cast<uint>(addr >> 12u);
-    uint last = static_cast<uint>((addr + static_cast<ulong>(len - 1u)) >> 12u);
-    bool _e12 = own_page(first, arguments, pool, lane, stop, detail, again, image, frames, tables, _buffer_sizes);
-    if (_e12) {
-        if (!((first == last))) {
-            bool _e19 = own_page(last, arguments, pool, lane, stop, detail, again, image, frames, tables, _buffer_sizes);
-            local_6 = _e19;
-        } else {
-            local_6 = true;
-        }
-        bool _e21 = local_6;
-        local_5 = _e21;
-    } else {
-        local_5 = false;
+    uint page = static_cast<uint>(static_cast<uint>(addr) >> 12u);
+    uint _e7 = table;
+    metal::uint2 _e10 = tables[_e7 + page];
+    bool _e11 = has(_e10, seat);
+    if (_e11) {
+        return true;
     }
-    bool _e23 = local_5;
-    return _e23;
+    want = page;
+    uint _e15 = at;
+    at = _e15 - 1u;
+    return false;
+}
+
+bool wants_page(
+    thread uint& want
+) {
+    uint _e1 = want;
+    return _e1 != NO_PAGE;
+}
+
+void own_pages(
+    constant Arguments& arguments,
+    device Pool& pool,
+    thread uint& place,
+    thread uint& at,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint frame_2 = {};
+    bool local_2 = {};
+    uint i = {};
+    while(true) {
+        uint _e1 = want;
+        uint unnamed = metal::simd_min(_e1);
+        if (unnamed == NO_PAGE) {
+            break;
+        }
+        uint _e6 = want;
+        bool mine = _e6 == unnamed;
+        metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
+        uint _e10 = place;
+        uint _e12 = seat;
+        uint first_of_group = _e10 - _e12;
+        uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
+        uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
+        frame_2 = 0u;
+        if (mine) {
+            uint _e31 = place;
+            local_2 = _e31 == leader;
+        } else {
+            local_2 = false;
+        }
+        bool _e34 = local_2;
+        if (_e34) {
+            uint _e37 = table;
+            metal::uint2 entry_2 = tables[_e37 + unnamed];
+            frame_2 = entry_2.x;
+            uint _e42 = frame_2;
+            if (_e42 == 0u) {
+                uint _e48 = metal::atomic_fetch_add_explicit(&pool.next, 1u, metal::memory_order_relaxed);
+                frame_2 = _e48;
+                uint _e50 = frame_2;
+                uint _e51 = frame_2;
+                uint _e54 = arguments.frames;
+                frame_2 = (_e51 < _e54) ? _e50 : 0u;
+            }
+            uint _e57 = frame_2;
+            if (_e57 != 0u) {
+                uint _e62 = table;
+                uint _e65 = frame_2;
+                tables[_e62 + unnamed] = metal::uint2(_e65, entry_2.y | lanes);
+            }
+        }
+        uint _e69 = frame_2;
+        uint unnamed_2 = metal::simd_shuffle(_e69, leader);
+        frame_2 = unnamed_2;
+        if (mine) {
+            want = NO_PAGE;
+            uint _e73 = frame_2;
+            if (_e73 == 0u) {
+                stop_1 = NO_FRAME;
+                detail = 0uL;
+                park(at, limit, left);
+            } else {
+                i = 0u;
+                bool loop_init = true;
+                while(true) {
+                    if (!loop_init) {
+                        uint _e94 = i;
+                        i = _e94 + 1u;
+                    }
+                    loop_init = false;
+                    uint _e82 = i;
+                    if (_e82 < 512u) {
+                    } else {
+                        break;
+                    }
+                    {
+                        uint _e85 = frame_2;
+                        uint _e86 = i;
+                        uint _e87 = in_frame(_e86, seat);
+                        uint _e90 = i;
+                        ulong _e92 = image_word((unnamed * 512u) + _e90, image0_, _buffer_sizes);
+                        set_frame_word(_e85, _e87, _e92, frames0_, _buffer_sizes);
+                    }
+                }
+            }
+        }
+    }
+    return;
+}
+
+uint word_of(
+    ulong addr_1
+) {
+    return static_cast<uint>(static_cast<uint>(addr_1) >> 3u);
+}
+
+uint shift_of(
+    ulong addr_2
+) {
+    return (static_cast<uint>(addr_2) & 7u) * 8u;
 }
 
 ulong low_bits(
@@ -323,230 +513,320 @@ ulong low_bits(
 }
 
 ulong load(
-    ulong addr_1,
+    ulong addr_3,
     uint bits_1,
-    thread uint& lane,
-    device type_9 const& image,
-    device type_9 const& frames,
-    device type_10 const& tables,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong value_2 = {};
-    uint word_5 = static_cast<uint>(addr_1 >> 3u);
-    uint shift = (static_cast<uint>(addr_1) & 7u) * 8u;
-    ulong _e10 = load_word(word_5, lane, image, frames, tables, _buffer_sizes);
-    value_2 = _e10 >> shift;
-    if ((shift + bits_1) > 64u) {
-        ulong _e16 = value_2;
-        ulong _e19 = load_word(word_5 + 1u, lane, image, frames, tables, _buffer_sizes);
-        value_2 = _e16 | (_e19 << (64u - shift));
+    if (bits_1 == 64u) {
+        uint _e4 = word_of(addr_3);
+        ulong _e5 = load_word(_e4, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        return _e5;
     }
-    ulong _e24 = value_2;
-    ulong _e25 = low_bits(bits_1);
-    return _e24 & _e25;
+    uint _e6 = word_of(addr_3);
+    ulong _e7 = load_word(_e6, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint _e8 = shift_of(addr_3);
+    ulong _e10 = low_bits(bits_1);
+    return (_e7 >> _e8) & _e10;
 }
 
 void store(
-    ulong addr_2,
+    ulong addr_4,
     uint bits_2,
-    ulong value_3,
-    thread uint& lane,
-    device type_9& frames,
-    device type_10 const& tables,
+    ulong value_4,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint word_6 = static_cast<uint>(addr_2 >> 3u);
-    uint shift_1 = (static_cast<uint>(addr_2) & 7u) * 8u;
-    ulong _e12 = low_bits(bits_2);
-    store_word(word_6, value_3 << shift_1, _e12 << shift_1, lane, frames, tables, _buffer_sizes);
-    if ((shift_1 + bits_2) > 64u) {
-        uint rest = 64u - shift_1;
-        ulong _e22 = low_bits(bits_2);
-        store_word(word_6 + 1u, value_3 >> rest, _e22 >> rest, lane, frames, tables, _buffer_sizes);
+    if (bits_2 == 64u) {
+        uint _e5 = word_of(addr_4);
+        set_word(_e5, value_4, frames0_, tables, table, seat, _buffer_sizes);
         return;
     } else {
+        uint _e6 = shift_of(addr_4);
+        uint _e7 = word_of(addr_4);
+        ulong _e9 = low_bits(bits_2);
+        change_word(_e7, value_4 << _e6, _e9 << _e6, frames0_, tables, table, seat, _buffer_sizes);
         return;
     }
 }
 
 ulong cas(
-    ulong addr_3,
+    ulong addr_5,
     uint bits_3,
     ulong expected,
     ulong wanted,
-    thread uint& lane,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10 const& tables,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e4 = load(addr_3, bits_3, lane, image, frames, tables, _buffer_sizes);
+    ulong _e4 = load(addr_5, bits_3, image0_, frames0_, tables, table, seat, _buffer_sizes);
     if (_e4 == expected) {
-        store(addr_3, bits_3, wanted, lane, frames, tables, _buffer_sizes);
+        store(addr_5, bits_3, wanted, frames0_, tables, table, seat, _buffer_sizes);
     }
     return _e4;
 }
 
 long signed_(
     uint bits_4,
-    ulong value_4
+    ulong value_5
 ) {
-    uint shift_2 = 64u - bits_4;
-    return as_type<long>(value_4 << shift_2) >> shift_2;
+    uint shift = 64u - bits_4;
+    return as_type<long>(value_5 << shift) >> shift;
 }
 
 ulong modified(
     uint op,
     uint bits_5,
     ulong old,
-    ulong value_5
+    ulong value_6
 ) {
     switch(op) {
         case 0u: {
             ulong _e5 = low_bits(bits_5);
-            return (old + value_5) & _e5;
+            return (old + value_6) & _e5;
         }
         case 1u: {
-            return old & value_5;
+            return old & value_6;
         }
         case 2u: {
-            return old | value_5;
+            return old | value_6;
         }
         case 3u: {
-            return old ^ value_5;
+            return old ^ value_6;
         }
         case 4u: {
-            return value_5;
+            return value_6;
         }
         case 5u: {
             long _e10 = signed_(bits_5, old);
-            long _e11 = signed_(bits_5, value_5);
-            return (_e10 > _e11) ? old : value_5;
+            long _e11 = signed_(bits_5, value_6);
+            return (_e10 > _e11) ? old : value_6;
         }
         case 6u: {
             long _e14 = signed_(bits_5, old);
-            long _e15 = signed_(bits_5, value_5);
-            return (_e14 < _e15) ? old : value_5;
+            long _e15 = signed_(bits_5, value_6);
+            return (_e14 < _e15) ? old : value_6;
         }
         case 7u: {
-            return (old > value_5) ? old : value_5;
+            return (old > value_6) ? old : value_6;
         }
         default: {
-            return (old < value_5) ? old : value_5;
+            return (old < value_6) ? old : value_6;
         }
     }
 }
 
 ulong rmw(
     uint op_1,
-    ulong addr_4,
+    ulong addr_6,
     uint bits_6,
-    ulong value_6,
-    thread uint& lane,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10 const& tables,
+    ulong value_7,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e4 = load(addr_4, bits_6, lane, image, frames, tables, _buffer_sizes);
-    ulong _e5 = modified(op_1, bits_6, _e4, value_6);
-    store(addr_4, bits_6, _e5, lane, frames, tables, _buffer_sizes);
+    ulong _e4 = load(addr_6, bits_6, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e5 = modified(op_1, bits_6, _e4, value_7);
+    store(addr_6, bits_6, _e5, frames0_, tables, table, seat, _buffer_sizes);
     return _e4;
 }
 
 Pair cas_pair(
-    ulong addr_5,
+    ulong addr_7,
     ulong e_low,
     ulong e_high,
     ulong n_low,
     ulong n_high,
-    thread uint& lane,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10 const& tables,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_7 = {};
-    ulong _e6 = load(addr_5, 64u, lane, image, frames, tables, _buffer_sizes);
-    ulong _e10 = load(addr_5 + 8uL, 64u, lane, image, frames, tables, _buffer_sizes);
+    bool local_3 = {};
+    ulong _e6 = load(addr_7, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e10 = load(addr_7 + 8uL, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
     Pair old_1 = Pair {_e6, _e10};
     if (old_1.low == e_low) {
-        local_7 = old_1.high == e_high;
+        local_3 = old_1.high == e_high;
     } else {
-        local_7 = false;
+        local_3 = false;
     }
-    bool _e19 = local_7;
+    bool _e19 = local_3;
     if (_e19) {
-        store(addr_5, 64u, n_low, lane, frames, tables, _buffer_sizes);
-        store(addr_5 + 8uL, 64u, n_high, lane, frames, tables, _buffer_sizes);
+        store(addr_7, 64u, n_low, frames0_, tables, table, seat, _buffer_sizes);
+        store(addr_7 + 8uL, 64u, n_high, frames0_, tables, table, seat, _buffer_sizes);
     }
     return old_1;
 }
 
+ulong load_unaligned(
+    ulong addr_8,
+    uint bits_7,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong value_8 = {};
+    uint _e2 = shift_of(addr_8);
+    uint _e3 = word_of(addr_8);
+    ulong _e4 = load_word(_e3, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    value_8 = _e4 >> _e2;
+    if ((_e2 + bits_7) > 64u) {
+        ulong _e10 = value_8;
+        uint _e11 = word_of(addr_8);
+        ulong _e14 = load_word(_e11 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        value_8 = _e10 | (_e14 << (64u - _e2));
+    }
+    ulong _e19 = value_8;
+    ulong _e20 = low_bits(bits_7);
+    return _e19 & _e20;
+}
+
+void store_unaligned(
+    ulong addr_9,
+    uint bits_8,
+    ulong value_9,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = shift_of(addr_9);
+    uint _e4 = word_of(addr_9);
+    ulong _e6 = low_bits(bits_8);
+    change_word(_e4, value_9 << _e3, _e6 << _e3, frames0_, tables, table, seat, _buffer_sizes);
+    if ((_e3 + bits_8) > 64u) {
+        uint rest_3 = 64u - _e3;
+        uint _e13 = word_of(addr_9);
+        ulong _e17 = low_bits(bits_8);
+        change_word(_e13 + 1u, value_9 >> rest_3, _e17 >> rest_3, frames0_, tables, table, seat, _buffer_sizes);
+        return;
+    } else {
+        return;
+    }
+}
+
+bool is_aligned(
+    ulong addr_10,
+    uint size_1,
+    thread uint& at,
+    thread bool& unaligned
+) {
+    if ((static_cast<uint>(addr_10) & (size_1 - 1u)) == 0u) {
+        return true;
+    }
+    unaligned = true;
+    uint _e12 = at;
+    at = _e12 - 1u;
+    return false;
+}
+
 bool may_read(
-    ulong addr_6,
-    uint len_1,
+    ulong addr_11,
+    uint len,
     uint fault,
-    thread uint& stop,
+    thread uint& at,
+    thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_6 > (SIZE - static_cast<ulong>(len_1))) {
-        stop = fault;
-        detail = (addr_6 > SIZE) ? addr_6 : SIZE;
+    if (addr_11 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, (addr_11 > SIZE) ? addr_11 : SIZE, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
 bool is_code(
-    ulong addr_7,
-    uint len_2,
+    ulong addr_12,
     constant Arguments& arguments,
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong _e2 = code_start(arguments);
-    ulong offset = addr_7 - (_e2 - 64uL);
-    uint _e8 = arguments.code_len;
-    if (offset >= (static_cast<ulong>(_e8) + 128uL)) {
+    uint offset_2 = static_cast<uint>(addr_12) - (static_cast<uint>(_e2) - GRANULE);
+    uint _e9 = arguments.code_len;
+    if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
     }
-    uint first_1 = static_cast<uint>(offset) >> 6u;
-    uint last_1 = ((static_cast<uint>(offset) + len_2) - 1u) >> 6u;
-    uint _e27 = code_map[first_1 >> 5u];
-    uint _e35 = code_map[last_1 >> 5u];
-    uint bits_7 = (_e27 >> (first_1 & 31u)) | (_e35 >> (last_1 & 31u));
-    return (bits_7 & 1u) != 0u;
+    uint granule = static_cast<uint>(offset_2) >> 6u;
+    uint _e24 = code_map[granule >> 5u];
+    return ((_e24 >> (granule & 31u)) & 1u) != 0u;
 }
 
-bool may_write(
-    ulong addr_8,
-    uint len_3,
+bool may_write_within(
+    ulong addr_13,
+    uint len_1,
     uint fault_1,
     constant Arguments& arguments,
-    device Pool& pool,
     device type_3 const& code_map,
-    thread uint& lane,
-    thread uint& stop,
+    thread uint& at,
+    thread uint& stop_1,
     thread ulong& detail,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_read(addr_8, len_3, fault_1, stop, detail);
+    bool _e3 = may_read(addr_13, len_1, fault_1, at, stop_1, detail);
     if (!(_e3)) {
         return false;
     }
-    bool _e6 = is_code(addr_8, len_3, arguments, code_map, _buffer_sizes);
+    bool _e6 = is_code(addr_13, arguments, code_map, _buffer_sizes);
     if (_e6) {
-        stop = CODE_WRITE;
-        detail = addr_8;
+        stop_before(CODE_WRITE, addr_13, at, stop_1, detail);
         return false;
     }
-    bool _e11 = own(addr_8, len_3, arguments, pool, lane, stop, detail, again, image, frames, tables, _buffer_sizes);
-    return _e11;
+    bool _e9 = own(addr_13, at, tables, table, seat, want, _buffer_sizes);
+    return _e9;
+}
+
+bool may_write(
+    ulong addr_14,
+    uint len_2,
+    uint fault_2,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = may_write_within(addr_14, len_2, fault_2, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e3)) {
+        return false;
+    }
+    ulong last = addr_14 + static_cast<ulong>(len_2 - 1u);
+    bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
+    if (_e10) {
+        stop_before(CODE_WRITE, addr_14, at, stop_1, detail);
+        return false;
+    }
+    bool _e13 = own(last, at, tables, table, seat, want, _buffer_sizes);
+    return _e13;
 }
 
 void h3_(
@@ -596,31 +876,37 @@ void h5_(
     constant Arguments& arguments,
     thread bool& flag_z,
     thread uint& at,
-    thread ulong& goal,
-    thread bool& jumped
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
 ) {
     ulong v12_ = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
-    ulong _e8 = code_start(arguments);
-    uint _e10 = at;
-    ulong v0_ = _e8 + (static_cast<ulong>(_e10) << 2u);
-    ulong v33_ = v0_ + 4uL;
+    ulong _e8 = pc(arguments, at, base);
+    ulong v33_ = _e8 + 4uL;
     bool v15_ = flag_z;
     bool v30_1 = !(v15_);
     ulong v34_ = v30_1 ? v12_ : v33_;
-    goal = v34_;
-    jumped = true;
-    return;
+    if (v30_1) {
+        branch_near(w_2.z, arguments, at, base, limit, stop_1, detail);
+        return;
+    } else {
+        return;
+    }
 }
 
-void h6_(
+bool h6_(
     metal::uint4 w_3,
-    thread uint& lane,
     thread type_7& x,
-    thread uint& stop,
+    thread uint& at,
+    thread bool& unaligned,
+    thread uint& stop_1,
     thread ulong& detail,
-    device type_9 const& image,
-    device type_9 const& frames,
-    device type_10 const& tables,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v7_ = (w_3.x >> 16u) & 255u;
@@ -628,208 +914,495 @@ void h6_(
     ulong v15_1 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
     ulong v8_ = x.inner[v7_];
     ulong v16_2 = v8_ + v15_1;
-    bool _e24 = may_read(v16_2, 4u, 32u, stop, detail);
-    if (!(_e24)) {
-        return;
+    bool _e23 = is_aligned(v16_2, 4u, at, unaligned);
+    if (!(_e23)) {
+        return false;
     }
-    ulong _e27 = load(v16_2, 32u, lane, image, frames, tables, _buffer_sizes);
-    uint v18_2 = static_cast<uint>(_e27);
+    bool _e28 = may_read(v16_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e28)) {
+        return false;
+    }
+    ulong _e32 = load(v16_2, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint v18_2 = static_cast<uint>(_e32);
     ulong v19_ = static_cast<ulong>(v18_2);
     x.inner[v24_] = v19_;
-    return;
+    return true;
 }
 
-void h7_(
+bool u6_(
     metal::uint4 w_4,
-    constant Arguments& arguments,
-    device Pool& pool,
-    device type_3 const& code_map,
-    thread uint& lane,
     thread type_7& x,
-    thread uint& stop,
+    thread uint& at,
+    thread uint& stop_1,
     thread ulong& detail,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v7_1 = (w_4.x >> 16u) & 255u;
-    uint v18_3 = (w_4.x >> 24u) & 255u;
+    uint v24_1 = (w_4.x >> 24u) & 255u;
     ulong v15_2 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
     ulong v8_1 = x.inner[v7_1];
     ulong v16_3 = v8_1 + v15_2;
-    ulong v19_1 = x.inner[v18_3];
-    bool _e27 = may_write(v16_3, 8u, 33u, arguments, pool, code_map, lane, stop, detail, again, image, frames, tables, _buffer_sizes);
-    if (!(_e27)) {
-        return;
+    bool _e24 = may_read(v16_3, 4u, 32u, at, stop_1, detail);
+    if (!(_e24)) {
+        return false;
     }
-    store(v16_3, 64u, static_cast<ulong>(v19_1), lane, frames, tables, _buffer_sizes);
-    return;
+    ulong _e28 = load_unaligned(v16_3, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint v18_3 = static_cast<uint>(_e28);
+    ulong v19_1 = static_cast<ulong>(v18_3);
+    x.inner[v24_1] = v19_1;
+    return true;
 }
 
-void h8_(
+bool h7_(
     metal::uint4 w_5,
     constant Arguments& arguments,
-    device Pool& pool,
     device type_3 const& code_map,
-    thread uint& lane,
     thread type_7& x,
-    thread uint& stop,
+    thread uint& at,
+    thread bool& unaligned,
+    thread uint& stop_1,
     thread ulong& detail,
-    thread bool& completed,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v4_ = (w_5.x >> 16u) & 255u;
-    uint v11_ = (w_5.x >> 24u) & 255u;
-    uint v22_1 = (w_5.y >> 0u) & 255u;
+    uint v7_2 = (w_5.x >> 16u) & 255u;
+    uint v18_4 = (w_5.x >> 24u) & 255u;
+    ulong v15_3 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
+    ulong v8_2 = x.inner[v7_2];
+    ulong v16_4 = v8_2 + v15_3;
+    ulong v19_2 = x.inner[v18_4];
+    bool _e26 = is_aligned(v16_4, 8u, at, unaligned);
+    if (!(_e26)) {
+        return false;
+    }
+    bool _e31 = may_write_within(v16_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e31)) {
+        return false;
+    }
+    store(v16_4, 64u, static_cast<ulong>(v19_2), frames0_, tables, table, seat, _buffer_sizes);
+    return true;
+}
+
+bool u7_(
+    metal::uint4 w_6,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v7_3 = (w_6.x >> 16u) & 255u;
+    uint v18_5 = (w_6.x >> 24u) & 255u;
+    ulong v15_4 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
+    ulong v8_3 = x.inner[v7_3];
+    ulong v16_5 = v8_3 + v15_4;
+    ulong v19_3 = x.inner[v18_5];
+    bool _e27 = may_write(v16_5, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e27)) {
+        return false;
+    }
+    store_unaligned(v16_5, 64u, static_cast<ulong>(v19_3), frames0_, tables, table, seat, _buffer_sizes);
+    return true;
+}
+
+bool h8_(
+    metal::uint4 w_7,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v4_ = (w_7.x >> 16u) & 255u;
+    uint v11_ = (w_7.x >> 24u) & 255u;
+    uint v22_1 = (w_7.y >> 0u) & 255u;
     ulong v5_2 = x.inner[v4_];
     ulong v12_1 = x.inner[v11_];
     ulong v14_ = v12_1 & 7uL;
-    bool v16_4 = v14_ != 0uL;
-    if (v16_4) {
-        stop = 20u;
-        detail = v12_1;
-        completed = false;
-        return;
+    bool v16_6 = v14_ != 0uL;
+    if (v16_6) {
+        stop_before(20u, v12_1, at, stop_1, detail);
+        return false;
     }
-    bool _e33 = may_write(v12_1, 8u, 34u, arguments, pool, code_map, lane, stop, detail, again, image, frames, tables, _buffer_sizes);
-    if (!(_e33)) {
-        return;
+    bool _e30 = may_write(v12_1, 8u, 34u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e30)) {
+        return false;
     }
-    ulong _e38 = rmw(0u, v12_1, 64u, static_cast<ulong>(v5_2), lane, image, frames, tables, _buffer_sizes);
-    x.inner[v22_1] = _e38;
-    return;
+    ulong _e36 = rmw(0u, v12_1, 64u, static_cast<ulong>(v5_2), image0_, frames0_, tables, table, seat, _buffer_sizes);
+    x.inner[v22_1] = _e36;
+    return true;
 }
 
 void h9_(
-    metal::uint4 w_6,
+    metal::uint4 w_8,
     thread type_7& x
 ) {
-    uint v4_1 = (w_6.x >> 16u) & 255u;
-    uint v11_1 = (w_6.x >> 24u) & 255u;
+    uint v4_1 = (w_8.x >> 16u) & 255u;
+    uint v11_1 = (w_8.x >> 24u) & 255u;
     ulong v5_3 = x.inner[v4_1];
     ulong v13_ = v5_3 >> 32u;
     uint v14_1 = static_cast<uint>(v5_3);
-    uint v15_3 = static_cast<uint>(v13_);
-    uint v16_5 = metal::clz(v14_1);
-    uint v17_2 = metal::clz(v15_3);
-    uint v19_2 = v16_5 + 32u;
-    bool v21_1 = v15_3 == 0u;
-    uint v22_2 = v21_1 ? v19_2 : v17_2;
+    uint v15_5 = static_cast<uint>(v13_);
+    uint v16_7 = metal::clz(v14_1);
+    uint v17_2 = metal::clz(v15_5);
+    uint v19_4 = v16_7 + 32u;
+    bool v21_1 = v15_5 == 0u;
+    uint v22_2 = v21_1 ? v19_4 : v17_2;
     ulong v6_ = static_cast<ulong>(v22_2);
     x.inner[v11_1] = v6_;
     return;
 }
 
-void dispatch(
-    metal::uint4 w_7,
+bool run_unaligned(
+    metal::uint4 w_9,
     constant Arguments& arguments,
-    device Pool& pool,
     device type_3 const& code_map,
-    thread uint& lane,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    switch(w_9.x & 65535u) {
+        case 6u: {
+            bool _e4 = u6_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+            return _e4;
+        }
+        case 7u: {
+            bool _e5 = u7_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+            return _e5;
+        }
+        default: {
+            return false;
+        }
+    }
+}
+
+void run_straight(
+    constant Arguments& arguments,
+    device type_6 const& records,
+    device type_3 const& code_map,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
     thread bool& flag_c,
     thread bool& flag_v,
     thread uint& at,
-    thread ulong& goal,
-    thread bool& jumped,
-    thread uint& stop,
+    thread uint& base,
+    thread uint& limit,
+    thread bool& unaligned,
+    thread uint& stop_1,
     thread ulong& detail,
-    thread bool& completed,
-    thread bool& again,
-    device type_9 const& image,
-    device type_9& frames,
-    device type_10& tables,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    switch(w_7.x & 65535u) {
-        case 0u: {
-            stop = NO_CODE;
-            ulong _e7 = pc(arguments, at);
-            detail = _e7;
-            return;
+    while(true) {
+        uint _e1 = at;
+        uint _e3 = limit;
+        if (_e1 == _e3) {
+            break;
         }
-        case 1u: {
-            stop = UNDEFINED;
-            detail = static_cast<ulong>(w_7.z) | (static_cast<ulong>(w_7.w) << 32u);
-            return;
+        uint _e7 = at;
+        metal::uint4 w_10 = records[_e7];
+        uint _e11 = at;
+        at = _e11 + 1u;
+        switch(w_10.x & 65535u) {
+            case 0u: {
+                uint _e18 = at;
+                at = _e18 - 1u;
+                uint _e22 = at;
+                ulong _e23 = address_of(_e22, arguments, base);
+                stop_without_code(_e23, stop_1, detail);
+                break;
+            }
+            case 1u: {
+                stop_before(UNDEFINED, static_cast<ulong>(w_10.z) | (static_cast<ulong>(w_10.w) << 32u), at, stop_1, detail);
+                break;
+            }
+            case 2u: {
+                stop_before(BREAKPOINT, 0uL, at, stop_1, detail);
+                break;
+            }
+            case 3u: {
+                h3_(w_10, x);
+                continue;
+            }
+            case 4u: {
+                h4_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
+            }
+            case 5u: {
+                h5_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
+                break;
+            }
+            case 6u: {
+                bool _e34 = h6_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+                if (_e34) {
+                    continue;
+                }
+                break;
+            }
+            case 7u: {
+                bool _e35 = h7_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e35) {
+                    continue;
+                }
+                break;
+            }
+            case 8u: {
+                bool _e36 = h8_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e36) {
+                    continue;
+                }
+                break;
+            }
+            case 9u: {
+                h9_(w_10, x);
+                continue;
+            }
+            default: {
+                uint _e38 = at;
+                at = _e38 - 1u;
+                uint _e42 = at;
+                ulong _e43 = address_of(_e42, arguments, base);
+                stop_without_code(_e43, stop_1, detail);
+                break;
+            }
         }
-        case 2u: {
-            stop = BREAKPOINT;
-            detail = 0uL;
-            return;
+        bool _e45 = unaligned;
+        if (!(_e45)) {
+            break;
         }
-        case 3u: {
-            h3_(w_7, x);
-            return;
-        }
-        case 4u: {
-            h4_(w_7, x, flag_n, flag_z, flag_c, flag_v);
-            return;
-        }
-        case 5u: {
-            h5_(w_7, arguments, flag_z, at, goal, jumped);
-            return;
-        }
-        case 6u: {
-            h6_(w_7, lane, x, stop, detail, image, frames, tables, _buffer_sizes);
-            return;
-        }
-        case 7u: {
-            h7_(w_7, arguments, pool, code_map, lane, x, stop, detail, again, image, frames, tables, _buffer_sizes);
-            return;
-        }
-        case 8u: {
-            h8_(w_7, arguments, pool, code_map, lane, x, stop, detail, completed, again, image, frames, tables, _buffer_sizes);
-            return;
-        }
-        case 9u: {
-            h9_(w_7, x);
-            return;
-        }
-        default: {
-            stop = NO_CODE;
-            ulong _e25 = pc(arguments, at);
-            detail = _e25;
-            return;
+        unaligned = false;
+        uint _e50 = at;
+        at = _e50 + 1u;
+        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+        if (!(_e53)) {
+            break;
         }
     }
+    return;
 }
 
-void jump(
-    constant Arguments& arguments,
-    thread uint& at,
-    thread ulong& goal,
-    thread bool& jumped,
-    thread uint& stop,
-    thread ulong& detail
+uint count_votes(
+    metal::uint4 votes
 ) {
+    return metal::popcount(votes.x);
+}
+
+uint next_turn(
+    thread uint& at,
+    thread uint& limit
+) {
+    uint _e1 = at;
+    uint _e4 = at;
+    uint _e6 = limit;
+    return (_e4 == _e6) ? IDLE : _e1;
+}
+
+uint choose(
+    uint turn,
+    thread uint& place,
+    thread uint& waited
+) {
+    uint size_2 = 0u;
+    uint open = {};
+    uint rest_1 = {};
+    uint largest = 0u;
+    open = turn;
+    metal::uint4 unnamed_3 = metal::uint4((uint64_t)metal::simd_ballot(turn != IDLE), 0, 0, 0);
+    uint _e7 = count_votes(unnamed_3);
+    rest_1 = _e7;
+    while(true) {
+        uint _e11 = rest_1;
+        uint _e12 = largest;
+        if (_e11 > _e12) {
+        } else {
+            break;
+        }
+        {
+            uint _e14 = open;
+            uint unnamed_4 = metal::simd_min(_e14);
+            uint _e16 = open;
+            metal::uint4 unnamed_5 = metal::uint4((uint64_t)metal::simd_ballot(_e16 == unnamed_4), 0, 0, 0);
+            uint _e19 = count_votes(unnamed_5);
+            uint _e20 = open;
+            if (_e20 == unnamed_4) {
+                size_2 = _e19;
+                open = IDLE;
+            }
+            uint _e23 = largest;
+            largest = metal::max(_e23, _e19);
+            uint _e25 = rest_1;
+            rest_1 = _e25 - _e19;
+        }
+    }
+    uint _e27 = size_2;
+    uint _e29 = waited;
+    uint _e36 = place;
+    uint score = (turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36);
+    uint unnamed_6 = metal::simd_max(score);
+    uint unnamed_7 = metal::simd_max((score == unnamed_6) ? turn : 0u);
+    return unnamed_7;
+}
+
+void run_subgroup(
+    constant Arguments& arguments,
+    device Pool& pool,
+    device type_6 const& records,
+    device type_3 const& code_map,
+    thread uint& place,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread bool& unaligned,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    device type_10 const& image0_,
+    device type_10& frames0_,
+    device type_12& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    thread uint& waited,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool goes = false;
+    uint held = 0u;
+    uint turn_1 = {};
+    bool local_4 = {};
+    bool local_5 = {};
+    bool local_6 = {};
+    uint chosen = {};
+    bool local_7 = {};
     bool local_8 = {};
-    jumped = false;
-    ulong _e3 = goal;
-    ulong _e4 = code_start(arguments);
-    ulong offset_1 = _e3 - _e4;
-    uint _e8 = arguments.code_len;
-    if (!((offset_1 >= static_cast<ulong>(_e8)))) {
-        local_8 = (offset_1 & 3uL) != 0uL;
-    } else {
-        local_8 = true;
+    while(true) {
+        uint _e4 = next_turn(at, limit);
+        turn_1 = _e4;
+        uint _e6 = turn_1;
+        uint unnamed_8 = metal::simd_min(_e6);
+        if (unnamed_8 == IDLE) {
+            break;
+        }
+        uint _e10 = turn_1;
+        if (_e10 != unnamed_8) {
+            uint _e14 = turn_1;
+            local_4 = _e14 != IDLE;
+        } else {
+            local_4 = false;
+        }
+        bool _e18 = local_4;
+        if (!(_e18)) {
+            bool _e22 = wants_page(want);
+            local_5 = _e22;
+        } else {
+            local_5 = true;
+        }
+        bool _e24 = local_5;
+        bool unnamed_9 = metal::simd_any(_e24);
+        if (unnamed_9) {
+            bool _e26 = wants_page(want);
+            bool unnamed_10 = metal::simd_any(_e26);
+            if (unnamed_10) {
+                own_pages(arguments, pool, place, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+                uint _e28 = next_turn(at, limit);
+                turn_1 = _e28;
+            }
+            uint _e30 = turn_1;
+            bool _e31 = goes;
+            if (_e31) {
+                uint _e34 = turn_1;
+                local_6 = _e34 != IDLE;
+            } else {
+                local_6 = false;
+            }
+            bool _e38 = local_6;
+            uint unnamed_11 = metal::simd_max(_e38 ? _e30 : 0u);
+            chosen = unnamed_11;
+            uint _e42 = held;
+            if (!((_e42 == 0u))) {
+                uint _e48 = chosen;
+                local_7 = _e48 == 0u;
+            } else {
+                local_7 = true;
+            }
+            bool _e52 = local_7;
+            if (_e52) {
+                uint _e53 = turn_1;
+                uint _e54 = choose(_e53, place, waited);
+                chosen = _e54;
+                held = HOLD;
+            } else {
+                uint _e56 = held;
+                held = _e56 - 1u;
+            }
+            uint _e59 = turn_1;
+            uint _e60 = chosen;
+            if (_e59 == _e60) {
+                uint _e64 = turn_1;
+                local_8 = _e64 != IDLE;
+            } else {
+                local_8 = false;
+            }
+            bool _e68 = local_8;
+            goes = _e68;
+            uint _e71 = waited;
+            bool _e75 = goes;
+            waited = _e75 ? 0u : (_e71 + 1u);
+        } else {
+            uint _e77 = turn_1;
+            goes = _e77 == unnamed_8;
+        }
+        bool _e79 = goes;
+        if (_e79) {
+            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            uint _e81 = stop_1;
+            if (_e81 != RUNNING) {
+                park(at, limit, left);
+            }
+        }
     }
-    bool _e19 = local_8;
-    if (_e19) {
-        stop = NO_CODE;
-        ulong _e24 = goal;
-        detail = _e24;
-        return;
-    }
-    at = static_cast<uint>(offset_1 >> 2u);
     return;
 }
 
@@ -841,7 +1414,6 @@ void load_state(
     thread bool& flag_z,
     thread bool& flag_c,
     thread bool& flag_v,
-    thread ulong& goal,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
@@ -870,8 +1442,6 @@ void load_state(
     flag_z = (flags & 256u) != 0u;
     flag_c = (flags & 65536u) != 0u;
     flag_v = (flags & 16777216u) != 0u;
-    ulong _e44 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    goal = _e44;
     return;
 }
 
@@ -884,7 +1454,7 @@ void save_state(
     thread bool& flag_z,
     thread bool& flag_c,
     thread bool& flag_v,
-    thread uint& stop,
+    thread uint& stop_1,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_2 = 0u;
@@ -916,9 +1486,9 @@ void save_state(
     uint _e41 = state;
     states[_e41 + FLAGS_WORD] = flags_1;
     set_wide(PC_WORD, counter, states, state, _buffer_sizes);
-    uint _e47 = stop;
+    uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop;
+        uint _e54 = stop_1;
         local_9 = _e54 >= EXIT;
     } else {
         local_9 = true;
@@ -933,8 +1503,63 @@ void save_state(
     }
 }
 
+ulong start(
+    Status status,
+    constant Arguments& arguments,
+    device type_3 const& states,
+    thread uint& lane,
+    thread uint& state,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong budget = {};
+    uint _e3 = lane;
+    state = _e3 * STATE_WORDS;
+    start_memory(lane, table, seat, want);
+    load_state(states, state, x, flag_n, flag_z, flag_c, flag_v, _buffer_sizes);
+    budget = static_cast<ulong>(status.budget_low) | (static_cast<ulong>(status.budget_high) << 32u);
+    uint _e16 = arguments.begins;
+    if (_e16 != 0u) {
+        uint _e21 = arguments.max_cycles_low;
+        uint _e25 = arguments.max_cycles_high;
+        budget = static_cast<ulong>(_e21) | (static_cast<ulong>(_e25) << 32u);
+    }
+    ulong _e30 = budget;
+    uint _e33 = arguments.share;
+    uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
+    count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
+    stop_1 = RUNNING;
+    base = status.records;
+    uint _e53 = base;
+    at = _e53;
+    uint _e56 = at;
+    limit = _e56 + fuel;
+    ulong _e59 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e59, arguments, at, base, limit, stop_1, detail);
+    uint _e61 = stop_1;
+    if (_e61 != RUNNING) {
+        park(at, limit, left);
+    }
+    ulong _e64 = budget;
+    return _e64 - static_cast<ulong>(fuel);
+}
+
 void finish(
-    ulong budget,
+    ulong rest_2,
     constant Arguments& arguments,
     device type_3& states,
     device type_4& statuses,
@@ -948,78 +1573,116 @@ void finish(
     thread bool& flag_c,
     thread bool& flag_v,
     thread uint& at,
+    thread uint& base,
     thread ulong& count,
-    thread uint& done,
-    thread uint& stop,
+    thread uint& stop_1,
     thread ulong& detail,
+    thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_10 = {};
     bool local_11 = {};
-    ulong _e1 = pc(arguments, at);
-    ulong _e3 = detail;
-    uint _e5 = stop;
-    ulong counter_1 = (_e5 == NO_CODE) ? _e3 : _e1;
-    if (budget == 0uL) {
-        uint _e14 = stop;
-        if (!((_e14 == RUNNING))) {
-            uint _e21 = stop;
-            local_11 = _e21 == NO_CODE;
+    uint _e2 = at;
+    ulong _e3 = address_of(_e2, arguments, base);
+    ulong _e5 = detail;
+    uint _e7 = stop_1;
+    ulong counter_1 = (_e7 == NO_CODE) ? _e5 : _e3;
+    uint _e12 = left;
+    ulong budget_1 = rest_2 + static_cast<ulong>(_e12);
+    if (budget_1 == 0uL) {
+        uint _e20 = stop_1;
+        if (!((_e20 == RUNNING))) {
+            uint _e27 = stop_1;
+            local_11 = _e27 == NO_CODE;
         } else {
             local_11 = true;
         }
-        bool _e25 = local_11;
-        local_10 = _e25;
+        bool _e31 = local_11;
+        local_10 = _e31;
     } else {
         local_10 = false;
     }
-    bool _e27 = local_10;
-    if (_e27) {
-        stop = MAX_CYCLES;
+    bool _e33 = local_10;
+    if (_e33) {
+        stop_1 = MAX_CYCLES;
     }
-    save_state(counter_1, states, state, x, flag_n, flag_z, flag_c, flag_v, stop, _buffer_sizes);
-    ulong _e31 = count;
-    uint _e33 = done;
-    ulong total = _e31 + static_cast<ulong>(_e33);
-    uint _e38 = lane;
-    statuses[_e38].count_low = static_cast<uint>(total);
+    save_state(counter_1, states, state, x, flag_n, flag_z, flag_c, flag_v, stop_1, _buffer_sizes);
+    ulong _e37 = count;
+    uint _e39 = left;
+    ulong total = _e37 - static_cast<ulong>(_e39);
     uint _e44 = lane;
-    statuses[_e44].count_high = static_cast<uint>(total >> 32u);
-    uint _e52 = lane;
-    statuses[_e52].budget_low = static_cast<uint>(budget);
-    uint _e58 = lane;
-    statuses[_e58].budget_high = static_cast<uint>(budget >> 32u);
-    uint _e66 = lane;
-    ulong _e70 = detail;
-    statuses[_e66].detail_low = static_cast<uint>(_e70);
-    uint _e74 = lane;
-    ulong _e78 = detail;
-    statuses[_e74].detail_high = static_cast<uint>(_e78 >> 32u);
-    uint _e84 = lane;
-    uint _e88 = stop;
-    statuses[_e84].stop = _e88;
-    uint _e92 = done;
-    uint _e93 = metal::atomic_fetch_add_explicit(&pool.executed_low, _e92, metal::memory_order_relaxed);
-    uint _e95 = done;
-    if ((_e93 + _e95) < _e93) {
-        uint _e101 = metal::atomic_fetch_add_explicit(&pool.executed_high, 1u, metal::memory_order_relaxed);
+    uint _e47 = statuses[_e44].count_low;
+    uint _e51 = lane;
+    uint _e54 = statuses[_e51].count_high;
+    ulong before = static_cast<ulong>(_e47) | (static_cast<ulong>(_e54) << 32u);
+    uint _e61 = lane;
+    statuses[_e61].count_low = static_cast<uint>(total);
+    uint _e67 = lane;
+    statuses[_e67].count_high = static_cast<uint>(total >> 32u);
+    uint _e75 = lane;
+    statuses[_e75].budget_low = static_cast<uint>(budget_1);
+    uint _e81 = lane;
+    statuses[_e81].budget_high = static_cast<uint>(budget_1 >> 32u);
+    uint _e89 = lane;
+    ulong _e93 = detail;
+    statuses[_e89].detail_low = static_cast<uint>(_e93);
+    uint _e97 = lane;
+    ulong _e101 = detail;
+    statuses[_e97].detail_high = static_cast<uint>(_e101 >> 32u);
+    uint _e107 = lane;
+    uint _e111 = stop_1;
+    statuses[_e107].stop = _e111;
+    uint done = static_cast<uint>(total - before);
+    uint _e116 = metal::atomic_fetch_add_explicit(&pool.executed_low, done, metal::memory_order_relaxed);
+    if ((_e116 + done) < _e116) {
+        uint _e122 = metal::atomic_fetch_add_explicit(&pool.executed_high, 1u, metal::memory_order_relaxed);
     }
-    uint _e103 = stop;
-    if (_e103 != RUNNING) {
-        uint _e110 = metal::atomic_fetch_add_explicit(&pool.stopped, 1u, metal::memory_order_relaxed);
-        uint _e113 = lane;
-        stopped[_e110] = _e113;
+    uint _e124 = stop_1;
+    if (_e124 != RUNNING) {
+        uint _e131 = metal::atomic_fetch_add_explicit(&pool.stopped, 1u, metal::memory_order_relaxed);
+        uint _e134 = lane;
+        stopped[_e131] = _e134;
         return;
     } else {
         return;
     }
 }
 
+bool can_run(
+    uint stop
+) {
+    bool local_12 = {};
+    bool local_13 = {};
+    bool local_14 = {};
+    if (!((stop == RUNNING))) {
+        local_12 = stop == NO_CODE;
+    } else {
+        local_12 = true;
+    }
+    bool _e9 = local_12;
+    if (!(_e9)) {
+        local_13 = stop == NO_FRAME;
+    } else {
+        local_13 = true;
+    }
+    bool _e16 = local_13;
+    if (!(_e16)) {
+        local_14 = stop == CODE_WRITE;
+    } else {
+        local_14 = true;
+    }
+    bool _e23 = local_14;
+    return _e23;
+}
+
 struct runInput {
 };
 [[max_total_threads_per_threadgroup(64)]] kernel void run(
-  metal::uint3 id [[thread_position_in_grid]]
+  metal::uint3 group [[threadgroup_position_in_grid]]
 , metal::uint3 groups [[threadgroups_per_grid]]
+, uint subgroup [[simdgroup_index_in_threadgroup]]
+, uint size [[threads_per_simdgroup]]
+, uint invocation [[thread_index_in_simdgroup]]
 , constant Arguments& arguments [[user(fake0)]]
 , device type_3& states [[user(fake0)]]
 , device type_4& statuses [[user(fake0)]]
@@ -1027,12 +1690,13 @@ struct runInput {
 , device Pool& pool [[user(fake0)]]
 , device type_6 const& records [[user(fake0)]]
 , device type_3 const& code_map [[user(fake0)]]
-, device type_9 const& image [[user(fake0)]]
-, device type_9& frames [[user(fake0)]]
-, device type_10& tables [[user(fake0)]]
+, device type_10 const& image0_ [[user(fake0)]]
+, device type_10& frames0_ [[user(fake0)]]
+, device type_12& tables [[user(fake0)]]
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
+    uint place = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1040,112 +1704,52 @@ struct runInput {
     bool flag_c = {};
     bool flag_v = {};
     uint at = {};
-    ulong goal = {};
-    bool jumped = {};
+    uint base = {};
+    uint limit = {};
     ulong count = {};
-    uint done = {};
-    uint stop = {};
+    bool unaligned = {};
+    uint stop_1 = {};
     ulong detail = {};
-    bool completed = {};
-    bool again = {};
+    uint left = {};
+    uint table = {};
+    uint seat = {};
+    uint want = {};
+    uint waited = {};
+    bool runs = false;
+    ulong rest = 0uL;
     bool local = {};
-    bool local_1 = {};
-    bool local_2 = {};
-    bool local_3 = {};
-    bool local_4 = {};
-    lane = id.x + ((id.y * groups.x) * WORKGROUP);
-    uint _e11 = lane;
-    uint _e14 = arguments.lanes;
-    if (_e11 >= _e14) {
+    place = invocation;
+    uint _e17 = place;
+    lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
+    waited = 0u;
+    left = 0u;
+    uint _e28 = lane;
+    uint _e31 = arguments.lanes;
+    if (_e28 < _e31) {
+        uint _e35 = lane;
+        Status status_1 = statuses[_e35];
+        uint _e40 = arguments.begins;
+        if (!((_e40 != 0u))) {
+            bool _e47 = can_run(status_1.stop);
+            local = _e47;
+        } else {
+            local = true;
+        }
+        bool _e49 = local;
+        runs = _e49;
+        bool _e50 = runs;
+        if (_e50) {
+            ulong _e51 = start(status_1, arguments, states, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, table, seat, want, _buffer_sizes);
+            rest = _e51;
+        }
+    }
+    run_subgroup(arguments, pool, records, code_map, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    bool _e52 = runs;
+    if (_e52) {
+        ulong _e53 = rest;
+        finish(_e53, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+        return;
+    } else {
         return;
     }
-    uint _e18 = lane;
-    Status status = statuses[_e18];
-    if (!((status.stop == NO_CODE))) {
-        local = status.stop == NO_FRAME;
-    } else {
-        local = true;
-    }
-    bool _e31 = local;
-    if (!(_e31)) {
-        local_1 = status.stop == CODE_WRITE;
-    } else {
-        local_1 = true;
-    }
-    bool for_host = local_1;
-    if (status.stop != RUNNING) {
-        local_2 = !(for_host);
-    } else {
-        local_2 = false;
-    }
-    bool _e47 = local_2;
-    if (_e47) {
-        return;
-    }
-    uint _e50 = lane;
-    state = _e50 * STATE_WORDS;
-    load_state(states, state, x, flag_n, flag_z, flag_c, flag_v, goal, _buffer_sizes);
-    count = static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u);
-    ulong budget_1 = static_cast<ulong>(status.budget_low) | (static_cast<ulong>(status.budget_high) << 32u);
-    uint _e70 = arguments.share;
-    uint fuel = static_cast<uint>(metal::min(budget_1, static_cast<ulong>(_e70)));
-    stop = RUNNING;
-    done = 0u;
-    jump(arguments, at, goal, jumped, stop, detail);
-    while(true) {
-        uint _e79 = stop;
-        if (_e79 == RUNNING) {
-            uint _e85 = done;
-            local_3 = _e85 < fuel;
-        } else {
-            local_3 = false;
-        }
-        bool _e88 = local_3;
-        if (_e88) {
-        } else {
-            break;
-        }
-        {
-            uint _e90 = at;
-            uint _e95 = arguments.code_len;
-            if ((_e90 * 4u) >= _e95) {
-                stop = NO_CODE;
-                ulong _e100 = pc(arguments, at);
-                detail = _e100;
-                break;
-            }
-            completed = false;
-            again = false;
-            uint _e108 = at;
-            metal::uint4 _e111 = records[status.records + _e108];
-            dispatch(_e111, arguments, pool, code_map, lane, x, flag_n, flag_z, flag_c, flag_v, at, goal, jumped, stop, detail, completed, again, image, frames, tables, _buffer_sizes);
-            bool _e113 = again;
-            if (_e113) {
-                continue;
-            }
-            uint _e115 = stop;
-            if (_e115 != RUNNING) {
-                bool _e121 = completed;
-                local_4 = !(_e121);
-            } else {
-                local_4 = false;
-            }
-            bool _e124 = local_4;
-            if (_e124) {
-                break;
-            }
-            uint _e127 = done;
-            done = _e127 + 1u;
-            bool _e130 = jumped;
-            if (_e130) {
-                jump(arguments, at, goal, jumped, stop, detail);
-            } else {
-                uint _e133 = at;
-                at = _e133 + 1u;
-            }
-        }
-    }
-    uint _e136 = done;
-    finish(budget_1 - static_cast<ulong>(_e136), arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, count, done, stop, detail, _buffer_sizes);
-    return;
 }

@@ -5,6 +5,9 @@ struct Arguments {
     uint code_start_low;
     uint code_start_high;
     uint frames;
+    uint begins;
+    uint max_cycles_low;
+    uint max_cycles_high;
 };
 
 struct Status {
@@ -38,6 +41,7 @@ struct Pair {
 };
 
 static const uint WORKGROUP = 64u;
+static const uint LOCKS = 4096u;
 static const uint STATE_WORDS = 86u;
 static const uint X_SLOTS = 34u;
 static const uint PC_WORD = 68u;
@@ -45,6 +49,7 @@ static const uint FLAGS_WORD = 85u;
 static const uint EXCLUSIVE_LEN_WORD = 84u;
 static const uint PAGES = 256u;
 static const uint GROUP = 32u;
+static const uint GROUP_BITS = 4294967295u;
 static const uint RUNNING = 0u;
 static const uint MAX_CYCLES = 1u;
 static const uint NO_CODE = 2u;
@@ -54,6 +59,9 @@ static const uint CODE_WRITE = 5u;
 static const uint NO_FRAME = 6u;
 static const uint EXIT = 16u;
 static const uint64_t SIZE = 1048576uL;
+static const uint GRANULE = 64u;
+static const uint IDLE = 4294967295u;
+static const uint HOLD = 3u;
 
 cbuffer arguments : register(b0) { Arguments arguments; }
 RWByteAddressBuffer states : register(u1);
@@ -63,6 +71,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
+static uint place = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -70,15 +79,21 @@ static bool flag_z = (bool)0;
 static bool flag_c = (bool)0;
 static bool flag_v = (bool)0;
 static uint at = (uint)0;
-static uint64_t goal = (uint64_t)0;
-static bool jumped = (bool)0;
+static uint base = (uint)0;
+static uint limit = (uint)0;
 static uint64_t count = (uint64_t)0;
-static uint done = (uint)0;
-static uint stop = (uint)0;
+static bool unaligned = (bool)0;
+static uint stop_1 = (uint)0;
 static uint64_t detail = (uint64_t)0;
-static bool completed = (bool)0;
-static bool again = (bool)0;
-RWByteAddressBuffer memory : register(u7);
+static uint left = (uint)0;
+RWByteAddressBuffer memory0_ : register(u0, space1);
+static uint waited = (uint)0;
+
+struct ComputeInput_run {
+    uint3 group_1 : SV_GroupID;
+    uint3 groups_1 : SV_GroupID;
+    uint local_invocation_index : SV_GroupIndex;
+};
 
 uint64_t code_start()
 {
@@ -87,11 +102,26 @@ uint64_t code_start()
     return (uint64_t(_e2) | (uint64_t(_e6) << 32u));
 }
 
+uint64_t address_of(uint record)
+{
+    const uint64_t _e1 = code_start();
+    uint _e3 = base;
+    return (_e1 + (uint64_t((record - _e3)) << 2u));
+}
+
 uint64_t pc()
 {
-    const uint64_t _e0 = code_start();
-    uint _e2 = at;
-    return (_e0 + (uint64_t(_e2) << 2u));
+    uint _e1 = at;
+    const uint64_t _e4 = address_of((_e1 - 1u));
+    return _e4;
+}
+
+uint64_t completed()
+{
+    uint64_t _e1 = count;
+    uint _e3 = limit;
+    uint _e5 = at;
+    return ((_e1 - uint64_t((_e3 - _e5))) - 1uL);
 }
 
 uint64_t get_wide(uint word)
@@ -112,38 +142,160 @@ void set_wide(uint word_1, uint64_t value)
     return;
 }
 
-uint64_t load_word(uint word_2)
+void stop_before(uint reason, uint64_t why)
 {
-    uint64_t _e3; memory.InterlockedOr(word_2*8, 0, _e3);
-    return _e3;
+    stop_1 = reason;
+    detail = why;
+    uint _e5 = at;
+    at = (_e5 - 1u);
+    return;
 }
 
-void store_word(uint word_3, uint64_t value_1, uint64_t mask)
+void stop_without_code(uint64_t goal)
 {
-    uint64_t old = (uint64_t)0;
+    stop_1 = NO_CODE;
+    detail = goal;
+    return;
+}
 
-    if ((mask == 18446744073709551615uL)) {
-        { uint64_t dummy = 0; memory.InterlockedExchange(word_3*8, value_1, dummy); }
+void park()
+{
+    uint _e2 = limit;
+    uint _e4 = at;
+    left = (_e2 - _e4);
+    uint _e8 = at;
+    limit = _e8;
+    return;
+}
+
+void continue_at(uint record_1)
+{
+    uint _e2 = limit;
+    uint _e4 = at;
+    limit = (_e2 + (record_1 - _e4));
+    at = record_1;
+    return;
+}
+
+void branch_near(uint low)
+{
+    uint _e3 = arguments.code_start_low;
+    uint offset = (low - _e3);
+    uint _e7 = arguments.code_len;
+    if ((offset >= _e7)) {
+        const uint64_t _e9 = pc();
+        int distance_ = asint((low - uint(_e9)));
+        const uint64_t _e13 = pc();
+        stop_without_code((_e13 + int64_t(distance_)));
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at((_e18 + (offset >> 2u)));
         return;
     }
-    uint64_t _e9; memory.InterlockedOr(word_3*8, 0, _e9);
-    old = _e9;
+}
+
+void branch_far(uint64_t goal_1)
+{
+    bool local_1 = (bool)0;
+
+    const uint64_t _e1 = code_start();
+    uint64_t offset_1 = (goal_1 - _e1);
+    uint _e5 = arguments.code_len;
+    if (!((offset_1 >= uint64_t(_e5)))) {
+        local_1 = ((offset_1 & 3uL) != 0uL);
+    } else {
+        local_1 = true;
+    }
+    bool _e16 = local_1;
+    if (_e16) {
+        stop_without_code(goal_1);
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at((_e18 + uint((offset_1 >> 2u))));
+        return;
+    }
+}
+
+uint64_t memory_word(uint word_2)
+{
+    uint64_t _e5; memory0_.InterlockedOr((word_2 & 134217727u)*8, 0, _e5);
+    return _e5;
+}
+
+void set_memory_word(uint word_3, uint64_t value_1)
+{
+    { uint64_t dummy = 0; memory0_.InterlockedExchange((word_3 & 134217727u)*8, value_1, dummy); }
+    return;
+}
+
+uint64_t exchange_memory_word(uint word_4, uint64_t old, uint64_t wanted)
+{
+    _atomic_compare_exchange_result_Uint_8_ _e7; memory0_.InterlockedCompareExchange64((word_4 & 134217727u)*8, old, wanted, _e7.old_value);
+    _e7.exchanged = (_e7.old_value == old);
+    return _e7.old_value;
+}
+
+void start_memory()
+{
+    return;
+}
+
+uint64_t load_word(uint word_5)
+{
+    const uint64_t _e1 = memory_word(word_5);
+    return _e1;
+}
+
+void set_word(uint word_6, uint64_t value_2)
+{
+    set_memory_word(word_6, value_2);
+    return;
+}
+
+void change_word(uint word_7, uint64_t value_3, uint64_t mask)
+{
+    uint64_t old_1 = (uint64_t)0;
+
+    const uint64_t _e3 = memory_word(word_7);
+    old_1 = _e3;
     while(true) {
-        uint64_t _e13 = old;
-        uint64_t _e14 = old;
-        _atomic_compare_exchange_result_Uint_8_ _e18; memory.InterlockedCompareExchange64(word_3*8, _e13, ((_e14 & ~(mask)) | value_1), _e18.old_value);
-        _e18.exchanged = (_e18.old_value == _e13);
-        if (_e18.exchanged) {
+        uint64_t _e5 = old_1;
+        uint64_t _e6 = old_1;
+        const uint64_t _e10 = exchange_memory_word(word_7, _e5, ((_e6 & ~(mask)) | value_3));
+        uint64_t _e11 = old_1;
+        if ((_e10 == _e11)) {
             break;
         }
-        old = _e18.old_value;
+        old_1 = _e10;
     }
     return;
 }
 
-bool own(uint64_t addr, uint len)
+bool own(uint64_t addr)
 {
     return true;
+}
+
+bool wants_page()
+{
+    return false;
+}
+
+void own_pages()
+{
+    return;
+}
+
+uint word_of(uint64_t addr_1)
+{
+    return uint((uint(addr_1) >> 3u));
+}
+
+uint shift_of(uint64_t addr_2)
+{
+    return ((uint(addr_2) & 7u) * 8u);
 }
 
 uint64_t low_bits(uint bits)
@@ -151,102 +303,102 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t cas(uint64_t addr_1, uint bits_1, uint64_t expected, uint64_t wanted)
+uint64_t cas(uint64_t addr_3, uint bits_1, uint64_t expected, uint64_t wanted_1)
 {
-    uint64_t old_1 = (uint64_t)0;
+    uint64_t old_2 = (uint64_t)0;
 
-    uint word_4 = uint((addr_1 >> 3u));
-    uint shift = ((uint(addr_1) & 7u) * 8u);
-    const uint64_t _e12 = low_bits(bits_1);
-    uint64_t mask_1 = (_e12 << shift);
-    uint64_t _e16; memory.InterlockedOr(word_4*8, 0, _e16);
-    old_1 = _e16;
+    const uint _e4 = word_of(addr_3);
+    const uint _e5 = shift_of(addr_3);
+    const uint64_t _e6 = low_bits(bits_1);
+    uint64_t mask_1 = (_e6 << _e5);
+    const uint64_t _e8 = memory_word(_e4);
+    old_2 = _e8;
     while(true) {
-        uint64_t _e18 = old_1;
-        if ((((_e18 & mask_1) >> shift) != expected)) {
+        uint64_t _e10 = old_2;
+        if ((((_e10 & mask_1) >> _e5) != expected)) {
             break;
         }
-        uint64_t _e24 = old_1;
-        uint64_t _e25 = old_1;
-        _atomic_compare_exchange_result_Uint_8_ _e30; memory.InterlockedCompareExchange64(word_4*8, _e24, ((_e25 & ~(mask_1)) | (wanted << shift)), _e30.old_value);
-        _e30.exchanged = (_e30.old_value == _e24);
-        if (_e30.exchanged) {
+        uint64_t _e14 = old_2;
+        uint64_t _e15 = old_2;
+        const uint64_t _e20 = exchange_memory_word(_e4, _e14, ((_e15 & ~(mask_1)) | (wanted_1 << _e5)));
+        uint64_t _e21 = old_2;
+        if ((_e20 == _e21)) {
             break;
         }
-        old_1 = _e30.old_value;
+        old_2 = _e20;
     }
-    uint64_t _e33 = old_1;
-    return ((_e33 & mask_1) >> shift);
+    uint64_t _e23 = old_2;
+    return ((_e23 & mask_1) >> _e5);
 }
 
-int64_t signed_(uint bits_2, uint64_t value_2)
+int64_t signed_(uint bits_2, uint64_t value_4)
 {
-    uint shift_1 = (64u - bits_2);
-    return ((value_2 << shift_1) >> shift_1);
+    uint shift = (64u - bits_2);
+    return ((value_4 << shift) >> shift);
 }
 
-uint64_t modified(uint op, uint bits_3, uint64_t old_2, uint64_t value_3)
+uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_5)
 {
     switch(op) {
         case 0u: {
             const uint64_t _e5 = low_bits(bits_3);
-            return ((old_2 + value_3) & _e5);
+            return ((old_3 + value_5) & _e5);
         }
         case 1u: {
-            return (old_2 & value_3);
+            return (old_3 & value_5);
         }
         case 2u: {
-            return (old_2 | value_3);
+            return (old_3 | value_5);
         }
         case 3u: {
-            return (old_2 ^ value_3);
+            return (old_3 ^ value_5);
         }
         case 4u: {
-            return value_3;
+            return value_5;
         }
         case 5u: {
-            const int64_t _e10 = signed_(bits_3, old_2);
-            const int64_t _e11 = signed_(bits_3, value_3);
-            return ((_e10 > _e11) ? old_2 : value_3);
+            const int64_t _e10 = signed_(bits_3, old_3);
+            const int64_t _e11 = signed_(bits_3, value_5);
+            return ((_e10 > _e11) ? old_3 : value_5);
         }
         case 6u: {
-            const int64_t _e14 = signed_(bits_3, old_2);
-            const int64_t _e15 = signed_(bits_3, value_3);
-            return ((_e14 < _e15) ? old_2 : value_3);
+            const int64_t _e14 = signed_(bits_3, old_3);
+            const int64_t _e15 = signed_(bits_3, value_5);
+            return ((_e14 < _e15) ? old_3 : value_5);
         }
         case 7u: {
-            return ((old_2 > value_3) ? old_2 : value_3);
+            return ((old_3 > value_5) ? old_3 : value_5);
         }
         default: {
-            return ((old_2 < value_3) ? old_2 : value_3);
+            return ((old_3 < value_5) ? old_3 : value_5);
         }
     }
 }
 
-uint64_t rmw(uint op_1, uint64_t addr_2, uint bits_4, uint64_t value_4)
+uint64_t rmw(uint op_1, uint64_t addr_4, uint bits_4, uint64_t value_6)
 {
-    uint64_t old_3 = (uint64_t)0;
+    uint64_t old_4 = (uint64_t)0;
 
-    uint word_5 = uint((addr_2 >> 3u));
-    uint shift_2 = ((uint(addr_2) & 7u) * 8u);
-    const uint64_t _e12 = low_bits(bits_4);
-    uint64_t mask_2 = (_e12 << shift_2);
-    uint64_t _e16; memory.InterlockedOr(word_5*8, 0, _e16);
-    old_3 = _e16;
+    const uint _e4 = word_of(addr_4);
+    const uint _e5 = shift_of(addr_4);
+    const uint64_t _e6 = low_bits(bits_4);
+    uint64_t mask_2 = (_e6 << _e5);
+    const uint64_t _e8 = memory_word(_e4);
+    old_4 = _e8;
     while(true) {
-        uint64_t _e18 = old_3;
-        const uint64_t _e21 = modified(op_1, bits_4, ((_e18 & mask_2) >> shift_2), value_4);
-        uint64_t _e24 = old_3;
-        uint64_t _e25 = old_3;
-        _atomic_compare_exchange_result_Uint_8_ _e30; memory.InterlockedCompareExchange64(word_5*8, _e24, ((_e25 & ~(mask_2)) | (_e21 << shift_2)), _e30.old_value);
-        _e30.exchanged = (_e30.old_value == _e24);
-        if (_e30.exchanged) {
+        uint64_t _e10 = old_4;
+        const uint64_t _e13 = modified(op_1, bits_4, ((_e10 & mask_2) >> _e5), value_6);
+        uint64_t _e14 = old_4;
+        uint64_t _e15 = old_4;
+        const uint64_t _e20 = exchange_memory_word(_e4, _e14, ((_e15 & ~(mask_2)) | (_e13 << _e5)));
+        uint64_t _e21 = old_4;
+        if ((_e20 == _e21)) {
             break;
         }
-        old_3 = _e30.old_value;
+        old_4 = _e20;
     }
-    uint64_t _e33 = old_3;
-    return ((_e33 & mask_2) >> shift_2);
+    uint64_t _e23 = old_4;
+    return ((_e23 & mask_2) >> _e5);
 }
 
 Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
@@ -256,113 +408,166 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(uint64_t addr_3, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
-    Pair old_4 = (Pair)0;
-    bool local_5 = (bool)0;
+    Pair old_5 = (Pair)0;
+    bool local_2 = (bool)0;
 
-    uint word_6 = uint((addr_3 >> 3u));
+    const uint _e5 = word_of(addr_5);
     while(true) {
-        uint _e12; pool.InterlockedExchange(8, 1u, _e12);
-        if ((_e12 == 0u)) {
-            uint64_t _e17; memory.InterlockedOr(word_6*8, 0, _e17);
-            uint64_t _e22; memory.InterlockedOr((word_6 + 1u)*8, 0, _e22);
-            old_4 = ConstructPair(_e17, _e22);
-            uint64_t _e25 = old_4.low;
-            if ((_e25 == e_low)) {
-                uint64_t _e30 = old_4.high;
-                local_5 = (_e30 == e_high);
+        uint _e10; pool.InterlockedExchange(8, 1u, _e10);
+        if ((_e10 == 0u)) {
+            const uint64_t _e13 = memory_word(_e5);
+            const uint64_t _e16 = memory_word((_e5 + 1u));
+            old_5 = ConstructPair(_e13, _e16);
+            uint64_t _e19 = old_5.low;
+            if ((_e19 == e_low)) {
+                uint64_t _e24 = old_5.high;
+                local_2 = (_e24 == e_high);
             } else {
-                local_5 = false;
+                local_2 = false;
             }
-            bool _e33 = local_5;
-            if (_e33) {
-                { uint64_t dummy_1 = 0; memory.InterlockedExchange(word_6*8, n_low, dummy_1); }
-                { uint64_t dummy_2 = 0; memory.InterlockedExchange((word_6 + 1u)*8, n_high, dummy_2); }
+            bool _e27 = local_2;
+            if (_e27) {
+                set_memory_word(_e5, n_low);
+                set_memory_word((_e5 + 1u), n_high);
             }
-            { uint dummy_3 = 0; pool.InterlockedExchange(8, 0u, dummy_3); }
+            { uint dummy_1 = 0; pool.InterlockedExchange(8, 0u, dummy_1); }
             break;
         }
     }
-    Pair _e43 = old_4;
-    const Pair pair = _e43;
+    Pair _e33 = old_5;
+    const Pair pair = _e33;
     return pair;
 }
 
-uint64_t load(uint64_t addr_4, uint bits_5)
+uint64_t load(uint64_t addr_6, uint bits_5)
 {
-    uint64_t value_5 = (uint64_t)0;
-
-    uint word_7 = uint((addr_4 >> 3u));
-    uint shift_3 = ((uint(addr_4) & 7u) * 8u);
-    const uint64_t _e10 = load_word(word_7);
-    value_5 = (_e10 >> shift_3);
-    if (((shift_3 + bits_5) > 64u)) {
-        uint64_t _e16 = value_5;
-        const uint64_t _e19 = load_word((word_7 + 1u));
-        value_5 = (_e16 | (_e19 << (64u - shift_3)));
+    if ((bits_5 == 64u)) {
+        const uint _e4 = word_of(addr_6);
+        const uint64_t _e5 = load_word(_e4);
+        return _e5;
     }
-    uint64_t _e24 = value_5;
-    const uint64_t _e25 = low_bits(bits_5);
-    return (_e24 & _e25);
+    const uint _e6 = word_of(addr_6);
+    const uint64_t _e7 = load_word(_e6);
+    const uint _e8 = shift_of(addr_6);
+    const uint64_t _e10 = low_bits(bits_5);
+    return ((_e7 >> _e8) & _e10);
 }
 
-void store(uint64_t addr_5, uint bits_6, uint64_t value_6)
+void store(uint64_t addr_7, uint bits_6, uint64_t value_7)
 {
-    uint word_8 = uint((addr_5 >> 3u));
-    uint shift_4 = ((uint(addr_5) & 7u) * 8u);
-    const uint64_t _e12 = low_bits(bits_6);
-    store_word(word_8, (value_6 << shift_4), (_e12 << shift_4));
-    if (((shift_4 + bits_6) > 64u)) {
-        uint rest = (64u - shift_4);
-        const uint64_t _e22 = low_bits(bits_6);
-        store_word((word_8 + 1u), (value_6 >> rest), (_e22 >> rest));
+    if ((bits_6 == 64u)) {
+        const uint _e5 = word_of(addr_7);
+        set_word(_e5, value_7);
+        return;
+    } else {
+        const uint _e6 = shift_of(addr_7);
+        const uint _e7 = word_of(addr_7);
+        const uint64_t _e9 = low_bits(bits_6);
+        change_word(_e7, (value_7 << _e6), (_e9 << _e6));
+        return;
+    }
+}
+
+uint64_t load_unaligned(uint64_t addr_8, uint bits_7)
+{
+    uint64_t value_8 = (uint64_t)0;
+
+    const uint _e2 = shift_of(addr_8);
+    const uint _e3 = word_of(addr_8);
+    const uint64_t _e4 = load_word(_e3);
+    value_8 = (_e4 >> _e2);
+    if (((_e2 + bits_7) > 64u)) {
+        uint64_t _e10 = value_8;
+        const uint _e11 = word_of(addr_8);
+        const uint64_t _e14 = load_word((_e11 + 1u));
+        value_8 = (_e10 | (_e14 << (64u - _e2)));
+    }
+    uint64_t _e19 = value_8;
+    const uint64_t _e20 = low_bits(bits_7);
+    return (_e19 & _e20);
+}
+
+void store_unaligned(uint64_t addr_9, uint bits_8, uint64_t value_9)
+{
+    const uint _e3 = shift_of(addr_9);
+    const uint _e4 = word_of(addr_9);
+    const uint64_t _e6 = low_bits(bits_8);
+    change_word(_e4, (value_9 << _e3), (_e6 << _e3));
+    if (((_e3 + bits_8) > 64u)) {
+        uint rest_3 = (64u - _e3);
+        const uint _e13 = word_of(addr_9);
+        const uint64_t _e17 = low_bits(bits_8);
+        change_word((_e13 + 1u), (value_9 >> rest_3), (_e17 >> rest_3));
         return;
     } else {
         return;
     }
 }
 
-bool may_read(uint64_t addr_6, uint len_1, uint fault)
+bool is_aligned(uint64_t addr_10, uint size_1)
 {
-    if ((addr_6 > (SIZE - uint64_t(len_1)))) {
-        stop = fault;
-        detail = ((addr_6 > SIZE) ? addr_6 : SIZE);
+    if (((uint(addr_10) & (size_1 - 1u)) == 0u)) {
+        return true;
+    }
+    unaligned = true;
+    uint _e12 = at;
+    at = (_e12 - 1u);
+    return false;
+}
+
+bool may_read(uint64_t addr_11, uint len, uint fault)
+{
+    if ((addr_11 > (SIZE - uint64_t(len)))) {
+        stop_before(fault, ((addr_11 > SIZE) ? addr_11 : SIZE));
         return false;
     }
     return true;
 }
 
-bool is_code(uint64_t addr_7, uint len_2)
+bool is_code(uint64_t addr_12)
 {
     const uint64_t _e2 = code_start();
-    uint64_t offset = (addr_7 - (_e2 - 64uL));
-    uint _e8 = arguments.code_len;
-    if ((offset >= (uint64_t(_e8) + 128uL))) {
+    uint offset_2 = (uint(addr_12) - (uint(_e2) - GRANULE));
+    uint _e9 = arguments.code_len;
+    if ((offset_2 >= ((uint(_e9) + GRANULE) + GRANULE))) {
         return false;
     }
-    uint first = (uint(offset) >> 6u);
-    uint last = (((uint(offset) + len_2) - 1u) >> 6u);
-    uint _e27 = asuint(code_map.Load((first >> 5u)*4));
-    uint _e35 = asuint(code_map.Load((last >> 5u)*4));
-    uint bits_7 = ((_e27 >> (first & 31u)) | (_e35 >> (last & 31u)));
-    return ((bits_7 & 1u) != 0u);
+    uint granule = (uint(offset_2) >> 6u);
+    uint _e24 = asuint(code_map.Load((granule >> 5u)*4));
+    return (((_e24 >> (granule & 31u)) & 1u) != 0u);
 }
 
-bool may_write(uint64_t addr_8, uint len_3, uint fault_1)
+bool may_write_within(uint64_t addr_13, uint len_1, uint fault_1)
 {
-    const bool _e3 = may_read(addr_8, len_3, fault_1);
+    const bool _e3 = may_read(addr_13, len_1, fault_1);
     if (!(_e3)) {
         return false;
     }
-    const bool _e6 = is_code(addr_8, len_3);
+    const bool _e6 = is_code(addr_13);
     if (_e6) {
-        stop = CODE_WRITE;
-        detail = addr_8;
+        stop_before(CODE_WRITE, addr_13);
         return false;
     }
-    const bool _e11 = own(addr_8, len_3);
-    return _e11;
+    const bool _e9 = own(addr_13);
+    return _e9;
+}
+
+bool may_write(uint64_t addr_14, uint len_2, uint fault_2)
+{
+    const bool _e3 = may_write_within(addr_14, len_2, fault_2);
+    if (!(_e3)) {
+        return false;
+    }
+    uint64_t last = (addr_14 + uint64_t((len_2 - 1u)));
+    const bool _e10 = is_code(last);
+    if (_e10) {
+        stop_before(CODE_WRITE, addr_14);
+        return false;
+    }
+    const bool _e13 = own(last);
+    return _e13;
 }
 
 void h3_(uint4 w)
@@ -402,172 +607,407 @@ void h4_(uint4 w_1)
 void h5_(uint4 w_2)
 {
     uint64_t v12_ = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
-    const uint64_t _e8 = code_start();
-    uint _e10 = at;
-    uint64_t v0_ = (_e8 + (uint64_t(_e10) << 2u));
-    uint64_t v33_ = (v0_ + 4uL);
+    const uint64_t _e8 = pc();
+    uint64_t v33_ = (_e8 + 4uL);
     bool v15_ = flag_z;
     bool v30_1 = !(v15_);
     uint64_t v34_ = (v30_1 ? v12_ : v33_);
-    goal = v34_;
-    jumped = true;
-    return;
+    if (v30_1) {
+        branch_near(w_2.z);
+        return;
+    } else {
+        return;
+    }
 }
 
-void h6_(uint4 w_3)
+bool h6_(uint4 w_3)
 {
     uint v7_ = ((w_3.x >> 16u) & 255u);
     uint v24_ = ((w_3.x >> 24u) & 255u);
     uint64_t v15_1 = (uint64_t(w_3.z) | (uint64_t(w_3.w) << 32u));
     uint64_t v8_ = x[v7_];
     uint64_t v16_2 = (v8_ + v15_1);
-    const bool _e24 = may_read(v16_2, 4u, 32u);
-    if (!(_e24)) {
-        return;
+    const bool _e23 = is_aligned(v16_2, 4u);
+    if (!(_e23)) {
+        return false;
     }
-    const uint64_t _e27 = load(v16_2, 32u);
-    uint v18_2 = uint(_e27);
+    const bool _e28 = may_read(v16_2, 4u, 32u);
+    if (!(_e28)) {
+        return false;
+    }
+    const uint64_t _e32 = load(v16_2, 32u);
+    uint v18_2 = uint(_e32);
     uint64_t v19_ = uint64_t(v18_2);
     x[v24_] = v19_;
-    return;
+    return true;
 }
 
-void h7_(uint4 w_4)
+bool u6_(uint4 w_4)
 {
     uint v7_1 = ((w_4.x >> 16u) & 255u);
-    uint v18_3 = ((w_4.x >> 24u) & 255u);
+    uint v24_1 = ((w_4.x >> 24u) & 255u);
     uint64_t v15_2 = (uint64_t(w_4.z) | (uint64_t(w_4.w) << 32u));
     uint64_t v8_1 = x[v7_1];
     uint64_t v16_3 = (v8_1 + v15_2);
-    uint64_t v19_1 = x[v18_3];
-    const bool _e27 = may_write(v16_3, 8u, 33u);
-    if (!(_e27)) {
-        return;
+    const bool _e24 = may_read(v16_3, 4u, 32u);
+    if (!(_e24)) {
+        return false;
     }
-    store(v16_3, 64u, uint64_t(v19_1));
-    return;
+    const uint64_t _e28 = load_unaligned(v16_3, 32u);
+    uint v18_3 = uint(_e28);
+    uint64_t v19_1 = uint64_t(v18_3);
+    x[v24_1] = v19_1;
+    return true;
 }
 
-void h8_(uint4 w_5)
+bool h7_(uint4 w_5)
 {
-    uint v4_ = ((w_5.x >> 16u) & 255u);
-    uint v11_ = ((w_5.x >> 24u) & 255u);
-    uint v22_1 = ((w_5.y >> 0u) & 255u);
+    uint v7_2 = ((w_5.x >> 16u) & 255u);
+    uint v18_4 = ((w_5.x >> 24u) & 255u);
+    uint64_t v15_3 = (uint64_t(w_5.z) | (uint64_t(w_5.w) << 32u));
+    uint64_t v8_2 = x[v7_2];
+    uint64_t v16_4 = (v8_2 + v15_3);
+    uint64_t v19_2 = x[v18_4];
+    const bool _e26 = is_aligned(v16_4, 8u);
+    if (!(_e26)) {
+        return false;
+    }
+    const bool _e31 = may_write_within(v16_4, 8u, 33u);
+    if (!(_e31)) {
+        return false;
+    }
+    store(v16_4, 64u, uint64_t(v19_2));
+    return true;
+}
+
+bool u7_(uint4 w_6)
+{
+    uint v7_3 = ((w_6.x >> 16u) & 255u);
+    uint v18_5 = ((w_6.x >> 24u) & 255u);
+    uint64_t v15_4 = (uint64_t(w_6.z) | (uint64_t(w_6.w) << 32u));
+    uint64_t v8_3 = x[v7_3];
+    uint64_t v16_5 = (v8_3 + v15_4);
+    uint64_t v19_3 = x[v18_5];
+    const bool _e27 = may_write(v16_5, 8u, 33u);
+    if (!(_e27)) {
+        return false;
+    }
+    store_unaligned(v16_5, 64u, uint64_t(v19_3));
+    return true;
+}
+
+bool h8_(uint4 w_7)
+{
+    uint v4_ = ((w_7.x >> 16u) & 255u);
+    uint v11_ = ((w_7.x >> 24u) & 255u);
+    uint v22_1 = ((w_7.y >> 0u) & 255u);
     uint64_t v5_2 = x[v4_];
     uint64_t v12_1 = x[v11_];
     uint64_t v14_ = (v12_1 & 7uL);
-    bool v16_4 = (v14_ != 0uL);
-    if (v16_4) {
-        stop = 20u;
-        detail = v12_1;
-        completed = false;
-        return;
+    bool v16_6 = (v14_ != 0uL);
+    if (v16_6) {
+        stop_before(20u, v12_1);
+        return false;
     }
-    const bool _e33 = may_write(v12_1, 8u, 34u);
-    if (!(_e33)) {
-        return;
+    const bool _e30 = may_write(v12_1, 8u, 34u);
+    if (!(_e30)) {
+        return false;
     }
-    const uint64_t _e38 = rmw(0u, v12_1, 64u, uint64_t(v5_2));
-    x[v22_1] = _e38;
-    return;
+    const uint64_t _e36 = rmw(0u, v12_1, 64u, uint64_t(v5_2));
+    x[v22_1] = _e36;
+    return true;
 }
 
-void h9_(uint4 w_6)
+void h9_(uint4 w_8)
 {
-    uint v4_1 = ((w_6.x >> 16u) & 255u);
-    uint v11_1 = ((w_6.x >> 24u) & 255u);
+    uint v4_1 = ((w_8.x >> 16u) & 255u);
+    uint v11_1 = ((w_8.x >> 24u) & 255u);
     uint64_t v5_3 = x[v4_1];
     uint64_t v13_ = (v5_3 >> 32u);
     uint v14_1 = uint(v5_3);
-    uint v15_3 = uint(v13_);
-    uint v16_5 = (31u - firstbithigh(v14_1));
-    uint v17_2 = (31u - firstbithigh(v15_3));
-    uint v19_2 = (v16_5 + 32u);
-    bool v21_1 = (v15_3 == 0u);
-    uint v22_2 = (v21_1 ? v19_2 : v17_2);
+    uint v15_5 = uint(v13_);
+    uint v16_7 = (31u - firstbithigh(v14_1));
+    uint v17_2 = (31u - firstbithigh(v15_5));
+    uint v19_4 = (v16_7 + 32u);
+    bool v21_1 = (v15_5 == 0u);
+    uint v22_2 = (v21_1 ? v19_4 : v17_2);
     uint64_t v6_ = uint64_t(v22_2);
     x[v11_1] = v6_;
     return;
 }
 
-void dispatch(uint4 w_7)
+bool run_unaligned(uint4 w_9)
 {
-    switch((w_7.x & 65535u)) {
-        case 0u: {
-            stop = NO_CODE;
-            const uint64_t _e7 = pc();
-            detail = _e7;
-            return;
-        }
-        case 1u: {
-            stop = UNDEFINED;
-            detail = (uint64_t(w_7.z) | (uint64_t(w_7.w) << 32u));
-            return;
-        }
-        case 2u: {
-            stop = BREAKPOINT;
-            detail = 0uL;
-            return;
-        }
-        case 3u: {
-            h3_(w_7);
-            return;
-        }
-        case 4u: {
-            h4_(w_7);
-            return;
-        }
-        case 5u: {
-            h5_(w_7);
-            return;
-        }
+    switch((w_9.x & 65535u)) {
         case 6u: {
-            h6_(w_7);
-            return;
+            const bool _e4 = u6_(w_9);
+            return _e4;
         }
         case 7u: {
-            h7_(w_7);
-            return;
-        }
-        case 8u: {
-            h8_(w_7);
-            return;
-        }
-        case 9u: {
-            h9_(w_7);
-            return;
+            const bool _e5 = u7_(w_9);
+            return _e5;
         }
         default: {
-            stop = NO_CODE;
-            const uint64_t _e25 = pc();
-            detail = _e25;
-            return;
+            return false;
         }
     }
 }
 
-void jump()
+void run_straight()
 {
-    bool local_6 = (bool)0;
+    while(true) {
+        uint _e1 = at;
+        uint _e3 = limit;
+        if ((_e1 == _e3)) {
+            break;
+        }
+        uint _e7 = at;
+        uint4 w_10 = asuint(records.Load4(_e7*16));
+        uint _e11 = at;
+        at = (_e11 + 1u);
+        bool should_continue = false;
+        switch((w_10.x & 65535u)) {
+            case 0u: {
+                uint _e18 = at;
+                at = (_e18 - 1u);
+                uint _e22 = at;
+                const uint64_t _e23 = address_of(_e22);
+                stop_without_code(_e23);
+                break;
+            }
+            case 1u: {
+                stop_before(UNDEFINED, (uint64_t(w_10.z) | (uint64_t(w_10.w) << 32u)));
+                break;
+            }
+            case 2u: {
+                stop_before(BREAKPOINT, 0uL);
+                break;
+            }
+            case 3u: {
+                h3_(w_10);
+                should_continue = true;
+                break;
+            }
+            case 4u: {
+                h4_(w_10);
+                should_continue = true;
+                break;
+            }
+            case 5u: {
+                h5_(w_10);
+                break;
+            }
+            case 6u: {
+                const bool _e34 = h6_(w_10);
+                if (_e34) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 7u: {
+                const bool _e35 = h7_(w_10);
+                if (_e35) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 8u: {
+                const bool _e36 = h8_(w_10);
+                if (_e36) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 9u: {
+                h9_(w_10);
+                should_continue = true;
+                break;
+            }
+            default: {
+                uint _e38 = at;
+                at = (_e38 - 1u);
+                uint _e42 = at;
+                const uint64_t _e43 = address_of(_e42);
+                stop_without_code(_e43);
+                break;
+            }
+        }
+        if (should_continue) {
+            continue;
+        }
+        bool _e45 = unaligned;
+        if (!(_e45)) {
+            break;
+        }
+        unaligned = false;
+        uint _e50 = at;
+        at = (_e50 + 1u);
+        const bool _e53 = run_unaligned(w_10);
+        if (!(_e53)) {
+            break;
+        }
+    }
+    return;
+}
 
-    jumped = false;
-    uint64_t _e3 = goal;
-    const uint64_t _e4 = code_start();
-    uint64_t offset_1 = (_e3 - _e4);
-    uint _e8 = arguments.code_len;
-    if (!((offset_1 >= uint64_t(_e8)))) {
-        local_6 = ((offset_1 & 3uL) != 0uL);
-    } else {
-        local_6 = true;
+uint count_votes(uint4 votes)
+{
+    return countbits(votes.x);
+}
+
+uint next_turn()
+{
+    uint _e1 = at;
+    uint _e4 = at;
+    uint _e6 = limit;
+    return ((_e4 == _e6) ? IDLE : _e1);
+}
+
+uint choose(uint turn)
+{
+    uint size_2 = 0u;
+    uint open = (uint)0;
+    uint rest_1 = (uint)0;
+    uint largest = 0u;
+
+    open = turn;
+    const uint4 _e6 = WaveActiveBallot((turn != IDLE));
+    const uint _e7 = count_votes(_e6);
+    rest_1 = _e7;
+    while(true) {
+        uint _e11 = rest_1;
+        uint _e12 = largest;
+        if ((_e11 > _e12)) {
+        } else {
+            break;
+        }
+        {
+            uint _e14 = open;
+            const uint _e15 = WaveActiveMin(_e14);
+            uint _e16 = open;
+            const uint4 _e18 = WaveActiveBallot((_e16 == _e15));
+            const uint _e19 = count_votes(_e18);
+            uint _e20 = open;
+            if ((_e20 == _e15)) {
+                size_2 = _e19;
+                open = IDLE;
+            }
+            uint _e23 = largest;
+            largest = max(_e23, _e19);
+            uint _e25 = rest_1;
+            rest_1 = (_e25 - _e19);
+        }
     }
-    bool _e19 = local_6;
-    if (_e19) {
-        stop = NO_CODE;
-        uint64_t _e24 = goal;
-        detail = _e24;
-        return;
+    uint _e27 = size_2;
+    uint _e29 = waited;
+    uint _e36 = place;
+    uint score = ((turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36));
+    const uint _e43 = WaveActiveMax(score);
+    const uint _e46 = WaveActiveMax(((score == _e43) ? turn : 0u));
+    return _e46;
+}
+
+void run_subgroup()
+{
+    bool goes = false;
+    uint held = 0u;
+    uint turn_1 = (uint)0;
+    bool local_3 = (bool)0;
+    bool local_4 = (bool)0;
+    bool local_5 = (bool)0;
+    uint chosen = (uint)0;
+    bool local_6 = (bool)0;
+    bool local_7 = (bool)0;
+
+    while(true) {
+        const uint _e4 = next_turn();
+        turn_1 = _e4;
+        uint _e6 = turn_1;
+        const uint _e7 = WaveActiveMin(_e6);
+        if ((_e7 == IDLE)) {
+            break;
+        }
+        uint _e10 = turn_1;
+        if ((_e10 != _e7)) {
+            uint _e14 = turn_1;
+            local_3 = (_e14 != IDLE);
+        } else {
+            local_3 = false;
+        }
+        bool _e18 = local_3;
+        if (!(_e18)) {
+            const bool _e22 = wants_page();
+            local_4 = _e22;
+        } else {
+            local_4 = true;
+        }
+        bool _e24 = local_4;
+        const bool _e25 = WaveActiveAnyTrue(_e24);
+        if (_e25) {
+            const bool _e26 = wants_page();
+            const bool _e27 = WaveActiveAnyTrue(_e26);
+            if (_e27) {
+                own_pages();
+                const uint _e28 = next_turn();
+                turn_1 = _e28;
+            }
+            uint _e30 = turn_1;
+            bool _e31 = goes;
+            if (_e31) {
+                uint _e34 = turn_1;
+                local_5 = (_e34 != IDLE);
+            } else {
+                local_5 = false;
+            }
+            bool _e38 = local_5;
+            const uint _e40 = WaveActiveMax((_e38 ? _e30 : 0u));
+            chosen = _e40;
+            uint _e42 = held;
+            if (!((_e42 == 0u))) {
+                uint _e48 = chosen;
+                local_6 = (_e48 == 0u);
+            } else {
+                local_6 = true;
+            }
+            bool _e52 = local_6;
+            if (_e52) {
+                uint _e53 = turn_1;
+                const uint _e54 = choose(_e53);
+                chosen = _e54;
+                held = HOLD;
+            } else {
+                uint _e56 = held;
+                held = (_e56 - 1u);
+            }
+            uint _e59 = turn_1;
+            uint _e60 = chosen;
+            if ((_e59 == _e60)) {
+                uint _e64 = turn_1;
+                local_7 = (_e64 != IDLE);
+            } else {
+                local_7 = false;
+            }
+            bool _e68 = local_7;
+            goes = _e68;
+            uint _e71 = waited;
+            bool _e75 = goes;
+            waited = (_e75 ? 0u : (_e71 + 1u));
+        } else {
+            uint _e77 = turn_1;
+            goes = (_e77 == _e7);
+        }
+        bool _e79 = goes;
+        if (_e79) {
+            run_straight();
+            uint _e81 = stop_1;
+            if ((_e81 != RUNNING)) {
+                park();
+            }
+        }
     }
-    at = uint((offset_1 >> 2u));
     return;
 }
 
@@ -600,15 +1040,13 @@ void load_state()
     flag_z = ((flags & 256u) != 0u);
     flag_c = ((flags & 65536u) != 0u);
     flag_v = ((flags & 16777216u) != 0u);
-    const uint64_t _e44 = get_wide(PC_WORD);
-    goal = _e44;
     return;
 }
 
 void save_state(uint64_t counter)
 {
     uint i_1 = 0u;
-    bool local_7 = (bool)0;
+    bool local_8 = (bool)0;
 
     bool loop_init_1 = true;
     while(true) {
@@ -637,14 +1075,14 @@ void save_state(uint64_t counter)
     uint _e41 = state;
     states.Store((_e41 + FLAGS_WORD)*4, asuint(flags_1));
     set_wide(PC_WORD, counter);
-    uint _e47 = stop;
+    uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop;
-        local_7 = (_e54 >= EXIT);
+        uint _e54 = stop_1;
+        local_8 = (_e54 >= EXIT);
     } else {
-        local_7 = true;
+        local_8 = true;
     }
-    bool _e58 = local_7;
+    bool _e58 = local_8;
     if (_e58) {
         uint _e61 = state;
         states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
@@ -654,68 +1092,137 @@ void save_state(uint64_t counter)
     }
 }
 
-void finish(uint64_t budget)
+uint64_t start(Status status)
 {
-    bool local_8 = (bool)0;
-    bool local_9 = (bool)0;
+    uint64_t budget = (uint64_t)0;
 
-    const uint64_t _e1 = pc();
-    uint64_t _e3 = detail;
-    uint _e5 = stop;
-    uint64_t counter_1 = ((_e5 == NO_CODE) ? _e3 : _e1);
-    if ((budget == 0uL)) {
-        uint _e14 = stop;
-        if (!((_e14 == RUNNING))) {
-            uint _e21 = stop;
-            local_9 = (_e21 == NO_CODE);
-        } else {
-            local_9 = true;
-        }
-        bool _e25 = local_9;
-        local_8 = _e25;
-    } else {
-        local_8 = false;
+    uint _e3 = lane;
+    state = (_e3 * STATE_WORDS);
+    start_memory();
+    load_state();
+    budget = (uint64_t(status.budget_low) | (uint64_t(status.budget_high) << 32u));
+    uint _e16 = arguments.begins;
+    if ((_e16 != 0u)) {
+        uint _e21 = arguments.max_cycles_low;
+        uint _e25 = arguments.max_cycles_high;
+        budget = (uint64_t(_e21) | (uint64_t(_e25) << 32u));
     }
-    bool _e27 = local_8;
-    if (_e27) {
-        stop = MAX_CYCLES;
+    uint64_t _e30 = budget;
+    uint _e33 = arguments.share;
+    uint fuel = uint(min(_e30, uint64_t(_e33)));
+    count = ((uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u)) + uint64_t(fuel));
+    stop_1 = RUNNING;
+    base = status.records;
+    uint _e53 = base;
+    at = _e53;
+    uint _e56 = at;
+    limit = (_e56 + fuel);
+    const uint64_t _e59 = get_wide(PC_WORD);
+    branch_far(_e59);
+    uint _e61 = stop_1;
+    if ((_e61 != RUNNING)) {
+        park();
+    }
+    uint64_t _e64 = budget;
+    return (_e64 - uint64_t(fuel));
+}
+
+void finish(uint64_t rest_2)
+{
+    bool local_9 = (bool)0;
+    bool local_10 = (bool)0;
+
+    uint _e2 = at;
+    const uint64_t _e3 = address_of(_e2);
+    uint64_t _e5 = detail;
+    uint _e7 = stop_1;
+    uint64_t counter_1 = ((_e7 == NO_CODE) ? _e5 : _e3);
+    uint _e12 = left;
+    uint64_t budget_1 = (rest_2 + uint64_t(_e12));
+    if ((budget_1 == 0uL)) {
+        uint _e20 = stop_1;
+        if (!((_e20 == RUNNING))) {
+            uint _e27 = stop_1;
+            local_10 = (_e27 == NO_CODE);
+        } else {
+            local_10 = true;
+        }
+        bool _e31 = local_10;
+        local_9 = _e31;
+    } else {
+        local_9 = false;
+    }
+    bool _e33 = local_9;
+    if (_e33) {
+        stop_1 = MAX_CYCLES;
     }
     save_state(counter_1);
-    uint64_t _e31 = count;
-    uint _e33 = done;
-    uint64_t total = (_e31 + uint64_t(_e33));
-    uint _e38 = lane;
-    statuses.Store(0+_e38*32, asuint(uint(total)));
+    uint64_t _e37 = count;
+    uint _e39 = left;
+    uint64_t total = (_e37 - uint64_t(_e39));
     uint _e44 = lane;
-    statuses.Store(4+_e44*32, asuint(uint((total >> 32u))));
-    uint _e52 = lane;
-    statuses.Store(8+_e52*32, asuint(uint(budget)));
-    uint _e58 = lane;
-    statuses.Store(12+_e58*32, asuint(uint((budget >> 32u))));
-    uint _e66 = lane;
-    uint64_t _e70 = detail;
-    statuses.Store(16+_e66*32, asuint(uint(_e70)));
-    uint _e74 = lane;
-    uint64_t _e78 = detail;
-    statuses.Store(20+_e74*32, asuint(uint((_e78 >> 32u))));
-    uint _e84 = lane;
-    uint _e88 = stop;
-    statuses.Store(24+_e84*32, asuint(_e88));
-    uint _e92 = done;
-    uint _e93; pool.InterlockedAdd(12, _e92, _e93);
-    uint _e95 = done;
-    if (((_e93 + _e95) < _e93)) {
-        uint _e101; pool.InterlockedAdd(16, 1u, _e101);
+    uint _e47 = asuint(statuses.Load(0+_e44*32));
+    uint _e51 = lane;
+    uint _e54 = asuint(statuses.Load(4+_e51*32));
+    uint64_t before = (uint64_t(_e47) | (uint64_t(_e54) << 32u));
+    uint _e61 = lane;
+    statuses.Store(0+_e61*32, asuint(uint(total)));
+    uint _e67 = lane;
+    statuses.Store(4+_e67*32, asuint(uint((total >> 32u))));
+    uint _e75 = lane;
+    statuses.Store(8+_e75*32, asuint(uint(budget_1)));
+    uint _e81 = lane;
+    statuses.Store(12+_e81*32, asuint(uint((budget_1 >> 32u))));
+    uint _e89 = lane;
+    uint64_t _e93 = detail;
+    statuses.Store(16+_e89*32, asuint(uint(_e93)));
+    uint _e97 = lane;
+    uint64_t _e101 = detail;
+    statuses.Store(20+_e97*32, asuint(uint((_e101 >> 32u))));
+    uint _e107 = lane;
+    uint _e111 = stop_1;
+    statuses.Store(24+_e107*32, asuint(_e111));
+    uint done = uint((total - before));
+    uint _e116; pool.InterlockedAdd(12, done, _e116);
+    if (((_e116 + done) < _e116)) {
+        uint _e122; pool.InterlockedAdd(16, 1u, _e122);
     }
-    uint _e103 = stop;
-    if ((_e103 != RUNNING)) {
-        uint _e110; pool.InterlockedAdd(4, 1u, _e110);
-        uint _e113 = lane;
-        stopped.Store(_e110*4, asuint(_e113));
+    uint _e124 = stop_1;
+    if ((_e124 != RUNNING)) {
+        uint _e131; pool.InterlockedAdd(4, 1u, _e131);
+        uint _e134 = lane;
+        stopped.Store(_e131*4, asuint(_e134));
         return;
     } else {
         return;
     }
+}
+
+bool can_run(uint stop)
+{
+    bool local_11 = (bool)0;
+    bool local_12 = (bool)0;
+    bool local_13 = (bool)0;
+
+    if (!((stop == RUNNING))) {
+        local_11 = (stop == NO_CODE);
+    } else {
+        local_11 = true;
+    }
+    bool _e9 = local_11;
+    if (!(_e9)) {
+        local_12 = (stop == NO_FRAME);
+    } else {
+        local_12 = true;
+    }
+    bool _e16 = local_12;
+    if (!(_e16)) {
+        local_13 = (stop == CODE_WRITE);
+    } else {
+        local_13 = true;
+    }
+    bool _e23 = local_13;
+    return _e23;
 }
 
 Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {
@@ -732,107 +1239,49 @@ Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, ui
 }
 
 [numthreads(64, 1, 1)]
-void run(uint3 id : SV_DispatchThreadID, uint3 groups : SV_GroupID)
+void run(ComputeInput_run computeinput_run)
 {
+    uint3 group = computeinput_run.group_1;
+    uint3 groups = computeinput_run.groups_1;
+    uint subgroup = computeinput_run.local_invocation_index / WaveGetLaneCount();
+    uint size = WaveGetLaneCount();
+    uint invocation = WaveGetLaneIndex();
+    bool runs = false;
+    uint64_t rest = 0uL;
     bool local = (bool)0;
-    bool local_1 = (bool)0;
-    bool local_2 = (bool)0;
-    bool local_3 = (bool)0;
-    bool local_4 = (bool)0;
 
-    lane = (id.x + ((id.y * groups.x) * WORKGROUP));
-    uint _e11 = lane;
-    uint _e14 = arguments.lanes;
-    if ((_e11 >= _e14)) {
+    place = invocation;
+    uint _e17 = place;
+    lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
+    waited = 0u;
+    left = 0u;
+    uint _e28 = lane;
+    uint _e31 = arguments.lanes;
+    if ((_e28 < _e31)) {
+        uint _e35 = lane;
+        Status status_1 = ConstructStatus(asuint(statuses.Load(_e35*32+0)), asuint(statuses.Load(_e35*32+4)), asuint(statuses.Load(_e35*32+8)), asuint(statuses.Load(_e35*32+12)), asuint(statuses.Load(_e35*32+16)), asuint(statuses.Load(_e35*32+20)), asuint(statuses.Load(_e35*32+24)), asuint(statuses.Load(_e35*32+28)));
+        uint _e40 = arguments.begins;
+        if (!((_e40 != 0u))) {
+            const bool _e47 = can_run(status_1.stop);
+            local = _e47;
+        } else {
+            local = true;
+        }
+        bool _e49 = local;
+        runs = _e49;
+        bool _e50 = runs;
+        if (_e50) {
+            const uint64_t _e51 = start(status_1);
+            rest = _e51;
+        }
+    }
+    run_subgroup();
+    bool _e52 = runs;
+    if (_e52) {
+        uint64_t _e53 = rest;
+        finish(_e53);
+        return;
+    } else {
         return;
     }
-    uint _e18 = lane;
-    Status status = ConstructStatus(asuint(statuses.Load(_e18*32+0)), asuint(statuses.Load(_e18*32+4)), asuint(statuses.Load(_e18*32+8)), asuint(statuses.Load(_e18*32+12)), asuint(statuses.Load(_e18*32+16)), asuint(statuses.Load(_e18*32+20)), asuint(statuses.Load(_e18*32+24)), asuint(statuses.Load(_e18*32+28)));
-    if (!((status.stop == NO_CODE))) {
-        local = (status.stop == NO_FRAME);
-    } else {
-        local = true;
-    }
-    bool _e31 = local;
-    if (!(_e31)) {
-        local_1 = (status.stop == CODE_WRITE);
-    } else {
-        local_1 = true;
-    }
-    bool for_host = local_1;
-    if ((status.stop != RUNNING)) {
-        local_2 = !(for_host);
-    } else {
-        local_2 = false;
-    }
-    bool _e47 = local_2;
-    if (_e47) {
-        return;
-    }
-    uint _e50 = lane;
-    state = (_e50 * STATE_WORDS);
-    load_state();
-    count = (uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u));
-    uint64_t budget_1 = (uint64_t(status.budget_low) | (uint64_t(status.budget_high) << 32u));
-    uint _e70 = arguments.share;
-    uint fuel = uint(min(budget_1, uint64_t(_e70)));
-    stop = RUNNING;
-    done = 0u;
-    jump();
-    while(true) {
-        uint _e79 = stop;
-        if ((_e79 == RUNNING)) {
-            uint _e85 = done;
-            local_3 = (_e85 < fuel);
-        } else {
-            local_3 = false;
-        }
-        bool _e88 = local_3;
-        if (_e88) {
-        } else {
-            break;
-        }
-        {
-            uint _e90 = at;
-            uint _e95 = arguments.code_len;
-            if (((_e90 * 4u) >= _e95)) {
-                stop = NO_CODE;
-                const uint64_t _e100 = pc();
-                detail = _e100;
-                break;
-            }
-            completed = false;
-            again = false;
-            uint _e108 = at;
-            uint4 _e111 = asuint(records.Load4((status.records + _e108)*16));
-            dispatch(_e111);
-            bool _e113 = again;
-            if (_e113) {
-                continue;
-            }
-            uint _e115 = stop;
-            if ((_e115 != RUNNING)) {
-                bool _e121 = completed;
-                local_4 = !(_e121);
-            } else {
-                local_4 = false;
-            }
-            bool _e124 = local_4;
-            if (_e124) {
-                break;
-            }
-            uint _e127 = done;
-            done = (_e127 + 1u);
-            bool _e130 = jumped;
-            if (_e130) {
-                jump();
-            } else {
-                uint _e133 = at;
-                at = (_e133 + 1u);
-            }
-        }
-    }
-    uint _e136 = done;
-    finish((budget_1 - uint64_t(_e136)));
-    return;
 }

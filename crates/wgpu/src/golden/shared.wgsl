@@ -1,4 +1,5 @@
 const WORKGROUP: u32 = 64u;
+const LOCKS: u32 = 4096u;
 const STATE_WORDS: u32 = 86u;
 const X_SLOTS: u32 = 34u;
 const PC_WORD: u32 = 68u;
@@ -6,6 +7,7 @@ const FLAGS_WORD: u32 = 85u;
 const EXCLUSIVE_LEN_WORD: u32 = 84u;
 const PAGES: u32 = 256u;
 const GROUP: u32 = 32u;
+const GROUP_BITS: u32 = 4294967295u;
 const RUNNING: u32 = 0u;
 const MAX_CYCLES: u32 = 1u;
 const NO_CODE: u32 = 2u;
@@ -15,6 +17,8 @@ const CODE_WRITE: u32 = 5u;
 const NO_FRAME: u32 = 6u;
 const EXIT: u32 = 16u;
 const SIZE: u64 = 0x100000lu;
+alias Address = u32;
+const GRANULE: Address = 64u;
 
 // What a launch is given.
 struct Arguments {
@@ -27,6 +31,10 @@ struct Arguments {
   code_start_high: u32,
   // Frames there are.
   frames: u32,
+  // Whether this is the first launch of a run, and what each lane may execute in the run.
+  begins: u32,
+  max_cycles_low: u32,
+  max_cycles_high: u32,
 }
 
 // A lane's counts and stop.
@@ -64,33 +72,46 @@ struct Pool {
 // A bit for each granule from one before the code on: whether it holds decoded words.
 @group(0) @binding(6) var<storage, read> code_map: array<u32>;
 
-// The lane's state.
+// The lane, and its place in its subgroup.
 var<private> lane: u32;
+var<private> place: u32;
+// Where its registers are in `states`; those that most instructions use are here.
 var<private> state: u32;
 var<private> x: array<u64, X_SLOTS>;
 var<private> flag_n: bool;
 var<private> flag_z: bool;
 var<private> flag_c: bool;
 var<private> flag_v: bool;
-// PC, in words from the start of the code.
+// PC: the number of the record after the instruction's. Its records start at `base`.
 var<private> at: u32;
-var<private> goal: u64;
-var<private> jumped: bool;
-// Instructions completed before this launch, and in it.
+var<private> base: u32;
+// The value of `at` at which the launch's share is used up; branches move it along.
+var<private> limit: u32;
+// Instructions completed at the end of the launch's share.
 var<private> count: u64;
-var<private> done: u32;
-// Why the lane cannot go on, and whether it has completed the instruction; or to try it again.
+// An access of the instruction is not aligned.
+var<private> unaligned: bool;
+// Why the lane cannot go on, and how much of its share was left.
 var<private> stop: u32;
 var<private> detail: u64;
-var<private> completed: bool;
-var<private> again: bool;
+var<private> left: u32;
 
 fn code_start() -> u64 {
   return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
 }
 
+// The address of a record's instruction.
+fn address_of(record: u32) -> u64 {
+  return code_start() + (u64(record - base) << 2u);
+}
+
+// The address of the instruction that is being executed, and how many were completed before it.
 fn pc() -> u64 {
-  return code_start() + (u64(at) << 2u);
+  return address_of(at - 1u);
+}
+
+fn completed() -> u64 {
+  return count - u64(limit - at) - 1lu;
 }
 
 // A word of 64 bits of the lane's saved state.
@@ -103,65 +124,131 @@ fn set_wide(word: u32, value: u64) {
   states[state + word + 1u] = u32(value >> 32u);
 }
 
-// One flat memory, which every lane sees.
-@group(0) @binding(7) var<storage, read_write> memory: array<atomic<u64>>;
+// Stops before the instruction that is being executed.
+fn stop_before(reason: u32, why: u64) {
+  stop = reason;
+  detail = why;
+  at -= 1u;
+}
+
+// Stops where there is no record for the address.
+fn stop_without_code(goal: u64) {
+  stop = NO_CODE;
+  detail = goal;
+}
+
+// Leaves a stopped lane nothing to do.
+fn park() {
+  left = limit - at;
+  limit = at;
+}
+
+fn continue_at(record: u32) {
+  limit += record - at;
+  at = record;
+}
+
+// Continues at an address within reach of a 32-bit distance, given its lower half.
+fn branch_near(low: u32) {
+  let offset = low - arguments.code_start_low;
+  if (offset >= arguments.code_len) {
+    let distance = bitcast<i32>(low - u32(pc()));
+    stop_without_code(pc() + bitcast<u64>(i64(distance)));
+  } else {
+    continue_at(base + (offset >> 2u));
+  }
+}
+
+// Continues at any address.
+fn branch_far(goal: u64) {
+  let offset = goal - code_start();
+  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
+    stop_without_code(goal);
+  } else {
+    continue_at(base + u32(offset >> 2u));
+  }
+}
+
+@group(1) @binding(0) var<storage, read_write> memory0: array<atomic<u64>>;
+
+fn memory_word(word: u32) -> u64 {
+  return atomicLoad(&memory0[word & 0x7ffffffu]);
+}
+
+fn set_memory_word(word: u32, value: u64) {
+  atomicStore(&memory0[word & 0x7ffffffu], value);
+}
+
+fn exchange_memory_word(word: u32, old: u64, wanted: u64) -> u64 {
+  return atomicCompareExchangeWeak(&memory0[word & 0x7ffffffu], old, wanted).old_value;
+}
+
+// One flat memory in windows, which every lane sees.
+
+fn start_memory() {}
 
 fn load_word(word: u32) -> u64 {
-  return atomicLoad(&memory[word]);
+  return memory_word(word);
+}
+
+fn set_word(word: u32, value: u64) {
+  set_memory_word(word, value);
 }
 
 // Changes the bits of a word that `mask` has, all at once.
-fn store_word(word: u32, value: u64, mask: u64) {
-  if (mask == ~0lu) {
-    atomicStore(&memory[word], value);
-    return;
-  }
-  var old = atomicLoad(&memory[word]);
+fn change_word(word: u32, value: u64, mask: u64) {
+  var old = memory_word(word);
   loop {
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | value);
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | value);
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
 }
 
-fn own(addr: u64, len: u32) -> bool {
+fn own(addr: u64) -> bool {
   return true;
 }
+
+fn wants_page() -> bool {
+  return false;
+}
+
+fn own_pages() {}
 
 // The addresses of atomics are aligned: what they change is within a word.
 
 fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
+  let word = word_of(addr);
+  let shift = shift_of(addr);
   let mask = low_bits(bits) << shift;
-  var old = atomicLoad(&memory[word]);
+  var old = memory_word(word);
   loop {
     if (((old & mask) >> shift) != expected) {
       break;
     }
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | (wanted << shift));
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | (wanted << shift));
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
   return (old & mask) >> shift;
 }
 
 fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
+  let word = word_of(addr);
+  let shift = shift_of(addr);
   let mask = low_bits(bits) << shift;
-  var old = atomicLoad(&memory[word]);
+  var old = memory_word(word);
   loop {
     let wanted = modified(op, bits, (old & mask) >> shift, value);
-    let exchange = atomicCompareExchangeWeak(&memory[word], old, (old & ~mask) | (wanted << shift));
-    if (exchange.exchanged) {
+    let seen = exchange_memory_word(word, old, (old & ~mask) | (wanted << shift));
+    if (seen == old) {
       break;
     }
-    old = exchange.old_value;
+    old = seen;
   }
   return (old & mask) >> shift;
 }
@@ -174,14 +261,14 @@ struct Pair {
 // Two words need a lock. What it protects is in the loop's body, so that lanes in step do not wait for
 // one that waits for them.
 fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
-  let word = u32(addr >> 3u);
+  let word = word_of(addr);
   var old: Pair;
   loop {
     if (atomicExchange(&pool.lock, 1u) == 0u) {
-      old = Pair(atomicLoad(&memory[word]), atomicLoad(&memory[word + 1u]));
+      old = Pair(memory_word(word), memory_word(word + 1u));
       if (old.low == e_low && old.high == e_high) {
-        atomicStore(&memory[word], n_low);
-        atomicStore(&memory[word + 1u], n_high);
+        set_memory_word(word, n_low);
+        set_memory_word(word + 1u, n_high);
       }
       atomicStore(&pool.lock, 0u);
       break;
@@ -194,25 +281,59 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// A value of 8 to 64 bits at any address.
+// The number of the 8-byte word that holds the byte at an address, and the byte's position in it, in bits.
+fn word_of(addr: u64) -> u32 {
+  return u32(Address(addr) >> 3u);
+}
+
+fn shift_of(addr: u64) -> u32 {
+  return (u32(addr) & 7u) * 8u;
+}
+
+// A value of 8 to 64 bits at an address that is a multiple of its size.
 fn load(addr: u64, bits: u32) -> u64 {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
-  var value = load_word(word) >> shift;
+  if (bits == 64u) {
+    return load_word(word_of(addr));
+  }
+  return (load_word(word_of(addr)) >> shift_of(addr)) & low_bits(bits);
+}
+
+fn store(addr: u64, bits: u32, value: u64) {
+  if (bits == 64u) {
+    set_word(word_of(addr), value);
+  } else {
+    let shift = shift_of(addr);
+    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+  }
+}
+
+// The same at any address.
+fn load_unaligned(addr: u64, bits: u32) -> u64 {
+  let shift = shift_of(addr);
+  var value = load_word(word_of(addr)) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(word + 1u) << (64u - shift);
+    value |= load_word(word_of(addr) + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
 
-fn store(addr: u64, bits: u32, value: u64) {
-  let word = u32(addr >> 3u);
-  let shift = (u32(addr) & 7u) * 8u;
-  store_word(word, value << shift, low_bits(bits) << shift);
+fn store_unaligned(addr: u64, bits: u32, value: u64) {
+  let shift = shift_of(addr);
+  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    store_word(word + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
   }
+}
+
+// False if the address is not a multiple of the size: then the instruction is left to the handlers that can.
+fn is_aligned(addr: u64, size: u32) -> bool {
+  if ((u32(addr) & (size - 1u)) == 0u) {
+    return true;
+  }
+  unaligned = true;
+  at -= 1u;
+  return false;
 }
 
 fn signed(bits: u32, value: u64) -> i64 {
@@ -237,35 +358,45 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
 
 fn may_read(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
-    stop = fault;
-    detail = select(SIZE, addr, addr > SIZE);
+    stop_before(fault, select(SIZE, addr, addr > SIZE));
     return false;
   }
   return true;
 }
 
-// True if some byte from `addr` on is in a granule with decoded words.
-fn is_code(addr: u64, len: u32) -> bool {
-  let offset = addr - (code_start() - 64lu);
-  if (offset >= u64(arguments.code_len) + 128lu) {
+// True if the byte at an address is in a granule with decoded words.
+fn is_code(addr: u64) -> bool {
+  let offset = Address(addr) - (Address(code_start()) - GRANULE);
+  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
     return false;
   }
-  let first = u32(offset) >> 6u;
-  let last = (u32(offset) + len - 1u) >> 6u;
-  let bits = (code_map[first >> 5u] >> (first & 31u)) | (code_map[last >> 5u] >> (last & 31u));
-  return (bits & 1u) != 0u;
+  let granule = u32(offset) >> 6u;
+  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+// For an aligned access, which crosses no boundary.
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!may_read(addr, len, fault)) {
     return false;
   }
-  if (is_code(addr, len)) {
-    stop = CODE_WRITE;
-    detail = addr;
+  if (is_code(addr)) {
+    stop_before(CODE_WRITE, addr);
     return false;
   }
-  return own(addr, len);
+  return own(addr);
+}
+
+// For all that is not larger than a granule.
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  if (!may_write_within(addr, len, fault)) {
+    return false;
+  }
+  let last = addr + u64(len - 1u);
+  if (is_code(last)) {
+    stop_before(CODE_WRITE, addr);
+    return false;
+  }
+  return own(last);
 }
 
 // ADD_imm_X
@@ -303,41 +434,68 @@ fn h4(w: vec4<u32>) {
 // B_cond
 fn h5(w: vec4<u32>) {
   let v12: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v0: u64 = code_start() + (u64(at) << 2u);
+  let v0: u64 = pc();
   let v33: u64 = v0 + 0x4lu;
   let v15: bool = flag_z;
   let v30: bool = !v15;
   let v34: u64 = select(v33, v12, v30);
-  goal = v34; jumped = true;
+  if (v30) { branch_near(w.z); }
 }
 
 // LDR_W_uimm
-fn h6(w: vec4<u32>) {
+fn h6(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v24: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v8: u64 = x[v7];
   let v16: u64 = v8 + v15;
-  if (!may_read(v16, 4u, 32u)) { return; }
+  if (!is_aligned(v16, 4u)) { return false; }
+  if (!may_read(v16, 4u, 32u)) { return false; }
   let v18: u32 = u32(load(v16, 32u));
   let v19: u64 = u64(v18);
   x[v24] = v19;
+  return true;
+}
+fn u6(w: vec4<u32>) -> bool {
+  let v7: u32 = (w.x >> 16u) & 0xffu;
+  let v24: u32 = (w.x >> 24u) & 0xffu;
+  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v8: u64 = x[v7];
+  let v16: u64 = v8 + v15;
+  if (!may_read(v16, 4u, 32u)) { return false; }
+  let v18: u32 = u32(load_unaligned(v16, 32u));
+  let v19: u64 = u64(v18);
+  x[v24] = v19;
+  return true;
 }
 
 // STR_X_uimm
-fn h7(w: vec4<u32>) {
+fn h7(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v18: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v8: u64 = x[v7];
   let v16: u64 = v8 + v15;
   let v19: u64 = x[v18];
-  if (!may_write(v16, 8u, 33u)) { return; }
+  if (!is_aligned(v16, 8u)) { return false; }
+  if (!may_write_within(v16, 8u, 33u)) { return false; }
   store(v16, 64u, u64(v19));
+  return true;
+}
+fn u7(w: vec4<u32>) -> bool {
+  let v7: u32 = (w.x >> 16u) & 0xffu;
+  let v18: u32 = (w.x >> 24u) & 0xffu;
+  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v8: u64 = x[v7];
+  let v16: u64 = v8 + v15;
+  let v19: u64 = x[v18];
+  if (!may_write(v16, 8u, 33u)) { return false; }
+  store_unaligned(v16, 64u, u64(v19));
+  return true;
 }
 
 // LDADD_X
-fn h8(w: vec4<u32>) {
+fn h8(w: vec4<u32>) -> bool {
   let v4: u32 = (w.x >> 16u) & 0xffu;
   let v11: u32 = (w.x >> 24u) & 0xffu;
   let v22: u32 = (w.y >> 0u) & 0xffu;
@@ -345,10 +503,11 @@ fn h8(w: vec4<u32>) {
   let v12: u64 = x[v11];
   let v14: u64 = v12 & 0x7lu;
   let v16: bool = v14 != 0x0lu;
-  if (v16) { stop = 20u; detail = v12; completed = false; return; }
-  if (!may_write(v12, 8u, 34u)) { return; }
+  if (v16) { stop_before(20u, v12); return false; }
+  if (!may_write(v12, 8u, 34u)) { return false; }
   let v17: u64 = rmw(0u, v12, 64u, u64(v5));
   x[v22] = v17;
+  return true;
 }
 
 // CLZ_X
@@ -368,32 +527,121 @@ fn h9(w: vec4<u32>) {
   x[v11] = v6;
 }
 
-fn dispatch(w: vec4<u32>) {
+fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 0u: { stop = NO_CODE; detail = pc(); }
-    case 1u: { stop = UNDEFINED; detail = u64(w.z) | (u64(w.w) << 32u); }
-    case 2u: { stop = BREAKPOINT; detail = 0lu; }
-    case 3u: { h3(w); }
-    case 4u: { h4(w); }
-    case 5u: { h5(w); }
-    case 6u: { h6(w); }
-    case 7u: { h7(w); }
-    case 8u: { h8(w); }
-    case 9u: { h9(w); }
-    default: { stop = NO_CODE; detail = pc(); }
+    case 6u: { return u6(w); }
+    case 7u: { return u7(w); }
+    default: { return false; }
   }
 }
 
-// Continues at `goal`, if it is in the code.
-fn jump() {
-  jumped = false;
-  let offset = goal - code_start();
-  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
-    stop = NO_CODE;
-    detail = goal;
-    return;
+fn run_straight() {
+  loop {
+    if (at == limit) {
+      break;
+    }
+    let w = records[at];
+    at += 1u;
+    switch (w.x & 0xffffu) {
+      case 0u: { at -= 1u; stop_without_code(address_of(at)); }
+      case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
+      case 2u: { stop_before(BREAKPOINT, 0lu); }
+      case 3u: { h3(w); continue; }
+      case 4u: { h4(w); continue; }
+      case 5u: { h5(w); }
+      case 6u: { if (h6(w)) { continue; } }
+      case 7u: { if (h7(w)) { continue; } }
+      case 8u: { if (h8(w)) { continue; } }
+      case 9u: { h9(w); continue; }
+      default: { at -= 1u; stop_without_code(address_of(at)); }
+    }
+    if (!unaligned) {
+      break;
+    }
+    unaligned = false;
+    at += 1u;
+    if (!run_unaligned(w)) {
+      break;
+    }
   }
-  at = u32(offset >> 2u);
+}
+
+fn count_votes(votes: vec4<u32>) -> u32 {
+  return countOneBits(votes.x);
+}
+
+// The turn of a lane that has nothing to do.
+const IDLE: u32 = 0xffffffffu;
+
+// How often a group that was chosen goes on without a new choice.
+const HOLD: u32 = 3u;
+
+// How often in a row the lane has had to wait.
+var<private> waited: u32;
+
+fn next_turn() -> u32 {
+  return select(at, IDLE, at == limit);
+}
+
+// The turn of the largest group of lanes at one place, with a bonus for waiting. So lanes that have parted
+// find together again, most of them do something most of the time, and none waits for ever, not even for a
+// lock that another one holds.
+fn choose(turn: u32) -> u32 {
+  var size = 0u;
+  var open = turn;
+  var rest = count_votes(subgroupBallot(turn != IDLE));
+  var largest = 0u;
+  // Groups that cannot be the largest are not counted.
+  while (rest > largest) {
+    let next = subgroupMin(open);
+    let votes = count_votes(subgroupBallot(open == next));
+    if (open == next) {
+      size = votes;
+      open = IDLE;
+    }
+    largest = max(largest, votes);
+    rest -= votes;
+  }
+  let score = select(((size + (waited >> 1u)) << 7u) | place, 0u, turn == IDLE);
+  return subgroupMax(select(0u, turn, score == subgroupMax(score)));
+}
+
+// Lanes of a subgroup come together after each branch. If they are not at the same place, one group that is
+// goes on. Those that have stopped stay, with nothing left to do: what chooses who goes on wants all lanes.
+fn run_subgroup() {
+  var goes = false;
+  var held = 0u;
+  loop {
+    var turn = next_turn();
+    let first = subgroupMin(turn);
+    if (first == IDLE) {
+      break;
+    }
+    if (subgroupAny((turn != first && turn != IDLE) || wants_page())) {
+      if (subgroupAny(wants_page())) {
+        own_pages();
+        turn = next_turn();
+      }
+      // Where those are that went on before.
+      var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
+      if (held == 0u || chosen == 0u) {
+        chosen = choose(turn);
+        held = HOLD;
+      } else {
+        held -= 1u;
+      }
+      goes = turn == chosen && turn != IDLE;
+      waited = select(waited + 1u, 0u, goes);
+    } else {
+      goes = turn == first;
+    }
+    if (goes) {
+      run_straight();
+      if (stop != RUNNING) {
+        park();
+      }
+    }
+  }
 }
 
 fn load_state() {
@@ -405,7 +653,6 @@ fn load_state() {
   flag_z = (flags & 0x100u) != 0u;
   flag_c = (flags & 0x10000u) != 0u;
   flag_v = (flags & 0x1000000u) != 0u;
-  goal = get_wide(PC_WORD);
 }
 
 fn save_state(counter: u64) {
@@ -422,14 +669,39 @@ fn save_state(counter: u64) {
   }
 }
 
-// Says how far the lane has come. One that stopped because there is no code is where it found none.
-fn finish(budget: u64) {
-  let counter = select(pc(), detail, stop == NO_CODE);
+// Prepares a lane that can go on. The instructions it may still complete in this run.
+fn start(status: Status) -> u64 {
+  state = lane * STATE_WORDS;
+  start_memory();
+  load_state();
+  var budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
+  if (arguments.begins != 0u) {
+    budget = u64(arguments.max_cycles_low) | (u64(arguments.max_cycles_high) << 32u);
+  }
+  let fuel = u32(min(budget, u64(arguments.share)));
+  count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
+  stop = RUNNING;
+  base = status.records;
+  at = base;
+  limit = at + fuel;
+  branch_far(get_wide(PC_WORD));
+  if (stop != RUNNING) {
+    park();
+  }
+  return budget - u64(fuel);
+}
+
+// Says how far the lane has come; `rest` is what it may complete beyond this launch. One that stopped because
+// there is no code is where it found none.
+fn finish(rest: u64) {
+  let counter = select(address_of(at), detail, stop == NO_CODE);
+  let budget = rest + u64(left);
   if (budget == 0lu && (stop == RUNNING || stop == NO_CODE)) {
     stop = MAX_CYCLES;
   }
   save_state(counter);
-  let total = count + u64(done);
+  let total = count - u64(left);
+  let before = u64(statuses[lane].count_low) | (u64(statuses[lane].count_high) << 32u);
   statuses[lane].count_low = u32(total);
   statuses[lane].count_high = u32(total >> 32u);
   statuses[lane].budget_low = u32(budget);
@@ -437,6 +709,7 @@ fn finish(budget: u64) {
   statuses[lane].detail_low = u32(detail);
   statuses[lane].detail_high = u32(detail >> 32u);
   statuses[lane].stop = stop;
+  let done = u32(total - before);
   let executed = atomicAdd(&pool.executed_low, done);
   if (executed + done < executed) {
     atomicAdd(&pool.executed_high, 1u);
@@ -446,46 +719,33 @@ fn finish(budget: u64) {
   }
 }
 
+fn can_run(stop: u32) -> bool {
+  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE;
+}
+
 @compute @workgroup_size(WORKGROUP)
-fn run(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-  lane = id.x + id.y * groups.x * WORKGROUP;
-  if (lane >= arguments.lanes) {
-    return;
-  }
-  let status = statuses[lane];
-  let for_host = status.stop == NO_CODE || status.stop == NO_FRAME || status.stop == CODE_WRITE;
-  if (status.stop != RUNNING && !for_host) {
-    return;
-  }
-  state = lane * STATE_WORDS;
-  load_state();
-  count = u64(status.count_low) | (u64(status.count_high) << 32u);
-  let budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
-  let fuel = u32(min(budget, u64(arguments.share)));
-  stop = RUNNING;
-  done = 0u;
-  jump();
-  while (stop == RUNNING && done < fuel) {
-    if (at * 4u >= arguments.code_len) {
-      stop = NO_CODE;
-      detail = pc();
-      break;
-    }
-    completed = false;
-    again = false;
-    dispatch(records[status.records + at]);
-    if (again) {
-      continue;
-    }
-    if (stop != RUNNING && !completed) {
-      break;
-    }
-    done++;
-    if (jumped) {
-      jump();
-    } else {
-      at++;
+fn run(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(subgroup_id) subgroup: u32,
+  @builtin(subgroup_size) size: u32,
+  @builtin(subgroup_invocation_id) invocation: u32,
+) {
+  place = invocation;
+  lane = (group.x + group.y * groups.x) * WORKGROUP + subgroup * size + place;
+  waited = 0u;
+  left = 0u;
+  var runs = false;
+  var rest = 0lu;
+  if (lane < arguments.lanes) {
+    let status = statuses[lane];
+    runs = arguments.begins != 0u || can_run(status.stop);
+    if (runs) {
+      rest = start(status);
     }
   }
-  finish(budget - u64(done));
+  run_subgroup();
+  if (runs) {
+    finish(rest);
+  }
 }

@@ -1,0 +1,195 @@
+//! Arrays on a device that the host looks into and changes.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+/// An array on a device.
+pub trait DeviceArray<T> {
+    /// What can go wrong.
+    type Error;
+
+    /// Copies elements from `first` on to the host.
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), Self::Error>;
+
+    /// Copies elements from `first` on to the device.
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), Self::Error>;
+}
+
+/// An array on a device with a copy on the host. Nothing is copied before it is needed: what kernels
+/// wrote when the host looks, what the host changed before the next launch.
+pub struct Mirror<T, A> {
+    device: A,
+    host: RefCell<Vec<T>>,
+    /// Kernels have written the array since it was copied here.
+    stale: Cell<bool>,
+    /// All that the host has changed is in here.
+    changed: Range<usize>,
+    /// Up to this many elements are copied one by one.
+    few: usize,
+}
+
+impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
+    /// An array of equal elements, of which up to `few` are faster copied one by one than all together.
+    pub fn new(device: A, element: T, len: usize, few: usize) -> Self {
+        let host = RefCell::new(vec![element; len]);
+        Mirror { device, host, stale: Cell::new(false), changed: 0..len, few }
+    }
+
+    /// The array on the device.
+    pub fn device(&self) -> &A {
+        &self.device
+    }
+
+    fn fetch(&self) -> Result<(), A::Error> {
+        if self.stale.get() {
+            self.device.read(0, &mut self.host.borrow_mut())?;
+            self.stale.set(false);
+        }
+        Ok(())
+    }
+
+    /// An element.
+    pub fn get(&self, index: usize) -> Result<T, A::Error> {
+        self.fetch()?;
+        Ok(self.host.borrow()[index])
+    }
+
+    /// One of `count` elements that the caller is going to look at.
+    pub fn get_of(&self, count: usize, index: usize) -> Result<T, A::Error> {
+        if count > self.few || !self.stale.get() {
+            return self.get(index);
+        }
+        let mut element = [self.host.borrow()[index]];
+        self.device.read(index, &mut element)?;
+        Ok(element[0])
+    }
+
+    /// Changes an element here and on the device.
+    pub fn set_one(&mut self, index: usize, element: T) -> Result<(), A::Error> {
+        self.host.get_mut()[index] = element;
+        self.device.write(index, &[element])
+    }
+
+    /// Sets elements; the device has them after the next [`upload`](Self::upload).
+    pub fn set(&mut self, range: Range<usize>, element: T) -> Result<(), A::Error> {
+        match range.len() == self.host.get_mut().len() {
+            // Nothing is left of what kernels wrote.
+            true => self.stale.set(false),
+            false => self.fetch()?,
+        }
+        self.host.get_mut()[range.clone()].fill(element);
+        self.changed = match self.changed.is_empty() {
+            true => range,
+            false => self.changed.start.min(range.start)..self.changed.end.max(range.end),
+        };
+        Ok(())
+    }
+
+    /// Changes some elements.
+    pub fn modify(&mut self, indices: &[usize], change: impl Fn(&mut T)) -> Result<(), A::Error> {
+        for &index in indices {
+            let mut element = self.get_of(indices.len(), index)?;
+            change(&mut element);
+            match indices.len() <= self.few {
+                true => self.set_one(index, element)?,
+                false => self.set(index..index + 1, element)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the device up to date.
+    pub fn upload(&mut self) -> Result<(), A::Error> {
+        let range = std::mem::take(&mut self.changed);
+        match range.is_empty() {
+            true => Ok(()),
+            false => self.device.write(range.start, &self.host.get_mut()[range]),
+        }
+    }
+
+    /// To be called before a kernel writes the array; the host's changes must have been uploaded.
+    pub fn will_change(&self) {
+        assert!(self.changed.is_empty(), "changes of the host would be lost");
+        self.stale.set(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device, and how many elements were copied.
+    struct Fake {
+        elements: RefCell<Vec<u32>>,
+        copied: Cell<usize>,
+    }
+
+    impl DeviceArray<u32> for Fake {
+        type Error = std::convert::Infallible;
+
+        fn read(&self, first: usize, elements: &mut [u32]) -> Result<(), Self::Error> {
+            elements.copy_from_slice(&self.elements.borrow()[first..first + elements.len()]);
+            self.copied.set(self.copied.get() + elements.len());
+            Ok(())
+        }
+
+        fn write(&self, first: usize, elements: &[u32]) -> Result<(), Self::Error> {
+            self.elements.borrow_mut()[first..first + elements.len()].copy_from_slice(elements);
+            self.copied.set(self.copied.get() + elements.len());
+            Ok(())
+        }
+    }
+
+    fn mirror() -> Mirror<u32, Fake> {
+        let fake = Fake { elements: RefCell::new(vec![9; 100]), copied: Cell::new(0) };
+        let mut mirror = Mirror::new(fake, 0, 100, 4);
+        mirror.upload().unwrap();
+        mirror.device.copied.set(0);
+        mirror
+    }
+
+    /// What a kernel does.
+    fn launch(mirror: &mut Mirror<u32, Fake>) {
+        mirror.upload().unwrap();
+        mirror.will_change();
+        mirror.device.elements.borrow_mut().iter_mut().for_each(|element| *element += 1);
+    }
+
+    #[test]
+    fn what_kernels_wrote_is_copied_once_when_the_host_looks() {
+        let mut mirror = mirror();
+        launch(&mut mirror);
+        assert_eq!(mirror.device.copied.get(), 0);
+        assert_eq!((mirror.get(3).unwrap(), mirror.get(4).unwrap()), (1, 1));
+        assert_eq!(mirror.device.copied.get(), 100);
+    }
+
+    #[test]
+    fn few_elements_are_copied_alone() {
+        let mut mirror = mirror();
+        launch(&mut mirror);
+        assert_eq!(mirror.get_of(2, 7).unwrap(), 1);
+        assert_eq!(mirror.device.copied.get(), 1);
+        assert_eq!(mirror.get_of(5, 7).unwrap(), 1);
+        assert_eq!(mirror.device.copied.get(), 101);
+    }
+
+    #[test]
+    fn what_the_host_changes_is_there_at_the_next_launch() {
+        let mut mirror = mirror();
+        launch(&mut mirror);
+        mirror.set(5..6, 40).unwrap();
+        mirror.modify(&[6, 7], |element| *element += 10).unwrap();
+        launch(&mut mirror);
+        let seen: Vec<u32> = (4..9).map(|i| mirror.get(i).unwrap()).collect();
+        assert_eq!(seen, [2, 41, 12, 12, 2]);
+    }
+
+    #[test]
+    fn setting_all_elements_copies_nothing_back() {
+        let mut mirror = mirror();
+        launch(&mut mirror);
+        mirror.set(0..100, 5).unwrap();
+        assert_eq!((mirror.get(50).unwrap(), mirror.device.copied.get()), (5, 0));
+    }
+}
