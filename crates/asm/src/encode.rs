@@ -1,0 +1,316 @@
+//! One instruction: which form its operands have, and the word they make.
+
+use kvrm_a64::Field;
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expression::{Scope, evaluate};
+use crate::lexer::{Kind, Token};
+use crate::names::{self, Register, Width};
+use crate::template::{Form, Item, field_of, forms, mnemonics};
+
+/// What instructions need to know besides symbols.
+pub(crate) trait Place: Scope {
+    /// The address of the constant that this `ldr x0, =constant` loads.
+    fn literal(&self) -> Option<u64>;
+}
+
+/// The word of an instruction: a mnemonic and what follows it.
+pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<u32> {
+    let mut cursor = Cursor::new(tokens);
+    let mnemonic = cursor.next();
+    let name = mnemonic.text.to_ascii_lowercase();
+    let Some(forms) = forms(&name) else {
+        let hint = crate::similar::similar(&name, mnemonics());
+        return Err(mnemonic.error(ErrorKind::Instruction(mnemonic.text.clone(), hint)));
+    };
+    let mut failures = Vec::new();
+    for form in forms {
+        let mut encoder = Encoder { cursor, place, form, word: form.word };
+        match encoder.encode(mnemonic) {
+            Ok(()) => return Ok(encoder.word),
+            Err(error) => failures.push((encoder.cursor.at, error)),
+        }
+    }
+    Err(most_telling(failures))
+}
+
+/// The error of the form that came furthest, or what such forms have in common.
+fn most_telling(failures: Vec<(usize, Error)>) -> Error {
+    let furthest = failures.iter().map(|(at, _)| *at).max();
+    let mut errors = failures.into_iter().filter(|(at, _)| Some(*at) == furthest).map(|(_, e)| e);
+    let mut best = errors.next().expect("a mnemonic has forms");
+    for error in errors {
+        match (&mut best.kind, error.kind) {
+            (ErrorKind::Expected { wanted, .. }, ErrorKind::Expected { wanted: other, .. }) => {
+                add_alternative(wanted, " or ", &other);
+            }
+            (
+                ErrorKind::DoesNotFit { allowed, .. },
+                ErrorKind::DoesNotFit { allowed: other, .. },
+            ) => {
+                add_alternative(allowed, ", or ", &other);
+            }
+            // A wrong value says more than a wrong kind of operand.
+            (ErrorKind::Expected { .. }, kind) => {
+                best = Error { kind, text: error.text, line: error.line, column: error.column };
+            }
+            _ => {}
+        }
+    }
+    best
+}
+
+fn add_alternative(alternatives: &mut String, separator: &str, other: &str) {
+    if !alternatives.split(separator).any(|known| known == other) {
+        alternatives.push_str(separator);
+        alternatives.push_str(other);
+    }
+}
+
+/// Matches operands with a form and puts them into the word.
+pub(crate) struct Encoder<'a> {
+    /// Where it is; after an error, what the error is about.
+    pub(crate) cursor: Cursor<'a>,
+    pub(crate) place: &'a dyn Place,
+    form: &'a Form,
+    word: u32,
+}
+
+impl<'a> Encoder<'a> {
+    fn encode(&mut self, mnemonic: &Token) -> Result<()> {
+        for item in &self.form.operands {
+            self.item(item)?;
+        }
+        if !self.cursor.is_end() {
+            return self.cursor.expected("the end of the instruction");
+        }
+        match self.form.row.matches(self.word) {
+            true => Ok(()),
+            false => Err(mnemonic.error(ErrorKind::Unallocated(mnemonic.text.clone()))),
+        }
+    }
+
+    fn item(&mut self, item: &'a Item) -> Result<()> {
+        match item {
+            Item::Punct(punct) => self.cursor.expect(punct),
+            Item::Word(word) => self.word(word),
+            Item::Register { width, fields, sp } => {
+                let register = self.register(*width, *sp)?;
+                fields.iter().for_each(|field| self.put(*field, register.number));
+                Ok(())
+            }
+            Item::NextRegister { width, field } => self.next_register(*width, *field),
+            Item::Number { fields, scale, signed } => self.scaled(fields, *scale, *signed),
+            Item::Distance { field } => self.distance(&[*field], 4),
+            Item::Special(special) => self.special(*special),
+            Item::Optional(items) => self.optional(items),
+        }
+    }
+
+    fn optional(&mut self, items: &'a [Item]) -> Result<()> {
+        let Some(Item::Punct(first)) = items.first() else { unreachable!("starts with a comma") };
+        if !self.cursor.peek().is(first) {
+            return Ok(());
+        }
+        items.iter().try_for_each(|item| self.item(item))
+    }
+
+    fn word(&mut self, word: &str) -> Result<()> {
+        match self.cursor.name() {
+            Some(name) if name.eq_ignore_ascii_case(word) => {
+                self.cursor.next();
+                Ok(())
+            }
+            _ => self.cursor.expected(word),
+        }
+    }
+
+    /// Puts a value into a field.
+    pub(crate) fn put(&mut self, field: Field, value: u32) {
+        self.word = field.set(self.word, value);
+    }
+
+    /// Puts a value into the field of that name.
+    pub(crate) fn put_named(&mut self, field: &str, value: u32) {
+        self.put(self.field(field), value);
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Field {
+        field_of(self.form.row, name)
+    }
+
+    pub(crate) fn has_field(&self, name: &str) -> bool {
+        self.form.row.pattern.field(name).is_some()
+    }
+
+    /// Sets the bits of `mask`, which may be fixed ones: then only what they are fixed to matches the row.
+    pub(crate) fn put_bits(&mut self, mask: u32, bits: u32) {
+        self.word = self.word & !mask | bits;
+    }
+
+    /// The operand size of the row: `sf` for data processing.
+    pub(crate) fn width(&self) -> Width {
+        if self.form.word >> 31 == 1 { Width::X } else { Width::W }
+    }
+
+    /// Takes a register; `sp` says which of the two registers 31 there is.
+    pub(crate) fn register(&mut self, width: Width, sp: bool) -> Result<Register> {
+        let register = self.cursor.name().and_then(names::register);
+        let right = |r: &Register| r.width == width && (r.number != 31 || r.is_sp == sp);
+        match register.filter(right) {
+            Some(register) => {
+                self.cursor.next();
+                Ok(register)
+            }
+            None => self.cursor.expected(match (width, sp) {
+                (Width::W, false) => "a 32-bit register (w0 to w30, wzr)",
+                (Width::X, false) => "a 64-bit register (x0 to x30, xzr)",
+                (Width::W, true) => "a 32-bit register (w0 to w30, wsp)",
+                (Width::X, true) => "a 64-bit register (x0 to x30, sp)",
+            }),
+        }
+    }
+
+    fn next_register(&mut self, width: Width, field: Field) -> Result<()> {
+        let start = self.cursor;
+        let first = field.get(self.word);
+        let register = self.register(width, false)?;
+        if first % 2 == 0 && register.number == first + 1 {
+            return Ok(());
+        }
+        self.cursor = start;
+        self.cursor.expected("an even register and the one after it")
+    }
+
+    /// Takes a number, with or without `#`.
+    pub(crate) fn number(&mut self) -> Result<Number<'a>> {
+        self.cursor.eat("#");
+        let start = self.cursor;
+        let value = evaluate(&mut self.cursor, self.place)?;
+        Ok(Number { value, start })
+    }
+
+    /// An error about a number that was taken.
+    pub(crate) fn wrong<T>(&mut self, number: Number<'_>, kind: ErrorKind) -> Result<T> {
+        let mut text = String::new();
+        let (mut at, mut token) = (number.start.at, number.start.peek());
+        let mut error = token.error(kind);
+        while at < self.cursor.at {
+            text.push_str(&token.text);
+            at += 1;
+            token = number.start.peek_by(at - number.start.at);
+        }
+        error.text = text;
+        self.cursor.at = number.start.at;
+        Err(error)
+    }
+
+    pub(crate) fn does_not_fit<T>(
+        &mut self,
+        number: Number<'_>,
+        allowed: impl Into<String>,
+    ) -> Result<T> {
+        let value = number.value;
+        self.wrong(number, ErrorKind::DoesNotFit { value, allowed: allowed.into() })
+    }
+
+    /// Takes a number from `min` to `max`.
+    pub(crate) fn number_in(&mut self, min: u32, max: u32) -> Result<u32> {
+        let number = self.number()?;
+        match u32::try_from(number.value).ok().filter(|n| (min..=max).contains(n)) {
+            Some(value) => Ok(value),
+            None if min == max => self.does_not_fit(number, format!("only {min}")),
+            None => self.does_not_fit(number, format!("{min} to {max}")),
+        }
+    }
+
+    fn scaled(&mut self, fields: &[Field], scale: u32, signed: bool) -> Result<()> {
+        let number = self.number()?;
+        let bits: u32 = fields.iter().map(|field| field.len).sum();
+        let scale = i128::from(scale);
+        let range = limits(bits, signed);
+        let fits = number.value % scale == 0 && range.contains(&(number.value / scale));
+        if !fits {
+            let steps = if scale > 1 { format!(" in steps of {scale}") } else { String::new() };
+            let (min, max) = (range.start * scale, (range.end - 1) * scale);
+            return self.does_not_fit(number, format!("{min} to {max}{steps}"));
+        }
+        self.put_split(fields, (number.value / scale) as u32);
+        Ok(())
+    }
+
+    /// Puts a value into several fields, the first of which has its upper bits.
+    pub(crate) fn put_split(&mut self, fields: &[Field], value: u32) {
+        let mut rest = value;
+        for field in fields.iter().rev() {
+            self.put(*field, rest);
+            rest = rest.checked_shr(field.len).unwrap_or(0);
+        }
+    }
+
+    /// Takes an address and puts its distance from here, in units of `scale`, into the fields.
+    pub(crate) fn distance(&mut self, fields: &[Field], scale: i64) -> Result<()> {
+        let target = self.number()?;
+        self.distance_to(target, fields, scale)
+    }
+
+    pub(crate) fn distance_to(
+        &mut self,
+        target: Number<'_>,
+        fields: &[Field],
+        scale: i64,
+    ) -> Result<()> {
+        let from = self.place.here();
+        let bytes = (target.value as u64).wrapping_sub(from).cast_signed();
+        let bits: u32 = fields.iter().map(|field| field.len).sum();
+        let range = limits(bits, true);
+        let steps = i128::from(bytes / scale);
+        if bytes % scale == 0 && range.contains(&steps) {
+            self.put_split(fields, steps as u32);
+            return Ok(());
+        }
+        let (min, max) = (range.start * i128::from(scale), (range.end - 1) * i128::from(scale));
+        let allowed = match bytes % scale {
+            0 => format!("at most {} bytes back or {max} ahead", -min),
+            _ => format!(
+                "the distance must be a multiple of {scale} (is a .balign {scale} missing?)"
+            ),
+        };
+        let target_value = target.value;
+        self.wrong(target, ErrorKind::Unreachable { target: target_value, from, allowed })
+    }
+
+    /// Takes a name that has a number, or the number itself.
+    pub(crate) fn named(
+        &mut self,
+        what: &str,
+        names: fn(&str) -> Option<u32>,
+        max: u32,
+    ) -> Result<u32> {
+        if let Some(number) = self.cursor.name().and_then(names) {
+            self.cursor.next();
+            return Ok(number);
+        }
+        match self.cursor.peek().kind {
+            Kind::Number(_) => self.number_in(0, max),
+            _ if self.cursor.peek().is("#") => self.number_in(0, max),
+            _ => self.cursor.expected(what),
+        }
+    }
+}
+
+/// A number that was taken, and where it starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Number<'a> {
+    pub(crate) value: i128,
+    pub(crate) start: Cursor<'a>,
+}
+
+/// The numbers of so many bits.
+fn limits(bits: u32, signed: bool) -> std::ops::Range<i128> {
+    match signed {
+        true => -(1 << (bits - 1))..1 << (bits - 1),
+        false => 0..1 << bits,
+    }
+}
