@@ -26,6 +26,11 @@ impl<'a> Cursor<'a> {
         &self.tokens[(self.at + distance).min(self.tokens.len() - 1)]
     }
 
+    /// The tokens from here to another place.
+    pub(crate) fn until(&self, end: Cursor<'_>) -> &'a [Token] {
+        &self.tokens[self.at..end.at]
+    }
+
     pub(crate) fn next(&mut self) -> &'a Token {
         let token = self.peek();
         self.at += 1;

@@ -4,7 +4,7 @@ use kvrm_a64::Field;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expression::{Scope, evaluate};
+use crate::expression::{Scope, evaluate, names_address};
 use crate::lexer::{Kind, Token};
 use crate::names::{self, Register, Width};
 use crate::template::{Form, Item, field_of, forms, mnemonics};
@@ -15,8 +15,8 @@ pub(crate) trait Place: Scope {
     fn literal(&self) -> Option<u64>;
 }
 
-/// The word of an instruction: a mnemonic and what follows it.
-pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<u32> {
+/// The word of an instruction (a mnemonic and what follows it), and the form it has.
+pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<(u32, &'static Form)> {
     let mut cursor = Cursor::new(tokens);
     let mnemonic = cursor.next();
     let name = mnemonic.text.to_ascii_lowercase();
@@ -28,7 +28,7 @@ pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<u32> {
     for form in forms {
         let mut encoder = Encoder { cursor, place, form, word: form.word };
         match encoder.encode(mnemonic) {
-            Ok(()) => return Ok(encoder.word),
+            Ok(()) => return Ok((encoder.word, form)),
             Err(error) => failures.push((encoder.cursor.at, error)),
         }
     }
@@ -62,7 +62,7 @@ fn most_telling(failures: Vec<(usize, Error)>) -> Error {
 }
 
 fn add_alternative(alternatives: &mut String, separator: &str, other: &str) {
-    if !alternatives.split(separator).any(|known| known == other) {
+    if !alternatives.contains(other) {
         alternatives.push_str(separator);
         alternatives.push_str(other);
     }
@@ -193,15 +193,8 @@ impl<'a> Encoder<'a> {
 
     /// An error about a number that was taken.
     pub(crate) fn wrong<T>(&mut self, number: Number<'_>, kind: ErrorKind) -> Result<T> {
-        let mut text = String::new();
-        let (mut at, mut token) = (number.start.at, number.start.peek());
-        let mut error = token.error(kind);
-        while at < self.cursor.at {
-            text.push_str(&token.text);
-            at += 1;
-            token = number.start.peek_by(at - number.start.at);
-        }
-        error.text = text;
+        let mut error = number.start.peek().error(kind);
+        error.text = number.start.until(self.cursor).iter().map(|t| t.text.as_str()).collect();
         self.cursor.at = number.start.at;
         Err(error)
     }
@@ -251,8 +244,18 @@ impl<'a> Encoder<'a> {
 
     /// Takes an address and puts its distance from here, in units of `scale`, into the fields.
     pub(crate) fn distance(&mut self, fields: &[Field], scale: i64) -> Result<()> {
-        let target = self.number()?;
+        let target = self.target()?;
         self.distance_to(target, fields, scale)
+    }
+
+    /// Takes an address: a label, a number, or `#` and a distance from the instruction.
+    pub(crate) fn target(&mut self) -> Result<Number<'a>> {
+        let is_distance = self.cursor.peek().is("#");
+        let mut number = self.number()?;
+        if is_distance && !names_address(number.start.until(self.cursor), self.place) {
+            number.value += i128::from(self.place.here());
+        }
+        Ok(number)
     }
 
     pub(crate) fn distance_to(
@@ -312,5 +315,67 @@ fn limits(bits: u32, signed: bool) -> std::ops::Range<i128> {
     match signed {
         true => -(1 << (bits - 1))..1 << (bits - 1),
         false => 0..1 << bits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::lexer::Local;
+    use crate::macros;
+    use crate::syntax::SYNTAX;
+
+    /// Knows every symbol, as an address nearby.
+    struct Anywhere;
+
+    impl Scope for Anywhere {
+        fn symbol(&self, _: &str) -> Option<i128> {
+            Some(0x10000)
+        }
+        fn is_label(&self, _: &str) -> bool {
+            true
+        }
+        fn local(&self, _: Local) -> Option<i128> {
+            Some(0x10000)
+        }
+        fn here(&self) -> u64 {
+            0x10000
+        }
+        fn is_layout(&self) -> bool {
+            false
+        }
+    }
+
+    impl Place for Anywhere {
+        fn literal(&self) -> Option<u64> {
+            Some(0x10000)
+        }
+    }
+
+    /// What GNU as 2.40 does not know, so that `syntax.s` cannot have it.
+    const NEWER: &str = "
+        rprfm pldkeep, x1, [x2]
+        chkfeat x16
+        gcsb dsync
+        clrbhb";
+
+    /// Every line of [`SYNTAX`] is compared with GNU as, because `tests/syntax.s` has it.
+    #[test]
+    fn every_syntax_is_tested() {
+        let mut used = HashSet::new();
+        for text in [include_str!("../tests/syntax.s"), NEWER] {
+            for statement in macros::statements(text).unwrap() {
+                let tokens = &statement[macros::skip_labels(&statement)..];
+                if forms(&tokens[0].text.to_ascii_lowercase()).is_some() {
+                    let encoded = instruction(tokens, &Anywhere);
+                    used.extend(encoded.map(|(_, form)| form.line));
+                }
+            }
+        }
+        let unused = SYNTAX.iter().enumerate().filter(|(line, _)| !used.contains(line));
+        let unused: Vec<_> = unused.map(|(_, syntax)| syntax).collect();
+        assert!(unused.is_empty(), "not in tests/syntax.s: {unused:#?}");
     }
 }

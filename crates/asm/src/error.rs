@@ -4,10 +4,10 @@
 ///
 /// ```
 /// let error = kvrm_asm::assemble("nop\nadd x0, x1, #5000", 0).unwrap_err();
-/// assert_eq!((error.line, error.column, error.text.as_str()), (2, 13, "5000"));
+/// assert_eq!((error.line, error.column, error.text.as_str()), (2, 14, "5000"));
 /// assert_eq!(
 ///     error.to_string(),
-///     "line 2, column 13: 5000 does not fit: 0 to 4095, or a multiple of 4096 up to 16773120"
+///     "line 2, column 14: 5000 does not fit: 0 to 4095, or a multiple of 4096 up to 16773120"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,11 @@ pub enum ErrorKind {
         "unknown escape \\{0}: there are \\n \\t \\r \\b \\f \\\\ \\\" \\' \\0 to \\377 and \\x00 to \\xff"
     )]
     Escape(char),
+    /// A line for the C preprocessor.
+    #[error(
+        "#{0} is for the C preprocessor, which is not run here: assemble what `gcc -E` makes of the file"
+    )]
+    Preprocessor(String),
     /// A mnemonic that is not in the table.
     #[error("there is no instruction {0}{hint}", hint = similar(.1))]
     Instruction(String, Option<String>),

@@ -5,7 +5,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::{ErrorKind, Result};
-use crate::lexer::{Kind, Local};
+use crate::lexer::{Kind, Local, Token};
 use crate::names;
 
 const MAX_DEPTH: u32 = 100;
@@ -14,6 +14,8 @@ const MAX_DEPTH: u32 = 100;
 pub(crate) trait Scope {
     /// The value of a symbol.
     fn symbol(&self, name: &str) -> Option<i128>;
+    /// True if the name is that of a label, or may become one.
+    fn is_label(&self, name: &str) -> bool;
     /// The address of a numeric label.
     fn local(&self, label: Local) -> Option<i128>;
     /// The address that `.` stands for.
@@ -25,6 +27,15 @@ pub(crate) trait Scope {
 /// Takes an expression and computes it.
 pub(crate) fn evaluate(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
     sum(cursor, scope, 0)
+}
+
+/// Whether tokens name an address, so that their value moves with the program.
+pub(crate) fn names_address(tokens: &[Token], scope: &dyn Scope) -> bool {
+    tokens.iter().any(|token| match token.kind {
+        Kind::Local(_) => true,
+        Kind::Name => token.text == "." || scope.is_label(&token.text),
+        Kind::Number(_) | Kind::String(_) | Kind::Punct | Kind::End => false,
+    })
 }
 
 /// A chain of operators of one precedence.
@@ -149,6 +160,9 @@ mod tests {
     impl Scope for Plain {
         fn symbol(&self, name: &str) -> Option<i128> {
             (name == "five").then_some(5)
+        }
+        fn is_label(&self, _: &str) -> bool {
+            false
         }
         fn local(&self, _: Local) -> Option<i128> {
             None

@@ -108,7 +108,7 @@ impl<'a> Lexer<'a> {
             }
             _ if self.rest.starts_with("//") => self.skip_line(),
             // What the C preprocessor leaves, and comments of other assemblers.
-            '#' if self.at_line_start() => self.skip_line(),
+            '#' if self.at_line_start() => self.hash_line()?,
             _ if self.rest.starts_with("/*") => match self.rest[2..].find("*/") {
                 Some(len) => {
                     self.take(len + 4);
@@ -128,6 +128,17 @@ impl<'a> Lexer<'a> {
             _ if "#,[](){}!:+-*/%&|^~=<>@\\".contains(first) => self.push(1, Kind::Punct),
             _ => return self.fail(&first.to_string(), ErrorKind::Character(first)),
         }
+        Ok(())
+    }
+
+    /// A comment, but for what would need the C preprocessor.
+    fn hash_line(&mut self) -> Result<()> {
+        let word = self.rest[1..].split_whitespace().next().unwrap_or_default();
+        let c = ["include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"];
+        if c.contains(&word) {
+            return self.fail(&format!("#{word}"), ErrorKind::Preprocessor(word.to_string()));
+        }
+        self.skip_line();
         Ok(())
     }
 

@@ -20,7 +20,8 @@
 //!   and so on). Upper and lower case are the same in mnemonics and registers, and `#` before numbers may be
 //!   left out.
 //! - **Labels**: `name:`, and numbers (`1:`) that are referred to as `1b`, the last one before, and `1f`, the next one.
-//!   Where an address is wanted, a number is an address too: `b 0x10000`.
+//!   Where an address is wanted, a number is an address too, `b 0x10000`, as disassemblers write it; with `#` it is a
+//!   distance from the instruction, `b #8`. (GNU as takes both for distances.)
 //! - **Expressions** wherever a number can be: decimal, `0x`, `0b` and octal (`017`) numbers, characters (`'a'`),
 //!   symbols, `.` for the address of the statement, `+ - * / % << >> & | ^ ~ ( )`. `:lo12:symbol` and
 //!   `:abs_g0:symbol` to `:abs_g3_nc:symbol` are parts of addresses. Precedence is that of GNU as: `*`, `/`, `%` and
@@ -74,8 +75,8 @@ pub use error::{Error, ErrorKind};
 /// ```
 /// assert_eq!(kvrm_asm::assemble("add x0, x1, #1", 0)?, 0x9100_0420_u32.to_le_bytes());
 ///
-/// let error = kvrm_asm::assemble("ad x0, x1, #1", 0).unwrap_err();
-/// assert_eq!(error.to_string(), "line 1, column 1: there is no instruction ad: did you mean add?");
+/// let error = kvrm_asm::assemble("addd x0, x1, #1", 0).unwrap_err();
+/// assert_eq!(error.to_string(), "line 1, column 1: there is no instruction addd: did you mean add?");
 /// # Ok::<(), kvrm_asm::Error>(())
 /// ```
 ///

@@ -245,6 +245,9 @@ impl Scope for Nothing {
     fn symbol(&self, _: &str) -> Option<i128> {
         None
     }
+    fn is_label(&self, _: &str) -> bool {
+        false
+    }
     fn local(&self, _: Local) -> Option<i128> {
         None
     }

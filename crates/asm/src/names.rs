@@ -132,14 +132,6 @@ pub(crate) fn range_prefetch(name: &str) -> Option<u32> {
 
 /// The registers that identify features, with `CRm` and `op2`; `op0`, `op1` and `CRn` are 3, 0 and 0.
 const ID_REGISTERS: &[(&str, u32, u32)] = &[
-    ("id_pfr0_el1", 1, 0),
-    ("id_pfr1_el1", 1, 1),
-    ("id_dfr0_el1", 1, 2),
-    ("id_afr0_el1", 1, 3),
-    ("id_mmfr0_el1", 1, 4),
-    ("id_mmfr1_el1", 1, 5),
-    ("id_mmfr2_el1", 1, 6),
-    ("id_mmfr3_el1", 1, 7),
     ("id_isar0_el1", 2, 0),
     ("id_isar1_el1", 2, 1),
     ("id_isar2_el1", 2, 2),

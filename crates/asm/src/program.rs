@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::cursor::Cursor;
 use crate::encode::{self, Place};
 use crate::error::{ErrorKind, Result};
-use crate::expression::{Scope, evaluate};
+use crate::expression::{Scope, evaluate, names_address};
 use crate::immediate::register_bits;
 use crate::lexer::{Kind, Local, Token};
 use crate::names::{self, Width};
@@ -195,7 +195,7 @@ impl Assembler {
             Pass::Addresses => self.note_literal(tokens),
             Pass::Symbols => {}
             Pass::Bytes => {
-                let word = encode::instruction(tokens, self)?;
+                let (word, _) = encode::instruction(tokens, self)?;
                 self.bytes.extend(word.to_le_bytes());
             }
         }
@@ -255,12 +255,7 @@ impl Assembler {
 
     /// The value of a constant if it is known and does not depend on addresses, else its text.
     fn literal_key(&self, expression: &[Token], width: Width) -> String {
-        let is_address = |token: &Token| match token.kind {
-            Kind::Local(_) => true,
-            Kind::Name => self.symbols.get(&token.text).is_none_or(|symbol| symbol.is_label),
-            Kind::Number(_) | Kind::String(_) | Kind::Punct | Kind::End => false,
-        };
-        if !expression.iter().any(is_address)
+        if !names_address(expression, self)
             && let Ok(value) = evaluate(&mut Cursor::new(expression), self)
             && let Some(bits) = register_bits(value, width)
         {
@@ -314,6 +309,10 @@ impl Assembler {
 impl Scope for Assembler {
     fn symbol(&self, name: &str) -> Option<i128> {
         self.symbols.get(name).map(|symbol| symbol.value)
+    }
+
+    fn is_label(&self, name: &str) -> bool {
+        self.symbols.get(name).is_none_or(|symbol| symbol.is_label)
     }
 
     fn local(&self, label: Local) -> Option<i128> {

@@ -346,7 +346,7 @@ impl Encoder<'_> {
     fn literal(&mut self) -> Result<()> {
         let start = self.cursor;
         let target = match self.cursor.eat("=") {
-            false => self.number()?,
+            false => self.target()?,
             true => {
                 // The value is checked where it is written.
                 while !self.cursor.is_end() {

@@ -67,6 +67,9 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("SBFM_X", "sxtw Xd, Wn; imms=31"),
     ("UBFM_W", "uxtb Wd, Wn; imms=7"),
     ("UBFM_W", "uxth Wd, Wn; imms=15"),
+    // The upper half is cleared anyway.
+    ("UBFM_W", "uxtb Xd, Wn; imms=7"),
+    ("UBFM_W", "uxth Xd, Wn; imms=15"),
     ("EXTR_?", "extr Rd, Rn, Rm, imms"),
     ("EXTR_?", "ror Rd, Rn=m, imms"),
     // Data processing, register
@@ -81,6 +84,8 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("ANDS_shift_?", "tst Rn, Rm{, shift}; Rd=max"),
     ("ORN_shift_?", "mvn Rd, Rm{, shift}; Rn=max"),
     ("ORR_shift_?", "mov Rd, Rm; Rn=max"),
+    ("ORR_shift_W", "uxtw Wd, Wm; Rn=max"),
+    ("ORR_shift_W", "uxtw Xd, Wm; Rn=max"),
     ("ADD_imm_?", "mov Rd/sp, Rn/sp"),
     ("{ADD,SUB,ADDS,SUBS}_shift_?", "$1 Rd, Rn, Rm{, shift}"),
     ("ADDS_shift_?", "cmn Rn, Rm{, shift}; Rd=max"),
@@ -202,7 +207,9 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("HINT", "esb; CRm=2"),
     ("HINT", "psb 'csync; CRm=2 op2=1"),
     ("HINT", "tsb 'csync; CRm=2 op2=2"),
+    ("HINT", "gcsb 'dsync; CRm=2 op2=3"),
     ("HINT", "csdb; CRm=2 op2=4"),
+    ("HINT", "clrbhb; CRm=2 op2=6"),
     ("HINT", "paciaz; CRm=3"),
     ("HINT", "paciasp; CRm=3 op2=1"),
     ("HINT", "pacibz; CRm=3 op2=2"),

@@ -12,6 +12,9 @@ use crate::syntax::SYNTAX;
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) row: &'static Instruction,
+    /// Which line of [`SYNTAX`] it is.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests ask which lines have been used"))]
+    pub(crate) line: usize,
     /// The word before operands are put in.
     pub(crate) word: u32,
     pub(crate) operands: Vec<Item>,
@@ -143,11 +146,11 @@ static FORMS: LazyLock<HashMap<String, Vec<Form>>> = LazyLock::new(|| {
     let rows: HashMap<&str, &'static Instruction> =
         table().iter().map(|row| (row.name, row)).collect();
     let mut forms: HashMap<String, Vec<Form>> = HashMap::new();
-    for (names, text) in SYNTAX {
+    for (line, (names, text)) in SYNTAX.iter().enumerate() {
         for name in expand(names) {
             let row = rows.get(name.text.as_str());
             let row = row.unwrap_or_else(|| panic!("{names}: there is no row {}", name.text));
-            add_forms(&mut forms, row, &name, text);
+            add_forms(&mut forms, row, &name, (line, text));
         }
     }
     forms
@@ -202,7 +205,7 @@ fn add_forms(
     forms: &mut HashMap<String, Vec<Form>>,
     row: &'static Instruction,
     name: &Name,
-    text: &str,
+    (line, text): (usize, &str),
 ) {
     let mut text = text.to_string();
     for (number, choice) in (1..).zip(&name.choices) {
@@ -220,7 +223,7 @@ fn add_forms(
     let operands = items(row, name.width, &mut rest);
     assert!(rest.is_empty(), "{text}: a brace too many");
     for (mnemonic, word) in spellings(row, mnemonic, word) {
-        let form = Form { row, word, operands: operands.clone() };
+        let form = Form { row, line, word, operands: operands.clone() };
         forms.entry(mnemonic).or_default().push(form);
     }
 }
