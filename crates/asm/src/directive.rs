@@ -4,7 +4,7 @@ use crate::cursor::Cursor;
 use crate::error::{ErrorKind, Result};
 use crate::expression::{Scope, evaluate};
 use crate::lexer::{Kind, Token};
-use crate::program::{Assembler, Pass};
+use crate::program::{Assembler, MAX_BYTES, Pass};
 
 /// NOP, which fills the space before aligned instructions.
 const NOP: u32 = 0xd503_201f;
@@ -154,7 +154,7 @@ impl Assembler {
     /// `.space count, byte`.
     fn space(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let place = cursor.peek();
-        let count = self.count(cursor, u64::MAX)?;
+        let count = self.count(cursor, MAX_BYTES)?;
         let byte = if cursor.eat(",") { self.number(cursor, 1)? } else { 0 };
         cursor.expect_end()?;
         self.fill(count, &[byte as u8], place)
@@ -163,7 +163,7 @@ impl Assembler {
     /// `.fill count, bytes, value`.
     fn fill_numbers(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let place = cursor.peek();
-        let count = self.count(cursor, u64::MAX)?;
+        let count = self.count(cursor, MAX_BYTES)?;
         let bytes = if cursor.eat(",") { self.count(cursor, 8)? as u32 } else { 1 };
         let value = match cursor.eat(",") {
             true if bytes > 0 => self.number(cursor, bytes)?,
@@ -189,7 +189,7 @@ impl Assembler {
         if cursor.eat(",") {
             let given = !cursor.peek().is(",") && !cursor.is_end();
             byte = if given { Some(self.number(cursor, 1)? as u8) } else { None };
-            most = if cursor.eat(",") { self.count(cursor, u64::MAX)? } else { most };
+            most = if cursor.eat(",") { self.count(cursor, MAX_BYTES)? } else { most };
         }
         cursor.expect_end()?;
         let padding = self.here().wrapping_neg() % multiple;

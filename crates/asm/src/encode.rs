@@ -35,36 +35,46 @@ pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<(u32, &
     Err(most_telling(failures))
 }
 
-/// The error of the form that came furthest, or what such forms have in common.
+/// The error of the form that came furthest. Where several did, what would be right is put together.
 fn most_telling(failures: Vec<(usize, Error)>) -> Error {
     let furthest = failures.iter().map(|(at, _)| *at).max();
-    let mut errors = failures.into_iter().filter(|(at, _)| Some(*at) == furthest).map(|(_, e)| e);
-    let mut best = errors.next().expect("a mnemonic has forms");
-    for error in errors {
-        match (&mut best.kind, error.kind) {
-            (ErrorKind::Expected { wanted, .. }, ErrorKind::Expected { wanted: other, .. }) => {
-                add_alternative(wanted, " or ", &other);
-            }
-            (
-                ErrorKind::DoesNotFit { allowed, .. },
-                ErrorKind::DoesNotFit { allowed: other, .. },
-            ) => {
-                add_alternative(allowed, ", or ", &other);
-            }
-            // A wrong value says more than a wrong kind of operand.
-            (ErrorKind::Expected { .. }, kind) => {
-                best = Error { kind, text: error.text, line: error.line, column: error.column };
-            }
-            _ => {}
+    let errors = failures.into_iter().filter(|(at, _)| Some(*at) == furthest).map(|(_, e)| e);
+    // A wrong value says more than a wrong kind of operand.
+    let (kinds, values): (Vec<Error>, Vec<Error>) =
+        errors.partition(|error| matches!(error.kind, ErrorKind::Expected { .. }));
+    let errors = if values.is_empty() { kinds } else { values };
+    let mut alternatives: Vec<String> = Vec::new();
+    for error in &errors {
+        if let ErrorKind::Expected { wanted: text, .. }
+        | ErrorKind::DoesNotFit { allowed: text, .. } = &error.kind
+        {
+            add_alternative(&mut alternatives, text);
         }
+    }
+    let mut best = errors.into_iter().next().expect("a mnemonic has forms, and all of them failed");
+    match &mut best.kind {
+        ErrorKind::Expected { wanted, .. } => *wanted = list(&alternatives),
+        ErrorKind::DoesNotFit { allowed, .. } => *allowed = alternatives.join(", or "),
+        _ => {}
     }
     best
 }
 
-fn add_alternative(alternatives: &mut String, separator: &str, other: &str) {
-    if !alternatives.contains(other) {
-        alternatives.push_str(separator);
-        alternatives.push_str(other);
+/// Adds what is not there yet. Of things that differ only in what is in parentheses, these are left out.
+fn add_alternative(alternatives: &mut Vec<String>, text: &str) {
+    let plain = |text: &str| text.split(" (").next().unwrap_or_default().to_string();
+    match alternatives.iter_mut().find(|known| plain(known) == plain(text)) {
+        Some(known) if known != text => *known = plain(text),
+        Some(_) => {}
+        None => alternatives.push(text.to_string()),
+    }
+}
+
+/// `a, b or c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+        _ => items.concat(),
     }
 }
 
@@ -144,9 +154,15 @@ impl<'a> Encoder<'a> {
         self.form.row.pattern.field(name).is_some()
     }
 
-    /// Sets the bits of `mask`, which may be fixed ones: then only what they are fixed to matches the row.
-    pub(crate) fn put_bits(&mut self, mask: u32, bits: u32) {
+    /// Sets the bits of `mask`, some of which are fixed in the row; false if that is another instruction.
+    pub(crate) fn put_bits(&mut self, mask: u32, bits: u32) -> bool {
         self.word = self.word & !mask | bits;
+        self.form.row.matches(self.word)
+    }
+
+    /// The value of a field so far.
+    pub(crate) fn get_named(&self, field: &str) -> u32 {
+        self.field(field).get(self.word)
     }
 
     /// The operand size of the row: `sf` for data processing.

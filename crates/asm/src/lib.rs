@@ -28,7 +28,7 @@
 //!   shifts first, then `&`, `|` and `^`, then `+` and `-`.
 //! - **Constants**: `ldr x0, =expression` puts the constant at the next `.ltorg`, or after the end of the program.
 //! - **Comments**: `// …`, `/* … */`, and lines that begin with `#`. A `;` separates statements.
-//! - **Macros**: `.macro name a, b=1` to `.endm`, with `\a`, `\b`, `\@` (a number that differs in each use) and `\()`
+//! - **Macros**: `.macro name a, b=1, c:req` to `.endm`, with `\a`, `\b`, `\@` (a number that differs in each use) and `\()`
 //!   (nothing); `.rept count` to `.endr`.
 //!
 //! | directive | |
@@ -81,7 +81,7 @@ pub use error::{Error, ErrorKind};
 /// ```
 ///
 /// # Errors
-/// The first mistake in the text.
+/// A mistake in the text.
 pub fn assemble(text: &str, address: u64) -> Result<Vec<u8>, Error> {
     Ok(assemble_program(text, address)?.bytes)
 }
@@ -97,7 +97,7 @@ pub fn assemble(text: &str, address: u64) -> Result<Vec<u8>, Error> {
 /// ```
 ///
 /// # Errors
-/// The first mistake in the text.
+/// A mistake in the text.
 pub fn assemble_program(text: &str, address: u64) -> Result<Program, Error> {
     program::assemble(text, address)
 }

@@ -1,6 +1,7 @@
 //! Statements of a text, with macros and repetitions expanded.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,8 +10,8 @@ use crate::lexer::{Kind, Local, Token, tokens};
 
 /// Macros in macros.
 const MAX_DEPTH: u32 = 50;
-/// Statements of all expansions together.
-const MAX_STATEMENTS: usize = 10_000_000;
+/// Expansions, and statements.
+const MAX_STATEMENTS: usize = 1_000_000;
 
 /// The statements of a text: their tokens, the last of which is an end.
 pub(crate) fn statements(text: &str) -> Result<Vec<Vec<Token>>> {
@@ -24,14 +25,54 @@ struct Expander {
     macros: HashMap<String, Macro>,
     /// How many macros have been used: what `\@` stands for.
     uses: u64,
+    /// How often anything has been expanded.
+    expansions: usize,
     statements: Vec<Vec<Token>>,
 }
 
 #[derive(Clone)]
 struct Macro {
-    /// Names, and what they stand for where nothing is given.
-    parameters: Vec<(String, String)>,
+    parameters: Vec<Parameter>,
     body: String,
+}
+
+#[derive(Clone)]
+struct Parameter {
+    name: String,
+    /// What it stands for where nothing is given.
+    default: String,
+    is_required: bool,
+}
+
+impl Macro {
+    fn position(&self, name: &str) -> Option<usize> {
+        self.parameters.iter().position(|parameter| parameter.name == name)
+    }
+
+    /// What the parameters stand for, given arguments in order or as `name=value`.
+    fn values(&self, place: &Token, arguments: Vec<String>) -> Result<Vec<String>> {
+        let fail = |message| Err(place.error(ErrorKind::Macro(message)));
+        let (given, wanted) = (arguments.len(), self.parameters.len());
+        if given > wanted {
+            return fail(format!("{} takes {wanted} arguments, not {given}", place.text));
+        }
+        let mut values: Vec<String> = self.parameters.iter().map(|p| p.default.clone()).collect();
+        let mut is_given = vec![false; wanted];
+        for (number, argument) in arguments.into_iter().enumerate() {
+            let named = argument.split_once(" = ");
+            let named = named.and_then(|(name, value)| Some((self.position(name)?, value)));
+            let (position, value) = named.unwrap_or((number, &argument));
+            if !value.is_empty() {
+                (values[position], is_given[position]) = (value.to_string(), true);
+            }
+        }
+        let missing =
+            self.parameters.iter().zip(is_given).find(|(p, given)| p.is_required && !given);
+        match missing {
+            Some((parameter, _)) => fail(format!("{} needs its {}", place.text, parameter.name)),
+            None => Ok(values),
+        }
+    }
 }
 
 impl Expander {
@@ -60,12 +101,17 @@ impl Expander {
                 at += len;
                 continue;
             };
-            let close = closing(&tokens[at + len..], &first.text, end).ok_or_else(|| {
-                first.error(ErrorKind::Unclosed(if end == ".endm" { ".macro" } else { ".rept" }))
+            let close = closing(&tokens[at + len..], &first.text, end)
+                .map(|close| at + len + close)
+                .ok_or_else(|| {
+                    first.error(ErrorKind::Macro(format!("{} without {end}", first.text)))
+                })?;
+            let body = body_lines(&numbers, at + len..close).ok_or_else(|| {
+                let message =
+                    format!("{}, its body and {end} must be on lines of their own", first.text);
+                first.error(ErrorKind::Macro(message))
             })?;
-            let close = at + len + close;
-            let body = numbers[at] as usize..(numbers[close] as usize).saturating_sub(1);
-            let body = lines.get(body).unwrap_or_default().join("\n");
+            let body = lines[body].join("\n");
             self.block(statement, body, depth)?;
             at = close + 1;
         }
@@ -98,12 +144,12 @@ impl Expander {
             let message = format!("macros use each other more than {MAX_DEPTH} deep");
             return Err(place.error(ErrorKind::Macro(message)));
         }
-        self.expand(text, Some(place), depth + 1)?;
-        if self.statements.len() > MAX_STATEMENTS {
+        self.expansions += 1;
+        if self.expansions.max(self.statements.len()) > MAX_STATEMENTS {
             let message = format!("macros expand to more than {MAX_STATEMENTS} statements");
             return Err(place.error(ErrorKind::Macro(message)));
         }
-        Ok(())
+        self.expand(text, Some(place), depth + 1)
     }
 
     fn push_labels(&mut self, labels: &[Token]) {
@@ -125,30 +171,22 @@ impl Expander {
         };
         self.push_labels(&statement[..labels]);
         let mut cursor = Cursor::new(&statement[labels + 1..]);
-        let arguments = arguments(&mut cursor);
-        if arguments.len() > used.parameters.len() {
-            let (given, wanted) = (arguments.len(), used.parameters.len());
-            let message = format!("{} takes {wanted} arguments, not {given}", name.text);
-            return Err(name.error(ErrorKind::Macro(message)));
-        }
-        let text = self.substitute(&used, &arguments);
+        let values = used.values(name, arguments(&mut cursor))?;
+        let text = self.substitute(&used, &values);
         self.uses += 1;
         self.nested(&text, name, depth)
     }
 
-    fn substitute(&self, used: &Macro, arguments: &[String]) -> String {
+    fn substitute(&self, used: &Macro, values: &[String]) -> String {
         let mut text = String::new();
         let mut rest = used.body.as_str();
         while let Some((before, after)) = rest.split_once('\\') {
             text.push_str(before);
             let len = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let name = &after[..len.unwrap_or(after.len())];
-            let position = used.parameters.iter().position(|(known, _)| known == name);
-            rest = match position {
+            rest = match used.position(name) {
                 Some(position) => {
-                    let default = &used.parameters[position].1;
-                    let given = arguments.get(position).filter(|a| !a.is_empty());
-                    text.push_str(given.unwrap_or(default));
+                    text.push_str(&values[position]);
                     &after[name.len()..]
                 }
                 None if after.starts_with('@') => {
@@ -171,6 +209,14 @@ fn at_place(error: Error, place: Option<&Token>) -> Error {
         Some(place) => Error { line: place.line, column: place.column, ..error },
         None => error,
     }
+}
+
+/// The lines between the first line of a block and its last, given the lines of all tokens and which of them are
+/// the body; `None` if they share a line with the body.
+fn body_lines(lines: &[u32], body: Range<usize>) -> Option<Range<usize>> {
+    let (first, last) = (lines[body.start - 1], lines[body.end]);
+    let apart = lines[body.start] > first && lines[body.end - 1] < last;
+    apart.then_some(first as usize..last as usize - 1)
 }
 
 /// How many tokens are labels.
@@ -198,14 +244,21 @@ fn closing(tokens: &[Token], open: &str, end: &str) -> Option<usize> {
     None
 }
 
-/// `a, b=1`, with commas or without.
-fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
+/// `a, b=1, c:req`, with commas or without.
+fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<Parameter>> {
     let mut parameters = Vec::new();
     while !cursor.is_end() {
         let Some(name) = cursor.name() else { return cursor.expected("a parameter's name") };
         cursor.next();
+        let is_required = cursor.eat(":");
+        if is_required {
+            match cursor.name() {
+                Some("req") => cursor.next(),
+                _ => return cursor.expected("req"),
+            };
+        }
         let default = if cursor.eat("=") { cursor.next().text.clone() } else { String::new() };
-        parameters.push((name.to_string(), default));
+        parameters.push(Parameter { name: name.to_string(), default, is_required });
         cursor.eat(",");
     }
     Ok(parameters)

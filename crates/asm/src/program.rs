@@ -17,6 +17,8 @@ use crate::{Program, Statement, macros};
 
 /// The largest program, in MiB.
 const MAX_MIB: u64 = 256;
+/// The same in bytes.
+pub(crate) const MAX_BYTES: u64 = MAX_MIB << 20;
 
 pub(crate) fn assemble(text: &str, address: u64) -> Result<Program> {
     let statements = macros::statements(text)?;
@@ -225,7 +227,7 @@ impl Assembler {
 
     fn advance(&mut self, len: u64, place: &Token) -> Result<()> {
         self.offset = self.offset.saturating_add(len);
-        match self.offset > MAX_MIB << 20 {
+        match self.offset > MAX_BYTES {
             true => Err(place.error(ErrorKind::TooLarge(MAX_MIB))),
             false => Ok(()),
         }

@@ -5,7 +5,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     if !(2..=20).contains(&name.len()) {
         return None;
     }
-    let limit = if name.len() <= 3 { 1 } else { 2 };
+    let limit = (name.len() / 3).clamp(1, 2);
     let near = known.map(|other| (distance(name, other), other)).filter(|(d, _)| *d <= limit);
     near.min().map(|(_, other)| other.to_string())
 }

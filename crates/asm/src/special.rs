@@ -1,6 +1,6 @@
 //! Operands with rules of their own: [`Special`].
 
-use crate::encode::{Encoder, Number};
+use crate::encode::{Encoder, Number, list};
 use crate::error::{ErrorKind, Result};
 use crate::immediate::{bitmask, register_bits, wide};
 use crate::names::{self, Width};
@@ -32,7 +32,8 @@ impl Encoder<'_> {
             Special::Lsl => self.lsl(),
             Special::Extract => self.bitfield(false),
             Special::Insert => self.bitfield(true),
-            Special::Shift => self.shift(),
+            Special::Shift => self.shift(&SHIFTS[..3], "a shift (lsl, lsr, asr)"),
+            Special::Rotation => self.shift(&SHIFTS, "a shift (lsl, lsr, asr, ror)"),
             Special::Extended => self.extended(),
             Special::Index(scale) => self.index(scale),
             Special::Cond => self.condition(false),
@@ -116,8 +117,8 @@ impl Encoder<'_> {
         match shift {
             Some(shift) => Ok(*shift),
             None => {
-                let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
-                self.does_not_fit(number, list.join(", "))
+                let allowed: Vec<String> = allowed.iter().map(u32::to_string).collect();
+                self.does_not_fit(number, list(&allowed))
             }
         }
     }
@@ -209,7 +210,11 @@ impl Encoder<'_> {
             return self.does_not_fit(number, format!("at most {} bits", width.bits()));
         }
         let value = i128::from(number.value as u64);
-        let register = if width == Width::W { "w0" } else { "x0" }.to_string();
+        let letter = if width == Width::W { 'w' } else { 'x' };
+        let register = match self.get_named("Rd") {
+            31 => format!("{letter}0"),
+            rd => format!("{letter}{rd}"),
+        };
         self.wrong(number, ErrorKind::Move { value, register })
     }
 
@@ -232,8 +237,8 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn shift(&mut self) -> Result<()> {
-        let kind = self.keyword(&SHIFTS, "a shift (lsl, lsr, asr, ror)")?;
+    fn shift(&mut self, kinds: &[&str], what: &str) -> Result<()> {
+        let kind = self.keyword(kinds, what)?;
         let amount = self.number_in(0, self.width().bits() - 1)?;
         self.put_named("shift", kind);
         self.put_named("imm6", amount);
@@ -276,13 +281,12 @@ impl Encoder<'_> {
         }
         let whole = matches!(option, UXTX | SXTX) && width == Width::X;
         if whole != (given == Width::X) {
-            self.cursor = start;
             let wanted = match (whole, explicit) {
                 (true, true) => "a 64-bit register with this extension",
                 (true, false) => "a 64-bit register, or an extension (uxtw, sxtw …)",
                 (false, _) => "a 32-bit register with this extension",
             };
-            return self.cursor.expected(wanted);
+            return start.expected(wanted);
         }
         self.put_named("option", option);
         self.put_named("imm3", amount);
@@ -306,8 +310,7 @@ impl Encoder<'_> {
         }
         let right = if given == Width::X { [UXTX, SXTX] } else { [UXTW, UXTW | 4] };
         if !right.contains(&option) {
-            self.cursor = start;
-            return self.cursor.expected(match given {
+            return start.expected(match given {
                 Width::X => "a 64-bit register with lsl or sxtx, or a 32-bit one with uxtw or sxtw",
                 Width::W => "a 32-bit register with uxtw or sxtw, or a 64-bit one",
             });
@@ -362,9 +365,7 @@ impl Encoder<'_> {
     fn identification(&mut self) -> Result<()> {
         let name = self.cursor.name().unwrap_or_default();
         let Some((crm, op2)) = names::id_register(name) else {
-            return self
-                .cursor
-                .expected("a system register that programs may read (nzcv, tpidr_el0 …)");
+            return self.cursor.expected("a register about features (id_aa64pfr0_el1 …)");
         };
         self.cursor.next();
         self.put_named("CRm", crm);
@@ -373,16 +374,20 @@ impl Encoder<'_> {
     }
 
     fn numbered(&mut self) -> Result<()> {
+        let start = self.cursor;
         let name = self.cursor.name().unwrap_or_default();
         let Some(number) = names::numbered_system_register(name) else {
-            return self.cursor.expected("a system register (nzcv, tpidr_el0, s3_3_c13_c0_2 …)");
+            return self.cursor.expected("a register by its numbers (s3_3_c13_c0_2)");
         };
         self.cursor.next();
-        self.put_bits(0xffff << 5, number << 5);
-        Ok(())
+        match self.put_bits(0xffff << 5, number << 5) {
+            true => Ok(()),
+            false => start.expected("a system register that programs may use"),
+        }
     }
 
     fn operation(&mut self) -> Result<()> {
+        let start = self.cursor;
         let op1 = self.number_in(0, 7)?;
         self.cursor.expect(",")?;
         let crn = self.control_register()?;
@@ -390,8 +395,10 @@ impl Encoder<'_> {
         let crm = self.control_register()?;
         self.cursor.expect(",")?;
         let op2 = self.number_in(0, 7)?;
-        self.put_bits(0x3fff << 5, op1 << 16 | crn << 12 | crm << 8 | op2 << 5);
-        Ok(())
+        match self.put_bits(0x3fff << 5, op1 << 16 | crn << 12 | crm << 8 | op2 << 5) {
+            true => Ok(()),
+            false => start.expected("the numbers of IC IVAU, DC ZVA, CVAC, CVAU or CIVAC"),
+        }
     }
 
     fn control_register(&mut self) -> Result<u32> {

@@ -80,6 +80,8 @@ pub(crate) enum Special {
     Insert,
     /// `lsl #3`: how the last register is shifted.
     Shift,
+    /// The same, with `ror`.
+    Rotation,
     /// A register and how it is extended: `w1, uxtw #2`.
     Extended,
     /// A register as an offset, scaled by this many bytes or not: `x1, lsl #3`.
@@ -126,6 +128,7 @@ impl Special {
             "extract" => Special::Extract,
             "insert" => Special::Insert,
             "shift" => Special::Shift,
+            "rotation" => Special::Rotation,
             "extended" => Special::Extended,
             "cond" => Special::Cond,
             "notcond" => Special::NotCond,

@@ -1535,7 +1535,7 @@ start:
         \op     \to, \to, \from
         \op     \to, \to, \from
         .endm
-        .macro  load_far reg
+        .macro  load_far reg:req
         adrp    \reg, far
         ldr     w\()9, [\reg, :lo12:far]
         b       skip\@
@@ -1543,6 +1543,7 @@ skip\@:
         .endm
         twice   add, x1
         twice   eor, x2, x3
+        twice   op=sub, from=x3, to=x2
         load_far x5
 6:      load_far x6
         .rept   3
