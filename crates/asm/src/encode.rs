@@ -192,7 +192,7 @@ impl<'a> Encoder<'a> {
         let start = self.cursor;
         let first = field.get(self.word);
         let register = self.register(width, false)?;
-        if first % 2 == 0 && register.number == first + 1 {
+        if first.is_multiple_of(2) && register.number == first + 1 {
             return Ok(());
         }
         self.cursor = start;

@@ -24,7 +24,7 @@ impl Encoder<'_> {
             Special::Bitmask => self.bitmask(0),
             Special::Inverted => self.bitmask(u64::MAX),
             Special::Wide => self.wide(),
-            Special::MovZ => self.mov(|bits, width| wide(bits, width)),
+            Special::MovZ => self.mov(wide),
             Special::MovN => {
                 self.mov(|bits, width| wide(!bits & (u64::MAX >> (64 - width.bits())), width))
             }

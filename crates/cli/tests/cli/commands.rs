@@ -35,7 +35,7 @@ fn asm_writes_code_that_runs() {
     let expected = code(&[0xd280_0140, 0xf100_0400, 0x54ff_ffe1, 0xd440_0000]);
     assert_eq!(std::fs::read(folder.path().join("count.bin")).unwrap(), expected);
     let run = folder.json("exec count.bin --base 0x20000");
-    assert_eq!(run["instructions"], 21);
+    assert_eq!(run["totals"]["cycles"], 21);
 
     let piped = folder.kvrm_with_input("asm - -o add.bin", b"add x0, x0, #1; hlt #0");
     assert_eq!((piped.code, piped.stderr.as_str()), (0, ""));
