@@ -154,6 +154,8 @@ impl Assembler {
             return Err(label.error(ErrorKind::Reserved(label.text.clone())));
         }
         if self.pass != Pass::Addresses {
+            let known = self.symbols.get(&label.text).map(|known| known.value);
+            assert_eq!(known, Some(here.into()), "{} has moved", label.text);
             return Ok(());
         }
         if let Some(known) = self.symbols.get(&label.text) {
@@ -178,10 +180,12 @@ impl Assembler {
             Ok(value) => value,
             // It may depend on labels further down.
             Err(error) if self.pass != Pass::Bytes => {
-                return match error.kind {
-                    ErrorKind::Undefined(..) => Ok(()),
-                    _ => Err(error),
-                };
+                if !matches!(error.kind, ErrorKind::Undefined(..)) {
+                    return Err(error);
+                }
+                // A value from before would give statements addresses that they do not keep.
+                self.symbols.remove(&name.text);
+                return Ok(());
             }
             Err(error) => return Err(error),
         };

@@ -138,13 +138,14 @@ static MNEMONICS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// Assembles a text that is made from `bytes`, or is `bytes`.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
+    let address = if source.one_in(4) { source.u64() } else { 0x10000 };
     let text = match source.one_in(8) {
         true => String::from_utf8_lossy(bytes).into_owned(),
         false => random_text(&mut source),
     };
-    check_text(&text, 0x10000);
+    check_text(&text, address);
     // Most programs end with their first line, which is wrong.
-    text.lines().for_each(|line| check_text(line, 0x10000));
+    text.lines().for_each(|line| check_text(line, address));
 }
 
 /// Assembles one text.
