@@ -127,6 +127,10 @@ const PARTS: &[&str] = &[
     "\0",
 ];
 
+/// Lines that are right.
+static LINES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("../../asm/tests/syntax.s").lines().collect());
+
 /// Mnemonics, as the names of rows begin with them.
 static MNEMONICS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let stem = |name: &str| name.split('_').next().unwrap_or_default().to_lowercase();
@@ -161,10 +165,16 @@ pub fn check_text(text: &str, address: u64) {
     }
 }
 
-/// Mostly instructions with operands that might be theirs; sometimes anything.
+/// Lines that are right, or were until a word of them was replaced; mnemonics with operands that might be
+/// theirs; sometimes anything.
 fn random_text(source: &mut Source<'_>) -> String {
     let mut text = String::new();
     while !source.is_empty() {
+        if !source.one_in(3) {
+            text += &changed(LINES[source.below(LINES.len() as u64) as usize], source);
+            text.push('\n');
+            continue;
+        }
         let parts = source.below(8);
         if !source.one_in(4) {
             text += &MNEMONICS[source.below(MNEMONICS.len() as u64) as usize];
@@ -179,4 +189,17 @@ fn random_text(source: &mut Source<'_>) -> String {
         text.push(if source.one_in(8) { ';' } else { '\n' });
     }
     text
+}
+
+/// The line, half the time with another part instead of one of its words.
+fn changed(line: &str, source: &mut Source<'_>) -> String {
+    let mut words: Vec<&str> = line.split_inclusive([' ', ',', '[', ']']).collect();
+    let place = source.below(2 * words.len().max(1) as u64) as usize;
+    if place < words.len() {
+        let end = words[place].len() - usize::from(words[place].ends_with([' ', ',', '[', ']']));
+        let part = PARTS[source.below(PARTS.len() as u64) as usize];
+        let rest = &words[place][end..];
+        words.splice(place..=place, [part, rest]);
+    }
+    words.concat()
 }
