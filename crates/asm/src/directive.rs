@@ -204,8 +204,8 @@ impl Assembler {
     }
 }
 
-fn is_undefined(kind: &ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Undefined(..))
+pub(crate) fn is_undefined(kind: &ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Undefined(_) | ErrorKind::UndefinedYet(_))
 }
 
 /// Goes on to the comma after an expression, or the end.

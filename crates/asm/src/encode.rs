@@ -42,6 +42,9 @@ fn most_telling(failures: Vec<(usize, Error)>) -> Error {
     // A wrong value says more than a wrong kind of operand.
     let (kinds, values): (Vec<Error>, Vec<Error>) =
         errors.partition(|error| matches!(error.kind, ErrorKind::Expected { .. }));
+    let may_be_register = kinds.iter().any(|error| {
+        matches!(&error.kind, ErrorKind::Expected { wanted, .. } if wanted.contains("register"))
+    });
     let errors = if values.is_empty() { kinds } else { values };
     let mut alternatives: Vec<String> = Vec::new();
     for error in &errors {
@@ -52,10 +55,14 @@ fn most_telling(failures: Vec<(usize, Error)>) -> Error {
         }
     }
     let mut best = errors.into_iter().next().expect("a mnemonic has forms, and all of them failed");
-    match &mut best.kind {
-        ErrorKind::Expected { wanted, .. } => *wanted = list(&alternatives),
-        ErrorKind::DoesNotFit { allowed, .. } => *allowed = alternatives.join(", or "),
-        _ => {}
+    if let ErrorKind::Expected { wanted, .. } = &mut best.kind {
+        *wanted = list(&alternatives);
+    } else if let ErrorKind::DoesNotFit { allowed, .. } = &mut best.kind {
+        *allowed = alternatives.join(", or ");
+    } else if let ErrorKind::Undefined(name) = &best.kind
+        && may_be_register
+    {
+        best.kind = ErrorKind::UnknownName(name.clone());
     }
     best
 }
@@ -311,10 +318,10 @@ impl<'a> Encoder<'a> {
             self.cursor.next();
             return Ok(number);
         }
-        match self.cursor.peek().kind {
-            Kind::Number(_) => self.number_in(0, max),
-            _ if self.cursor.peek().is("#") => self.number_in(0, max),
-            _ => self.cursor.expected(what),
+        let token = self.cursor.peek();
+        match token.is("#") || matches!(token.kind, Kind::Number(_)) {
+            true => self.number_in(0, max),
+            false => self.cursor.expected(what),
         }
     }
 }

@@ -105,8 +105,14 @@ pub enum ErrorKind {
     #[error("{0} does not exist with these operands")]
     Unallocated(String),
     /// A symbol that is not defined.
-    #[error("{0} is not defined{hint}", hint = if *(.1) { " yet: its value decides about addresses, so it must be defined before" } else { "" })]
-    Undefined(String, bool),
+    #[error("{0} is not defined")]
+    Undefined(String),
+    /// A symbol that is defined too late.
+    #[error("{0} is not defined yet: addresses depend on its value, so it must be defined before")]
+    UndefinedYet(String),
+    /// A name that is not known, where a register or a number could be.
+    #[error("{0} is not a register, and no symbol of that name is defined")]
+    UnknownName(String),
     /// A label that is defined twice.
     #[error("{name} is already defined, in line {line}")]
     Duplicate {

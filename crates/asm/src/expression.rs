@@ -145,7 +145,11 @@ fn atom(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
         Kind::String(_) | Kind::Punct | Kind::End => return cursor.expected("a number"),
     };
     let Some(value) = value else {
-        return cursor.fail(ErrorKind::Undefined(token.text.clone(), scope.is_layout()));
+        let name = token.text.clone();
+        return cursor.fail(match scope.is_layout() {
+            true => ErrorKind::UndefinedYet(name),
+            false => ErrorKind::Undefined(name),
+        });
     };
     cursor.next();
     Ok(value)
@@ -203,7 +207,7 @@ mod tests {
         assert_eq!(value("0xffffffffffffffff+1"), Err(ErrorKind::Overflow));
         assert_eq!(value("-0x8000000000000001"), Err(ErrorKind::Overflow));
         assert_eq!(value("1<<64"), Err(ErrorKind::Overflow));
-        assert_eq!(value("six"), Err(ErrorKind::Undefined("six".into(), false)));
+        assert_eq!(value("six"), Err(ErrorKind::Undefined("six".into())));
         assert!(value("(1").is_err() && value("x0").is_err() && value("").is_err());
         assert_eq!(value(&"(".repeat(5000)), Err(ErrorKind::TooDeep(100)));
         assert_eq!(value(&"-".repeat(5000)), Err(ErrorKind::TooDeep(100)));

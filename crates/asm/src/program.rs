@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::cursor::Cursor;
+use crate::directive::is_undefined;
 use crate::encode::{self, Place};
 use crate::error::{ErrorKind, Result};
 use crate::expression::{Scope, evaluate, names_address};
@@ -121,7 +122,9 @@ impl Assembler {
                 is_instruction = true;
                 self.instruction(rest)?;
             }
-            _ => return Cursor::new(rest).expected("an instruction, a directive or a label"),
+            Kind::Number(_) | Kind::Local(_) | Kind::String(_) | Kind::Punct => {
+                return Cursor::new(rest).expected("an instruction, a directive or a label");
+            }
         }
         self.list(first.line, before, is_instruction);
         Ok(())
@@ -180,7 +183,7 @@ impl Assembler {
             Ok(value) => value,
             // It may depend on labels further down.
             Err(error) if self.pass != Pass::Bytes => {
-                if !matches!(error.kind, ErrorKind::Undefined(..)) {
+                if !is_undefined(&error.kind) {
                     return Err(error);
                 }
                 // A value from before would give statements addresses that they do not keep.

@@ -43,7 +43,7 @@ fn symbols_may_depend_on_what_follows() {
     // The number of bytes must be known at once, and an old value is not taken instead.
     let text = ".set n, 4; .set n, end - start; .space n; start: nop; end:";
     let kind = assemble(text, 0).unwrap_err().kind;
-    assert!(matches!(kind, ErrorKind::Undefined(name, true) if name == "n"));
+    assert!(matches!(kind, ErrorKind::UndefinedYet(name) if name == "n"));
 }
 
 #[test]
