@@ -178,7 +178,8 @@ fn shares_memory(info: &wgpu::AdapterInfo) -> bool {
 }
 
 impl Device {
-    pub(crate) fn open(index: usize) -> Result<Device, WgpuError> {
+    /// Opens a device, and uses none of the features in `without`.
+    pub(crate) fn open(index: usize, without: Features) -> Result<Device, WgpuError> {
         let adapters = adapters();
         let count = adapters.len();
         let adapter = adapters.get(index).ok_or(WgpuError::NoDevice { index, count })?;
@@ -190,7 +191,7 @@ impl Device {
             true => Features::MAPPABLE_PRIMARY_BUFFERS,
             false => Features::empty(),
         };
-        let features = NEEDED | adapter.features() & (WELCOME | mappable);
+        let features = NEEDED | adapter.features() & (WELCOME | mappable) - without;
         let limits = adapter.limits();
         let request = wgpu::DeviceDescriptor {
             label: Some("kvrm"),

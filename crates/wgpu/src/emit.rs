@@ -98,10 +98,10 @@ fn flow(block: &Block) -> Flow {
         match &stmt.op {
             Op::WriteVar(var, _) if var.id == PC.id => return Flow::Leaves,
             Op::Probe { .. } | Op::Exit { .. } => flow = Flow::MayLeave,
-            Op::If { then, otherwise, .. } => {
-                if [then, otherwise].into_iter().any(|arm| self::flow(arm) != Flow::GoesOn) {
-                    flow = Flow::MayLeave;
-                }
+            Op::If { then, otherwise, .. }
+                if [then, otherwise].into_iter().any(|arm| self::flow(arm) != Flow::GoesOn) =>
+            {
+                flow = Flow::MayLeave;
             }
             _ => {}
         }

@@ -112,7 +112,7 @@ pub struct WgpuEngine {
     /// Locks of shared memory, where there are no 64-bit atomics.
     locks: wgpu::Buffer,
     start_time: Duration,
-    guest: Guest,
+    pub(crate) guest: Guest,
 }
 
 impl From<WgpuError> for EngineError {
@@ -128,20 +128,21 @@ impl From<WgpuError> for EngineError {
 impl WgpuEngine {
     /// Builds the lanes on a device, all registers zero.
     pub fn new(config: Config, device: usize) -> Result<WgpuEngine, EngineError> {
-        WgpuEngine::with_windows(config, device, u64::MAX)
+        WgpuEngine::with(config, device, u64::MAX, wgpu::Features::empty())
     }
 
-    /// With windows of at most that many bytes.
-    pub(crate) fn with_windows(
+    /// With windows of at most that many bytes, and without features that the device may have.
+    pub(crate) fn with(
         config: Config,
         device: usize,
-        window: u64,
+        largest_window: u64,
+        without: wgpu::Features,
     ) -> Result<WgpuEngine, EngineError> {
         let start = Instant::now();
-        let device = Device::open(device)?;
+        let device = Device::open(device, without)?;
         let start_time = start.elapsed();
         let lanes = config.lanes;
-        let guest = Guest::new(device, config.model, config.memory_size, lanes, window)?;
+        let guest = Guest::new(device, config.model, config.memory_size, lanes, largest_window)?;
         let device = &guest.device;
         let states = Array::new::<CpuState>(device, "registers", lanes)?;
         let statuses = Array::new::<Status>(device, "statuses", lanes)?;

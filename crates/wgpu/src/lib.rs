@@ -28,4 +28,6 @@ use kvrm_ir::legalise::Lacks;
 pub(crate) const LACKS: Lacks = Lacks::EVERYTHING;
 
 #[cfg(test)]
+mod device_tests;
+#[cfg(test)]
 mod tests;

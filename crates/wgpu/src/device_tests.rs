@@ -1,0 +1,165 @@
+//! What other devices have or lack, tried on the first one there is: `cargo xtask test` brings llvmpipe.
+
+use kvrm_a64::state::CpuState;
+use kvrm_engine::{Config, Engine, EngineError, MemoryModel, RunControl, RunRequest, Stop};
+use wgpu::Features;
+
+use crate::WgpuEngine;
+
+const LANES: usize = 40;
+const BASE: u64 = 0x1000;
+
+/// A way to use the device.
+struct Way {
+    largest_window: u64,
+    without: Features,
+}
+
+const USUAL: Way = Way { largest_window: u64::MAX, without: Features::empty() };
+
+fn config(model: MemoryModel, memory_size: u64) -> Config {
+    Config { lanes: LANES, memory_size, model, threads: 1, translate_after: 0 }
+}
+
+fn build(model: MemoryModel, memory_size: u64, way: &Way, text: &str) -> WgpuEngine {
+    let mut engine =
+        WgpuEngine::with(config(model, memory_size), 0, way.largest_window, way.without).unwrap();
+    engine.write_image(BASE, &kvrm_asm::assemble(text, BASE).unwrap()).unwrap();
+    for lane in 0..LANES {
+        let mut state = CpuState { pc: BASE, ..CpuState::new() };
+        state.x[0] = lane as u64;
+        engine.set_state(lane, &state).unwrap();
+    }
+    engine
+}
+
+fn run(engine: &mut WgpuEngine) -> Result<(), EngineError> {
+    let control = RunControl::new();
+    let request = RunRequest {
+        max_cycles: 1 << 40,
+        breakpoints: &[],
+        single_launch: false,
+        control: &control,
+    };
+    engine.run(&request)
+}
+
+fn read(engine: &WgpuEngine, lane: usize, addr: u64) -> u64 {
+    let mut bytes = [0; 8];
+    engine.read_memory(lane, addr, &mut bytes).unwrap();
+    u64::from_le_bytes(bytes)
+}
+
+/// Every lane adds to counters of 64, 32 and 8 bits, by atomics and by plain stores of its own bytes.
+const COUNT_TOGETHER: &str = "
+        mov     x9, #0x80000
+        mov     x5, #50
+    again:
+        mov     x1, #1
+        ldadd   x1, x2, [x9]
+        add     x3, x9, #8
+        ldaddal w1, w2, [x3]
+        add     x3, x9, #16
+        ldaddb  w1, w2, [x3]
+    retry:
+        add     x3, x9, #24
+        ldaxr   x4, [x3]
+        add     x4, x4, #1
+        stlxr   w6, x4, [x3]
+        cbnz    w6, retry
+        add     x3, x9, #64
+        strb    w5, [x3, x0]
+        subs    x5, x5, #1
+        b.ne    again
+        hlt     #0";
+
+fn count_together(way: &Way) {
+    let mut engine = build(MemoryModel::Shared, 1 << 20, way, COUNT_TOGETHER);
+    run(&mut engine).unwrap();
+    for lane in 0..LANES {
+        assert_eq!(engine.status(lane).unwrap().stop, Some(Stop::Halt { imm: 0 }));
+    }
+    let total = 50 * LANES as u64;
+    assert_eq!(read(&engine, 0, 0x80000), total);
+    assert_eq!(read(&engine, 0, 0x80008), total);
+    assert_eq!(read(&engine, 0, 0x80010), total % 256);
+    assert_eq!(read(&engine, 0, 0x80018), total);
+    for lane in (0..LANES as u64).step_by(8) {
+        assert_eq!(read(&engine, 0, 0x80040 + lane), 0x0101_0101_0101_0101);
+    }
+}
+
+#[test]
+fn lanes_share_memory() {
+    count_together(&USUAL);
+}
+
+#[test]
+fn lanes_share_memory_without_wide_atomics() {
+    count_together(&Way { without: Features::SHADER_INT64_ATOMIC_ALL_OPS, ..USUAL });
+}
+
+#[test]
+fn lanes_share_memory_in_windows() {
+    count_together(&Way { largest_window: 1 << 19, ..USUAL });
+}
+
+/// Every lane writes to each of 64 pages, also across them, and adds up what is there.
+const WRITE_PAGES: &str = "
+        mov     x9, #0x1e0000
+        mov     x5, #64
+    again:
+        add     x3, x0, x5
+        str     x3, [x9]
+        mov     x4, #0xffd
+        str     x3, [x9, x4]
+        ldr     x6, [x9]
+        add     x7, x7, x6
+        ldur    x6, [x9, #1]
+        add     x7, x7, x6
+        add     x9, x9, #0x1000
+        subs    x5, x5, #1
+        b.ne    again
+        hlt     #0";
+
+fn write_pages(way: &Way) -> Vec<u64> {
+    let mut engine = build(MemoryModel::Private, 4 << 20, way, WRITE_PAGES);
+    run(&mut engine).unwrap();
+    for lane in [0, LANES - 1] {
+        assert_eq!(read(&engine, lane, 0x1e0000), lane as u64 + 64);
+        // The store across the boundary has its last bytes on the next page, which was written after it.
+        assert_eq!(read(&engine, lane, 0x21fff8) >> 40, (lane as u64 + 1) & 0xff_ffff);
+    }
+    (0..LANES).map(|lane| engine.state(lane).unwrap().x[7]).collect()
+}
+
+#[test]
+fn private_memory_in_windows() {
+    let usual = write_pages(&USUAL);
+    // The image in two windows, and frames in some more.
+    assert_eq!(write_pages(&Way { largest_window: 3 << 20, ..USUAL }), usual);
+}
+
+#[test]
+fn memory_that_is_copied() {
+    let way = Way { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
+    assert_eq!(write_pages(&way), write_pages(&USUAL));
+    count_together(&way);
+}
+
+#[test]
+fn windows_are_not_without_number() {
+    let config = config(MemoryModel::Shared, 1 << 26);
+    let error = WgpuEngine::with(config, 0, 1 << 16, Features::empty()).err().unwrap();
+    assert!(error.to_string().contains("guest memory"), "{error}");
+}
+
+#[test]
+fn a_lost_device_is_named_and_a_new_machine_works() {
+    let mut engine = build(MemoryModel::Private, 1 << 20, &USUAL, WRITE_PAGES);
+    engine.guest.device.device.destroy();
+    let error = run(&mut engine).unwrap_err().to_string();
+    assert!(error.contains(&*engine.guest.device.name), "{error}");
+    assert!(error.contains("was lost"), "{error}");
+    write_pages(&USUAL);
+}
