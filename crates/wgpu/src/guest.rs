@@ -1,6 +1,6 @@
 //! Guest memory on the device, as the host reaches it.
 
-use kvrm_engine::code::DeviceMemory;
+use kvrm_engine::code::{DeviceMemory, pages};
 use kvrm_engine::{EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -243,18 +243,6 @@ impl Guest {
 /// Bytes of a frame.
 fn frame_bytes(group: u32) -> u64 {
     PAGE * u64::from(group)
-}
-
-/// Splits a range of addresses by page: page, offset in it, and range of the bytes.
-fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        let at = addr + done as u64;
-        let (page, start) = (at / PAGE, (at % PAGE) as usize);
-        let part = (len - done).min(PAGE as usize - start);
-        done += part;
-        (part > 0).then(|| (page, start, done - part..done))
-    })
 }
 
 impl DeviceMemory for Guest {
