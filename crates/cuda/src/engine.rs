@@ -375,6 +375,13 @@ impl Engine for CudaEngine {
         Ok(self.guest.read(lane, addr, bytes)?)
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        self.device.make_current()?;
+        let mut pages = self.guest.private_pages()?;
+        pages.retain(|(lane, _)| *lane < self.config.lanes);
+        Ok(pages)
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.device.make_current()?;
         self.guest.write(&self.device, lane, addr, bytes)?;

@@ -135,6 +135,24 @@ impl Guest {
             .collect())
     }
 
+    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, CudaError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let mut pages = Vec::new();
+        if self.has_copies()? {
+            // One warp's after the other, as all together may be large.
+            let mut table = vec![0u64; (private.table_bytes / 8) as usize];
+            for warp in 0..private.tables.len / private.table_bytes {
+                private.tables.read(warp * private.table_bytes, &mut table)?;
+                for (page, entry) in (0..).zip(&table) {
+                    let lanes = (0..FRAME_LANES).filter(|lane| entry >> (32 + lane) & 1 != 0);
+                    pages.extend(lanes.map(|lane| ((warp * FRAME_LANES + lane) as usize, page)));
+                }
+            }
+        }
+        Ok(pages)
+    }
+
     /// Gives a lane its own copy of a page; where it starts.
     fn make_copy(&mut self, device: &Device, lane: usize, page: u64) -> Result<u64, CudaError> {
         if let Some(address) = self.own_copy(lane, page)? {

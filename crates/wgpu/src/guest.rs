@@ -153,6 +153,23 @@ impl Guest {
         1 << (lane as u32 % self.group)
     }
 
+    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, WgpuError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let (count, group) = (self.size / PAGE, u64::from(self.group));
+        let mut table = vec![0; (count * 8) as usize];
+        let mut pages = Vec::new();
+        for first in (0..private.groups).map(|number| number * group) {
+            self.device.read(&private.tables, self.entry_offset(first as usize, 0), &mut table)?;
+            for (page, entry) in (0..).zip(table.chunks_exact(8)) {
+                let lanes = u32::from_le_bytes(entry[4..].try_into().expect("four bytes"));
+                let lanes = (0..group).filter(|bit| lanes >> bit & 1 != 0);
+                pages.extend(lanes.map(|lane| ((first + lane) as usize, page)));
+            }
+        }
+        Ok(pages)
+    }
+
     /// A whole frame.
     fn frame(&self, frame: u32) -> Result<Vec<u8>, WgpuError> {
         let private = self.private.as_ref().expect("private memory");
