@@ -25,8 +25,6 @@ const OUTSIDE: u32 = 28;
 /// A small number, to be added to a base.
 const OFFSET: u32 = 29;
 const LINK: u32 = 30;
-/// Direct branches reach this many words in either direction.
-const REACH: u64 = 24;
 
 /// `cbz x0, .+8`
 const SKIP: u32 = 0xb400_0040;
@@ -104,9 +102,12 @@ impl Programs {
         (0..DATA / 8).for_each(|_| image.extend(random.hard_value().to_le_bytes()));
         let primer = self.palette.iter().flat_map(|shape| [SKIP, shape.word]).chain([HALT]);
         image.extend(primer.flat_map(u32::to_le_bytes));
-        for _ in 0..WORDS * (self.lanes as u64).saturating_sub(1) {
-            let shape = &self.palette[random.below(self.palette.len() as u64) as usize];
-            image.extend(shape.another(&mut random).to_le_bytes());
+        for _ in 1..self.lanes {
+            for position in 0..WORDS - 1 {
+                let shape = &self.palette[random.below(self.palette.len() as u64) as usize];
+                image.extend(shape.another(&mut random, position).to_le_bytes());
+            }
+            image.extend(HALT.to_le_bytes());
         }
         image
     }
@@ -144,14 +145,14 @@ impl Shape {
                 break word;
             }
         };
-        Shape { row, word: tamed(random, row, word), mask: shape_bits(row) }
+        Shape { row, word: tamed(random, row, word, 0), mask: shape_bits(row) }
     }
 
-    /// Another word of the shape.
-    fn another(&self, random: &mut Random) -> u32 {
+    /// Another word of the shape, for a position in a program.
+    fn another(&self, random: &mut Random, position: u64) -> u32 {
         let word = random.next() as u32 & !self.mask | self.word & self.mask;
         match self.row.matches(word) {
-            true => tamed(random, self.row, word),
+            true => tamed(random, self.row, word, position),
             // Some values of its fields are unallocated.
             false => self.word,
         }
@@ -164,8 +165,9 @@ fn accesses_memory(row: &Instruction) -> bool {
         .any(|group| row.group.starts_with(group))
 }
 
-/// The word with registers and offsets that keep the program together; as it was, if that is unallocated.
-fn tamed(random: &mut Random, row: &Instruction, word: u32) -> u32 {
+/// The word with registers and offsets that keep a program together, in which it has that position; as it was,
+/// if that is unallocated.
+fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u32 {
     let reserved = BASES.start..LINK;
     let mut tame = word;
     for field in &row.pattern.fields {
@@ -178,7 +180,7 @@ fn tamed(random: &mut Random, row: &Instruction, word: u32) -> u32 {
             "Rm" if row.group.starts_with("Load/store") => field.set(tame, OFFSET),
             "Rn" if matches!(row.name, "BR" | "BLR" | "RET") => field.set(tame, LINK),
             "imm26" | "imm19" | "imm14" => {
-                let offset = random.below(2 * REACH).wrapping_sub(REACH);
+                let offset = random.below(WORDS).wrapping_sub(position);
                 field.set(tame, offset as u32)
             }
             _ => tame,
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn programs_have_only_shapes_of_the_primer() {
-        let programs = Programs::new(7, 65, None);
+        let programs = Programs::new(7, 257, None);
         let image = programs.image(3);
         let shape = |word: &u32| {
             let row = decode(*word).expect("all words are instructions");
@@ -222,9 +224,9 @@ mod tests {
             let (primer, rest) = words.split_at((programs.primer_len() / 4) as usize);
             (primer.to_vec(), rest.to_vec())
         };
-        assert_eq!(rest.len() as u64, 64 * WORDS);
+        assert_eq!(rest.len() as u64, 256 * WORDS);
         let shapes: HashSet<_> = primer.iter().map(shape).collect();
-        assert!(rest.iter().all(|word| shapes.contains(&shape(word))));
+        assert!(rest.iter().all(|word| *word == HALT || shapes.contains(&shape(word))));
         let rows: HashSet<_> = rest.iter().map(|word| shape(word).0).collect();
         assert!(rows.len() > table().len() * 9 / 10, "{} rows", rows.len());
     }
