@@ -14,7 +14,7 @@
 set -uo pipefail
 export LC_ALL=C
 
-STEPS="devices suite wgpu_suite conformance sanitizer start bench wgpu_bench cpu qemu figures"
+STEPS="devices suite wgpu_suite conformance verify wgpu_verify sanitizer start bench wgpu_bench cpu qemu figures"
 SKIPPED=77
 LANES="1 32 128 1024 16384 131072 270336"
 
@@ -87,6 +87,21 @@ step_conformance() {
     note conformance "$(sed -n 's/^[0-9]* rows, \([0-9]* cases\) on .*: \([0-9]* different\) .*/\1, \2/p' \
         "$parts/conformance")"
     return $status
+}
+
+# verify NAME ENGINE: thousands of random programs on the CPU and on an engine, as a step of that name.
+verify() {
+    local status=0
+    timeout 400 ./kvrm verify --random 4096 --engines "cpu,$2" | tee "$parts/verify" || status=1
+    note "$1" "$(head -n 1 "$parts/verify")"
+    return $status
+}
+
+step_verify() { verify verify cuda; }
+
+step_wgpu_verify() {
+    has_vulkan wgpu_verify || return $SKIPPED
+    verify wgpu_verify wgpu
 }
 
 # memcheck ARGUMENT...: runs kvrm where every access is checked.

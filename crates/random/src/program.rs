@@ -16,7 +16,8 @@ use crate::Random;
 pub const WORDS: u64 = 64;
 /// Bytes of data, at the beginning of memory.
 pub const DATA: u64 = 0x8000;
-const PAGE: u64 = 4096;
+/// Enough for 3,900 lanes.
+const LEAST_MEMORY: u64 = 1 << 20;
 
 /// Registers that point to memory.
 const BASES: std::ops::Range<u32> = 20..28;
@@ -90,9 +91,10 @@ impl Programs {
         DATA + self.primer_len() + (lane as u64 - 1) * 4 * WORDS
     }
 
-    /// Bytes of memory that the lanes need.
+    /// Bytes of memory: what the lanes need, or a little more, as kernels depend on the size and should be the
+    /// same for any number of lanes.
     pub fn memory(&self) -> u64 {
-        self.program(self.lanes.max(1)).next_multiple_of(PAGE)
+        self.program(self.lanes.max(1)).next_power_of_two().max(LEAST_MEMORY)
     }
 
     /// The memory that all lanes start with, for a round of programs.
