@@ -116,7 +116,7 @@ impl Programs {
 
     /// What a lane starts with in a round.
     pub fn start(&self, round: u64, lane: usize) -> Start {
-        let mut random = Random::part(self.seed, round << 32 | 1 + lane as u64);
+        let mut random = Random::part(self.seed, (round << 32) + 1 + lane as u64);
         let mut x = std::array::from_fn(|_| random.hard_value());
         for base in BASES {
             let unaligned = if random.once_in(8) { random.below(16) } else { 0 };
