@@ -94,10 +94,10 @@ step_conformance() {
 verify() {
     local status=0
     {
-        timeout 300 ./kvrm verify --random 8192 --engines "eval,$2" &&
-            timeout 300 ./kvrm verify --random 512 --engines "cpu,$2"
+        timeout 200 ./kvrm verify --random 8192 --engines "eval,$2" &&
+            timeout 200 ./kvrm verify --random 512 --engines "cpu,$2"
     } | tee "$parts/verify" || status=1
-    note "$1" "$(grep -h 'random program' "$parts/verify" | tr '\n' ' ')"
+    note "$1" "$(grep 'random program' "$parts/verify" | paste -sd . | sed 's/\./; and /g')"
     return $status
 }
 

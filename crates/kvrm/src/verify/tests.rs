@@ -243,8 +243,7 @@ fn a_cancelled_comparison_says_so() {
 fn random_programs_agree_on_cpu_and_eval() {
     let programs = RandomPrograms::new(0x5eed, 60, 21, None);
     let mut machines = [EngineKind::Eval, EngineKind::Cpu]
-        .map(|engine| Machine::builder().engine(engine).translate_after(0))
-        .map(|builder| programs.shape(builder).build().unwrap());
+        .map(|engine| programs.shape(Machine::builder().engine(engine)).build().unwrap());
     let mut heard = Vec::new();
     let verdict =
         programs.verify(&mut machines, &RunControl::new(), &mut |done| heard.push(done)).unwrap();
