@@ -81,8 +81,7 @@ impl Report {
         )?;
         writeln!(
             out,
-            "compared {} times: stops, counts, registers and all of memory (in the end {} pages that \
-             lanes have written)",
+            "compared {} times: stops, counts, registers and all of memory ({} pages read in the end)",
             text::thousands(*comparisons),
             text::thousands(*pages)
         )?;
@@ -102,11 +101,15 @@ fn write_difference(out: &mut impl Write, difference: &Difference) -> Result<()>
             out,
             "{a} and {b} differed in lane {lane}{others}, and not when they were run again"
         )?,
-        (true, None) => writeln!(out, "{a} and {b} differ in lane {lane}{others}")?,
-        (true, Some((pc, word))) => {
+        (true, instruction) => {
             let count = text::instructions(*count);
-            writeln!(out, "{a} and {b} part in lane {lane}{others}, after {count}, with")?;
-            writeln!(out, "  {pc:#x}  {word:08x}  {}", assembly(*pc, *word))?;
+            write!(out, "{a} and {b} part in lane {lane}{others}, after {count}")?;
+            match instruction {
+                Some((pc, word)) => {
+                    writeln!(out, ", with\n  {pc:#x}  {word:08x}  {}", assembly(*pc, *word))?;
+                }
+                None => writeln!(out)?,
+            }
         }
     }
     writeln!(out, "{:>12}  {a:COLUMN$}  {b}", "after it")?;

@@ -194,7 +194,7 @@ impl<'a> Verifier<'a> {
     fn run(mut self, pieces: impl Iterator<Item = u64>) -> Result<Verdict> {
         self.restart()?;
         if let Some(found) = self.compare()? {
-            return Ok(Verdict::Differ(Box::new(self.describe(&found, true)?)));
+            return Ok(Verdict::Differ(Box::new(self.describe(&found)?)));
         }
         for piece in pieces {
             if !self.advance(piece)? {
@@ -269,8 +269,8 @@ impl<'a> Verifier<'a> {
 
     /// Finds the instruction in a piece after which machines differ.
     fn locate(mut self, found: &Found, piece: u64) -> Result<Verdict> {
-        // In case it does not happen again.
-        let once = self.describe(found, false)?;
+        // In case it is cancelled, or does not happen again.
+        let mut once = self.describe(found)?;
         let (mut equal, mut different) = (0, piece);
         while different - equal > 1 {
             let middle = equal + (different - equal) / 2;
@@ -286,19 +286,20 @@ impl<'a> Verifier<'a> {
             return Ok(Verdict::Differ(Box::new(once)));
         }
         let Some(found) = self.compare()? else {
+            once.repeats = false;
             return Ok(Verdict::Differ(Box::new(once)));
         };
-        let mut difference = self.describe(&found, true)?;
+        let mut difference = self.describe(&found)?;
         if self.replay(equal)? {
             difference.add_instruction(&self.machines[0])?;
         }
         Ok(Verdict::Differ(Box::new(difference)))
     }
 
-    fn describe(&self, found: &Found, repeats: bool) -> Result<Difference> {
+    fn describe(&self, found: &Found) -> Result<Difference> {
         let pair = [&self.machines[0], &self.machines[found.machine]];
         let lane = *found.lanes.first().expect("some lane differs");
-        Difference::new(pair, lane, found.lanes.len(), repeats)
+        Difference::new(pair, lane, found.lanes.len())
     }
 
     /// The first machine that differs from machine 0, if there is one.

@@ -15,8 +15,8 @@ pub struct Difference {
     pub lane: usize,
     /// How many lanes differ there.
     pub lanes: usize,
-    /// Address and word of the instruction that they agree before and differ after; none if they differ before
-    /// the first one, or did not when they were run again.
+    /// Address and word of the instruction that they agree before and differ after; none if there is no word, if
+    /// they differ before the first one, or if it was not found because of a cancelled run.
     pub instruction: Option<(u64, u32)>,
     /// Instructions that the lane completed before it.
     pub count: u64,
@@ -55,12 +55,7 @@ impl Side {
 }
 
 impl Difference {
-    pub(super) fn new(
-        pair: [&Machine; 2],
-        lane: usize,
-        lanes: usize,
-        repeats: bool,
-    ) -> Result<Difference> {
+    pub(super) fn new(pair: [&Machine; 2], lane: usize, lanes: usize) -> Result<Difference> {
         let mut memory = Vec::new();
         for (_, page) in super::written_pages(pair)?.into_iter().filter(|(of, _)| *of == lane) {
             let pages = [read_page(pair[0], lane, page)?, read_page(pair[1], lane, page)?];
@@ -76,7 +71,8 @@ impl Difference {
         memory.truncate(SHOWN);
         let sides = [Side::of(pair[0], lane)?, Side::of(pair[1], lane)?];
         let count = sides[0].count.min(sides[1].count);
-        Ok(Difference { lane, lanes, instruction: None, count, sides, memory, words, repeats })
+        let (instruction, repeats) = (None, true);
+        Ok(Difference { lane, lanes, instruction, count, sides, memory, words, repeats })
     }
 
     /// Adds what the lane is about to execute on a machine that has been run up to there.
