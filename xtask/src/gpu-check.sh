@@ -5,25 +5,56 @@
 #     ./run.sh                 every step
 #     ./run.sh suite bench     only these
 #
+# Programs are unpacked beside it from programs.tar.gz. Steps whose names start with wgpu_ are for the engine
+# `wgpu`, and skipped where Vulkan finds no GPU. A Vulkan loader, which drivers do not bring along, is in vulkan/
+# if it is there at all; with a VK_DRIVER_FILES of your own, that driver is used.
+#
 # $OUT (or ./results) receives results.json, written anew after each step, and log.txt. The page comes from
 # them: cargo xtask gpu-report FOLDER.
 set -uo pipefail
 export LC_ALL=C
 
-STEPS="devices suite conformance sanitizer start bench cpu qemu figures"
+STEPS="devices suite wgpu_suite conformance verify wgpu_verify sanitizer start bench wgpu_bench cpu qemu figures"
 SKIPPED=77
+LANES="1 32 128 1024 16384 131072 270336"
 
 out=${OUT:-results}
 mkdir -p "$out" && out=$(cd "$out" && pwd) && cd "$(dirname "$0")" || exit 1
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 cores=$(nproc)
+[ ! -e programs.tar.gz ] || tar -xzf programs.tar.gz || exit 1
+
+# Where containers have NVIDIA's driver; nothing tells Vulkan of it there.
+driver=/usr/local/nvidia/lib64
+if [ -d vulkan ]; then
+    export LD_LIBRARY_PATH="$PWD/vulkan:$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+fi
+export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp}
+if [ -z "${VK_DRIVER_FILES:-}" ] && [ -e "$driver/libEGL_nvidia.so.0" ]; then
+    export VK_DRIVER_FILES="$parts/icd.json"
+    printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}\n' \
+        "$driver/libEGL_nvidia.so.0" >"$VK_DRIVER_FILES"
+fi
 
 # seconds_since START: the time now is $EPOCHREALTIME.
 seconds_since() { awk "BEGIN { printf \"%.3f\", $EPOCHREALTIME - $1 }"; }
 
 # note NAME TEXT: what the table says of a step besides how it ended.
 note() { printf '%s' "$2" >"$parts/note.$1"; }
+
+# note_tests NAME FILE: how many tests passed, by what they printed.
+note_tests() {
+    note "$1" "$(awk '/^test result:/ { passed += $4; failed += $6 }
+        END { printf "%d passed, %d failed", passed, failed }' "$2")"
+}
+
+# has_vulkan NAME: true if the engine `wgpu` has a GPU; if not, the step of that name says why it is skipped.
+has_vulkan() {
+    ./kvrm devices --json | grep -q '"engine": *"wgpu"' && return
+    note "$1" "Vulkan finds no GPU"
+    return 1
+}
 
 step_devices() {
     ./kvrm devices && ./kvrm devices --json >"$parts/devices.json" || return 1
@@ -37,13 +68,44 @@ step_suite() {
     ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
     # What measures time, or fills the GPU, disturbs others and is disturbed.
     ./engines --ignored whole_gpu:: --test-threads 1 | tee -a "$parts/suite" || status=1
-    note suite "$(awk '/^test result:/ { passed += $4; failed += $6 }
-        END { printf "%d passed, %d failed", passed, failed }' "$parts/suite")"
+    note_tests suite "$parts/suite"
+    return $status
+}
+
+step_wgpu_suite() {
+    has_vulkan wgpu_suite || return $SKIPPED
+    local status=0
+    ./engines ::wgpu:: --test-threads 8 | tee "$parts/suite" || status=1
+    note_tests wgpu_suite "$parts/suite"
     return $status
 }
 
 step_conformance() {
-    ./kvrm-conformance lanes --engine cuda --cases 10000
+    local status=0
+    ./kvrm-conformance lanes --engine cuda --cases 10000 | tee "$parts/conformance" || status=1
+    # As in "363 rows, 3630000 cases on cuda, private memory: 0 different (seed 0x1)".
+    note conformance "$(sed -n 's/^[0-9]* rows, \([0-9]* cases\) on .*: \([0-9]* different\) .*/\1, \2/p' \
+        "$parts/conformance")"
+    return $status
+}
+
+# verify NAME ENGINE: thousands of random programs beside the evaluator, and some hundreds beside the CPU, which
+# translates for long; all of one seed, so that they have one kernel. A step of that name.
+verify() {
+    local status=0
+    {
+        timeout 200 ./kvrm verify --random 8192 --engines "eval,$2" &&
+            timeout 200 ./kvrm verify --random 512 --engines "cpu,$2"
+    } | tee "$parts/verify" || status=1
+    note "$1" "$(grep 'random program' "$parts/verify" | paste -sd . | sed 's/\./; and /g')"
+    return $status
+}
+
+step_verify() { verify verify cuda; }
+
+step_wgpu_verify() {
+    has_vulkan wgpu_verify || return $SKIPPED
+    verify wgpu_verify wgpu
 }
 
 # memcheck ARGUMENT...: runs kvrm where every access is checked.
@@ -74,7 +136,7 @@ bench() {
 
 step_bench() {
     local lanes seconds status=0
-    for lanes in 1 32 128 1024 16384 131072 270336; do
+    for lanes in $LANES; do
         seconds=0.3
         [ "$lanes" -lt 131072 ] || seconds=1
         bench "private.$lanes" --engine cuda --lanes $lanes --seconds $seconds || status=1
@@ -83,6 +145,23 @@ step_bench() {
         bench "shared.$lanes" --engine cuda --lanes $lanes --seconds 0.5 --shared || status=1
     done
     return $status
+}
+
+# Guest by guest: what one of them needs may not fit where others do.
+step_wgpu_bench() {
+    has_vulkan wgpu_bench || return $SKIPPED
+    local lanes seconds guest rest runs=0 failed=0
+    for lanes in $LANES; do
+        seconds=0.3
+        [ "$lanes" -lt 131072 ] || seconds=0.5
+        while read -r guest rest; do
+            runs=$((runs + 1))
+            bench "$(printf wgpu.%03d $runs)" --engine wgpu --lanes $lanes --seconds $seconds --only "$guest" ||
+                failed=$((failed + 1))
+        done <peers.txt
+    done
+    note wgpu_bench "$runs runs, $failed failed"
+    [ $failed -eq 0 ]
 }
 
 step_cpu() { bench cpu --engine cpu --lanes "$cores" --seconds 0.5; }

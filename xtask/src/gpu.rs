@@ -1,7 +1,7 @@
 //! `cargo xtask gpu-check`: the tests and the measurements that need an NVIDIA GPU.
 //!
 //! Everything goes into one folder that can be taken to a computer with a GPU and nothing but its driver:
-//! programs, guests, QEMU to compare with, and a script that runs them.
+//! programs, guests, QEMU to compare with, a Vulkan loader, and a script that runs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,10 @@ use crate::tools::{self, cannot};
 const SCRIPT: &str = include_str!("gpu-check.sh");
 /// What the folder may have, so that it is quickly copied.
 const LIMIT: u64 = 64 << 20;
+/// Compressed, as they take a third of the space then.
+const PROGRAMS: [&str; 7] =
+    ["kvrm", "driver", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
+const QEMU: &str = "qemu-aarch64-static";
 
 /// Builds everything, and runs it if there is a GPU.
 pub(crate) fn check() -> Outcome {
@@ -21,6 +25,8 @@ pub(crate) fn check() -> Outcome {
     fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, &error))?;
     programs(&folder)?;
     peers(&folder)?;
+    pack(&folder)?;
+    vulkan(&folder)?;
     let script = folder.join("run.sh");
     write(&script, SCRIPT)?;
     shell::run(command("chmod").arg("+x").arg(&script))?;
@@ -62,13 +68,35 @@ fn programs(folder: &Path) -> Outcome {
 /// QEMU, the guests in both forms, and how often each is to iterate.
 fn peers(folder: &Path) -> Outcome {
     tools::qemu()?;
-    let qemu = shell::output(command("sh").args(["-c", "command -v qemu-aarch64-static"]))?;
+    let qemu = shell::output(command("sh").args(["-c", &format!("command -v {QEMU}")]))?;
     shell::run(command("cp").arg(qemu.trim()).arg(folder))?;
     for guests in ["bin", "linux"] {
         shell::run(command("cp").arg("-R").arg(root().join("guests").join(guests)).arg(folder))?;
     }
     let lines: Vec<_> = GUESTS.iter().map(|(guest, n)| format!("{guest} {n}\n")).collect();
     write(&folder.join("peers.txt"), &lines.concat())
+}
+
+/// Puts the programs into an archive, which the script unpacks.
+fn pack(folder: &Path) -> Outcome {
+    let mut tar = command("tar");
+    tar.args(["--use-compress-program=gzip -9", "--remove-files", "-cf", "programs.tar.gz"]);
+    shell::run(tar.args(PROGRAMS).current_dir(folder))
+}
+
+/// The Vulkan loader, for computers that have a driver and none. Without, the script uses what is there.
+fn vulkan(folder: &Path) -> Outcome {
+    match tools::vulkan_loader() {
+        Ok(libraries) => {
+            let to = folder.join("vulkan");
+            tools::remove(&to)?;
+            shell::run(command("cp").arg("-RL").arg(libraries).arg(to))
+        }
+        Err(error) => {
+            println!("no Vulkan loader goes along: {error}. The engine `wgpu` needs one there");
+            Ok(())
+        }
+    }
 }
 
 /// Builds tests of a package, those of the target that `choice` chooses; the path of the program.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::bench::page_path;
-use crate::gpu_results::{Figures, Memory, Reset, Results, billions};
+use crate::gpu_results::{Figures, Memory, Reset, Results, Start, Step, billions};
 use crate::plot::{self, Line};
 use crate::shell::{Outcome, root};
 use crate::text::{Section, bytes, thousands};
@@ -48,7 +48,7 @@ impl Options {
 }
 
 fn write(results: &Results) -> Outcome {
-    if results.guests().is_empty() {
+    if results.guests("cuda").is_empty() {
         return Err("no results of the step `bench` are there to write about".to_string());
     }
     let (page, picture) = (page_path(), root().join("docs").join(PLOT));
@@ -69,13 +69,13 @@ fn with_section(page: &str, section: &str) -> String {
 /// Instructions per second over lanes.
 fn plot(results: &Results) -> String {
     let line = |guest: &str| {
-        let point = |lanes| Some((lanes as f64, results.on_gpu(guest, lanes)?));
+        let point = |lanes| Some((lanes as f64, results.speed("cuda", guest, lanes)?));
         Line {
             name: guest.to_string(),
-            points: results.lanes().into_iter().filter_map(point).collect(),
+            points: results.lanes("cuda").into_iter().filter_map(point).collect(),
         }
     };
-    let lines: Vec<_> = results.guests().into_iter().map(line).collect();
+    let lines: Vec<_> = results.guests("cuda").into_iter().map(line).collect();
     plot::log_log("lanes", "guest instructions per second", &lines)
 }
 
@@ -90,8 +90,7 @@ Written by `cargo xtask gpu-report` from what `cargo xtask gpu-check` measured.
 | | |
 |---|---|
 | date | {date} |
-| GPU | {gpu} |
-| processor beside it | {cpu}, {cores} cores |
+{gpus}| processor beside it | {cpu}, {cores} cores |
 | kvrm | {version} |
 
 ![Guest instructions per second over the number of lanes, a line for each program]({PLOT})
@@ -100,16 +99,26 @@ Billions of guest instructions per second, all lanes together, every lane with i
 memory of 1 MiB (`kvrm bench --engine cuda --lanes N`):
 
 {lanes}
-The same programs beside the processor: as many processes of `qemu-aarch64` as there are cores, all running
+{wgpu}The same programs beside the processor: as many processes of `qemu-aarch64` as there are cores, all running
 the same program, and the `cpu` engine with as many lanes. Lanes are those with which the GPU is fastest.
 
 {peers}
-{figures}",
-        gpu = results.gpu(),
+{figures}{starts}{steps}",
+        gpus = gpus(results),
         lanes = lanes_table(results),
+        wgpu = wgpu_part(results),
         peers = peers_table(results),
-        figures = figures(results),
+        figures = results.figures.iter().map(Figures::list).collect::<String>(),
+        starts = starts_part(results),
+        steps = steps_part(results),
     )
+}
+
+/// The GPU, as each engine sees it.
+fn gpus(results: &Results) -> String {
+    let cuda = row(["GPU".to_string(), results.gpu("cuda").unwrap_or("unknown").to_string()]);
+    let wgpu = results.gpu("wgpu").map(|device| row(["for `wgpu`".into(), device.to_string()]));
+    cuda + &wgpu.unwrap_or_default()
 }
 
 fn row(cells: impl IntoIterator<Item = String>) -> String {
@@ -122,15 +131,38 @@ fn cell(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
 }
 
 fn lanes_table(results: &Results) -> String {
-    let lanes = results.lanes();
+    speeds_table(results, "cuda", |guest, lanes| {
+        cell(results.speed("cuda", guest, lanes), billions)
+    })
+}
+
+/// A row for each guest, a column for each number of lanes that the engine was given.
+fn speeds_table(results: &Results, engine: &str, cell: impl Fn(&str, u64) -> String) -> String {
+    let lanes = results.lanes(engine);
     let numbers = lanes.iter().map(|lanes| thousands(*lanes));
     let mut table = row(std::iter::once("program, lanes:".to_string()).chain(numbers));
     table += &format!("|---|{}\n", "---:|".repeat(lanes.len()));
-    for guest in results.guests() {
-        let speeds = lanes.iter().map(|lanes| cell(results.on_gpu(guest, *lanes), billions));
-        table += &row(std::iter::once(format!("`{guest}`")).chain(speeds));
+    for guest in results.guests(engine) {
+        let cells = lanes.iter().map(|lanes| cell(guest, *lanes));
+        table += &row(std::iter::once(format!("`{guest}`")).chain(cells));
     }
     table
+}
+
+/// The same on the engine `wgpu`, if it was measured.
+fn wgpu_part(results: &Results) -> String {
+    if results.lanes("wgpu").is_empty() {
+        return String::new();
+    }
+    let table = speeds_table(results, "wgpu", |guest, lanes| {
+        let speed = cell(results.speed("wgpu", guest, lanes), billions);
+        let share = results.share(guest, lanes).map(|share| format!(" ({share:.2})"));
+        speed + &share.unwrap_or_default()
+    });
+    format!(
+        "The same on the engine `wgpu`, through Vulkan, and in brackets as a part of what `cuda` reaches \
+         (`kvrm bench\n--engine wgpu --lanes N`):\n\n{table}\n"
+    )
 }
 
 fn peers_table(results: &Results) -> String {
@@ -139,7 +171,7 @@ fn peers_table(results: &Results) -> String {
 |---|---|---:|---:|---:|---:|---:|---:|
 "
     .to_string();
-    for guest in results.guests() {
+    for guest in results.guests("cuda") {
         let qemu = results.qemu(guest);
         let cpu = results.best("cpu", "private", guest).map(|speed| speed.instructions_per_second);
         for memory in ["private", "shared"] {
@@ -161,19 +193,65 @@ fn peers_table(results: &Results) -> String {
     table
 }
 
-fn figures(results: &Results) -> String {
-    let start = results.start.iter().flat_map(|start| &start.starts).map(|start| {
-        format!(
-            "- First instruction of `{}` ({} handlers, {}): {:.3} s, beyond {:.3} s of the driver's own \
-             initialisation.\n",
-            start.program,
-            start.handlers(),
-            start.cache.as_deref().unwrap_or("no kernels"),
-            start.beyond(),
-            start.driver()
-        )
-    });
-    start.chain(results.figures.iter().map(Figures::list)).collect()
+/// How long it takes to the first instruction.
+fn starts_part(results: &Results) -> String {
+    let Some(starts) = &results.start else { return String::new() };
+    let rows: String = starts.starts.iter().map(Start::row).collect();
+    format!(
+        "
+### Starting
+
+`kvrm bench --engine cuda --only start`; [CUDA.md](CUDA.md#starting) says what these are:
+
+| program | handlers | cache | driver's initialisation | machine | kernel | first instruction |
+|---|---:|---|---:|---:|---:|---:|
+{rows}"
+    )
+}
+
+impl Start {
+    fn row(&self) -> String {
+        row([
+            format!("`{}`", self.program),
+            self.handlers().to_string(),
+            self.cache.clone().unwrap_or("–".to_string()),
+            seconds(self.driver()),
+            seconds(self.timing.machine_seconds),
+            seconds(self.kernels()),
+            seconds(self.timing.run_seconds),
+        ])
+    }
+}
+
+/// Milliseconds, or seconds if there is at least one.
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        1.0.. => format!("{seconds:.2} s"),
+        0.1.. => format!("{:.0} ms", seconds * 1e3),
+        _ => format!("{:.1} ms", seconds * 1e3),
+    }
+}
+
+/// How the steps of the script ended.
+fn steps_part(results: &Results) -> String {
+    let rows: String = results.steps.iter().map(Step::row).collect();
+    format!(
+        "
+### What was run
+
+The steps of `cargo xtask gpu-check`; [CUDA.md](CUDA.md#what-was-run-where) says what each does:
+
+| step | | seconds | |
+|---|---|---:|---|
+{rows}"
+    )
+}
+
+impl Step {
+    fn row(&self) -> String {
+        let Step { name, outcome, seconds, note } = self;
+        row([format!("`{name}`"), outcome.clone(), format!("{seconds:.1}"), note.clone()])
+    }
 }
 
 impl Figures {
@@ -233,6 +311,12 @@ mod tests {
             "| GPU | Some GPU |",
             "| program, lanes: | 1 | 1,024 |",
             "| `loop` | 0.0070 | 8.00 |",
+            "| for `wgpu` | Some GPU, Vulkan |",
+            "| program, lanes: | 1 | 1,024 | 131,072 |",
+            "| `loop` | 0.0042 (0.60) | 6.00 (0.75) | – |",
+            "| `loop_store` | – | – | 75.0 |",
+            "| `loop` | 9 | warm | 250 ms | 15.6 ms | 7.8 ms | 7.8 ms |",
+            "| `suite` | passed | 1.5 | 7 passed |",
             "| `sort` | 0.0020 | – |",
             "| `loop` | private | 1,024 | 8.00 | 1.00 | 8.0 | 2.00 | 4.0 |",
             "| `loop` | shared | 1,024 | 6.00 | 1.00 | 6.0 | 2.00 | 3.0 |",

@@ -17,7 +17,7 @@ pub(crate) struct Results {
     pub(crate) cpu: String,
     pub(crate) cores: u64,
     engines: Option<Vec<OnDevice>>,
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     bench: Vec<Bench>,
     qemu: Vec<Qemu>,
     pub(crate) start: Option<Starts>,
@@ -33,11 +33,11 @@ struct OnDevice {
 
 /// How a step of the script ended.
 #[derive(Deserialize)]
-struct Step {
-    name: String,
-    outcome: String,
-    seconds: f64,
-    note: String,
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) outcome: String,
+    pub(crate) seconds: f64,
+    pub(crate) note: String,
 }
 
 /// What `kvrm bench` printed.
@@ -77,15 +77,15 @@ pub(crate) struct Start {
     pub(crate) program: String,
     /// Whether kernels had been compiled before: "cold" or "warm".
     pub(crate) cache: Option<String>,
-    timing: Timing,
+    pub(crate) timing: Timing,
 }
 
 #[derive(Deserialize)]
-struct Timing {
+pub(crate) struct Timing {
     driver_seconds: Option<f64>,
-    machine_seconds: f64,
+    pub(crate) machine_seconds: f64,
     kernels: Vec<Kernel>,
-    run_seconds: f64,
+    pub(crate) run_seconds: f64,
 }
 
 #[derive(Deserialize)]
@@ -142,6 +142,11 @@ const LONGEST_CANCEL: f64 = 50.0;
 /// Seconds to the first instruction, beyond the driver's own, that a start may take: warm and cold.
 const LONGEST_START: [(&str, f64); 2] = [("warm", 0.1), ("cold", 5.0)];
 
+/// What `wgpu` should reach of the speed of `cuda` on the same GPU.
+const LEAST_SHARE: f64 = 0.5;
+/// Instructions per second that `wgpu` should reach: of a guest, on so many lanes, with private memory.
+const LEAST_SPEED: (&str, u64, f64) = ("loop_store", 131_072, 60e9);
+
 /// Something that was found beside what is wanted.
 struct Check {
     what: String,
@@ -159,6 +164,8 @@ impl Results {
     }
 
     fn and(mut self, more: Results) -> Results {
+        // Of a step that was repeated, the last time counts.
+        self.steps.retain(|step| more.steps.iter().all(|again| again.name != step.name));
         self.steps.extend(more.steps);
         self.bench.extend(more.bench);
         self.qemu.extend(more.qemu);
@@ -171,9 +178,9 @@ impl Results {
     }
 
     /// The GPU, as the engine describes it.
-    pub(crate) fn gpu(&self) -> &str {
+    pub(crate) fn gpu(&self, engine: &str) -> Option<&str> {
         let mut engines = self.engines.iter().flatten();
-        engines.find(|on| on.engine == "cuda").map_or("unknown", |on| &on.device)
+        engines.find(|on| on.engine == engine).map(|on| on.device.as_str())
     }
 
     /// Speeds on an engine, in the order of the guests.
@@ -182,10 +189,10 @@ impl Results {
         self.bench.iter().filter(wanted).flat_map(|bench| &bench.guests)
     }
 
-    /// The guests that ran on the GPU, each once.
-    pub(crate) fn guests(&self) -> Vec<&str> {
+    /// The guests that ran on an engine, each once.
+    pub(crate) fn guests(&self, engine: &str) -> Vec<&str> {
         let mut guests = Vec::new();
-        for speed in self.speeds("cuda", "private") {
+        for speed in self.speeds(engine, "private") {
             if !guests.contains(&speed.guest.as_str()) {
                 guests.push(&speed.guest);
             }
@@ -193,19 +200,24 @@ impl Results {
         guests
     }
 
-    /// The numbers of lanes there were on the GPU, in ascending order.
-    pub(crate) fn lanes(&self) -> Vec<u64> {
-        let mut lanes: Vec<u64> = self.speeds("cuda", "private").map(|speed| speed.lanes).collect();
+    /// The numbers of lanes there were on an engine, in ascending order.
+    pub(crate) fn lanes(&self, engine: &str) -> Vec<u64> {
+        let mut lanes: Vec<u64> = self.speeds(engine, "private").map(|speed| speed.lanes).collect();
         lanes.sort_unstable();
         lanes.dedup();
         lanes
     }
 
-    /// Instructions per second on the GPU with private memory.
-    pub(crate) fn on_gpu(&self, guest: &str, lanes: u64) -> Option<f64> {
-        let speeds = self.speeds("cuda", "private");
+    /// Instructions per second on an engine with private memory.
+    pub(crate) fn speed(&self, engine: &str, guest: &str, lanes: u64) -> Option<f64> {
+        let speeds = self.speeds(engine, "private");
         let speeds = speeds.filter(|speed| speed.guest == guest && speed.lanes == lanes);
         speeds.map(|speed| speed.instructions_per_second).reduce(f64::max)
+    }
+
+    /// The speed of `wgpu` as a part of that of `cuda`.
+    pub(crate) fn share(&self, guest: &str, lanes: u64) -> Option<f64> {
+        Some(self.speed("wgpu", guest, lanes)? / self.speed("cuda", guest, lanes)?)
     }
 
     /// Where a guest is fastest on an engine.
@@ -233,14 +245,41 @@ impl Results {
         };
         let starts = self.start.iter().flat_map(|start| &start.starts).filter_map(Start::check);
         let figures = self.figures.iter().flat_map(Figures::checks);
-        self.steps.iter().map(step).chain(starts).chain(figures).collect()
+        let steps = self.steps.iter().map(step);
+        steps.chain(starts).chain(figures).chain(self.wgpu_checks()).collect()
+    }
+
+    /// Of the engine `wgpu`: each guest where it is slowest beside `cuda`, and one speed.
+    fn wgpu_checks(&self) -> Vec<Check> {
+        let share = |guest| {
+            let shares = self.lanes("wgpu").into_iter();
+            let shares = shares.filter_map(|lanes| Some((self.share(guest, lanes)?, lanes)));
+            let (share, lanes) = shares.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+            Some(Check {
+                what: format!("wgpu beside cuda: {guest}, {} lanes", thousands(lanes)),
+                found: format!("{share:.2} of it"),
+                wanted: format!("at least {LEAST_SHARE} of it with any number of lanes"),
+                passed: share >= LEAST_SHARE,
+            })
+        };
+        let (guest, lanes, least) = LEAST_SPEED;
+        let speed = self.speed("wgpu", guest, lanes).map(|speed| Check {
+            what: format!("wgpu: {guest}, {} lanes", thousands(lanes)),
+            found: format!("{} G/s", billions(speed)),
+            wanted: format!("at least {} G/s", billions(least)),
+            passed: speed >= least,
+        });
+        self.guests("wgpu").into_iter().filter_map(share).chain(speed).collect()
     }
 
     /// Prints what was found beside what is wanted; fails if something is not as it should be.
     pub(crate) fn check(&self) -> Outcome {
-        println!("\n{}, {} cores; {}", self.cpu, self.cores, self.gpu());
-        if !self.guests().is_empty() {
-            println!("\n{}", self.table());
+        let gpu = self.gpu("cuda").unwrap_or("no NVIDIA GPU");
+        println!("\n{}, {} cores; {gpu}", self.cpu, self.cores);
+        for engine in ["cuda", "wgpu"] {
+            if !self.lanes(engine).is_empty() {
+                println!("\n{}", self.table(engine));
+            }
         }
         let checks = self.checks();
         for Check { what, found, wanted, passed } in &checks {
@@ -254,13 +293,13 @@ impl Results {
     }
 
     /// Billions of instructions per second for people at a terminal.
-    fn table(&self) -> String {
-        let lanes = self.lanes();
-        let mut table = format!("{:12}", "G/s, lanes:");
+    fn table(&self, engine: &str) -> String {
+        let lanes = self.lanes(engine);
+        let mut table = format!("{:12}", format!("{engine}, G/s:"));
         lanes.iter().for_each(|lanes| table += &format!(" {:>9}", thousands(*lanes)));
         table += &format!(" {:>9} {:>9}\n", "cpu", "qemu");
-        for guest in self.guests() {
-            let on_gpu = lanes.iter().map(|lanes| self.on_gpu(guest, *lanes));
+        for guest in self.guests(engine) {
+            let on_gpu = lanes.iter().map(|lanes| self.speed(engine, guest, *lanes));
             let cpu = self.best("cpu", "private", guest).map(|speed| speed.instructions_per_second);
             table += &format!("{guest:12}");
             for speed in on_gpu.chain([cpu, self.qemu(guest)]) {
@@ -282,10 +321,14 @@ impl Start {
         self.timing.driver_seconds.unwrap_or(0.0)
     }
 
-    /// Seconds beyond that.
-    pub(crate) fn beyond(&self) -> f64 {
-        let kernels: f64 = self.timing.kernels.iter().map(|kernel| kernel.seconds).sum();
-        self.timing.machine_seconds + kernels + self.timing.run_seconds
+    /// Seconds of its kernels.
+    pub(crate) fn kernels(&self) -> f64 {
+        self.timing.kernels.iter().map(|kernel| kernel.seconds).sum()
+    }
+
+    /// Seconds beyond the driver's.
+    fn beyond(&self) -> f64 {
+        self.timing.machine_seconds + self.kernels() + self.timing.run_seconds
     }
 
     fn check(&self) -> Option<Check> {
@@ -389,7 +432,8 @@ pub(crate) mod tests {
     /// Made up; the plot and the page are tested with it too.
     pub(crate) const EXAMPLE: &str = r#"{
         "date": "2000-01-02", "version": "kvrm 0.0.0", "cpu": "Some CPU", "cores": 4,
-        "engines": [{"engine": "cpu", "device": "x"}, {"engine": "cuda", "device": "Some GPU"}],
+        "engines": [{"engine": "cpu", "device": "x"}, {"engine": "cuda", "device": "Some GPU"},
+                    {"engine": "wgpu", "device": "Some GPU, Vulkan"}],
         "steps": [{"name": "suite", "outcome": "passed", "seconds": 1.5, "note": "7 passed"},
                   {"name": "conformance", "outcome": "skipped", "seconds": 0, "note": ""}],
         "bench": [
@@ -400,6 +444,11 @@ pub(crate) mod tests {
                 {"guest": "loop", "lanes": 1024, "instructions_per_second": 8e9}]},
             {"engine": "cuda", "memory": "shared", "guests": [
                 {"guest": "loop", "lanes": 1024, "instructions_per_second": 6e9}]},
+            {"engine": "wgpu", "memory": "private", "guests": [
+                {"guest": "loop", "lanes": 1, "instructions_per_second": 4.2e6},
+                {"guest": "loop", "lanes": 1024, "instructions_per_second": 6e9}]},
+            {"engine": "wgpu", "memory": "private", "guests": [
+                {"guest": "loop_store", "lanes": 131072, "instructions_per_second": 75e9}]},
             {"engine": "cpu", "memory": "private", "guests": [
                 {"guest": "loop", "lanes": 4, "instructions_per_second": 2e9}]}],
         "qemu": [{"guest": "loop", "processes": 4, "instructions": 1e9, "seconds": 4.0}],
@@ -439,12 +488,16 @@ pub(crate) mod tests {
         figures.resets[0].reset_and_set_us = 1.5;
         figures.cancel.exact = false;
         figures.full.as_mut().unwrap().works_afterwards = false;
+        results.bench[3].guests[0].instructions_per_second = 3e6;
+        results.bench[4].guests[0].instructions_per_second = 59e9;
         let expected = [
             "suite",
             "memory: 65,536 lanes of 16 MiB, each writes 256 KiB",
             "resetting and setting a register: 65,536 lanes, 256 KiB written",
             "counts after cancelling, and of the run after it",
             "the GPU full: a new machine does not work",
+            "wgpu beside cuda: loop, 1 lanes",
+            "wgpu: loop_store, 131,072 lanes",
         ];
         assert_eq!(failed(&results), expected);
         assert!(results.check().is_err());
@@ -456,8 +509,11 @@ pub(crate) mod tests {
         second.bench.truncate(1);
         second.bench[0].guests[0].instructions_per_second = 9e6;
         let both = example().and(second);
-        assert_eq!((both.on_gpu("loop", 1), both.on_gpu("loop", 1024)), (Some(9e6), Some(8e9)));
-        assert_eq!((both.lanes(), both.guests()), (vec![1, 1024], vec!["loop", "sort"]));
+        let on_cuda = |lanes| both.speed("cuda", "loop", lanes);
+        assert_eq!((on_cuda(1), on_cuda(1024)), (Some(9e6), Some(8e9)));
+        assert_eq!(both.lanes("cuda"), [1, 1024]);
+        assert_eq!(both.guests("cuda"), ["loop", "sort"]);
+        assert_eq!(both.steps.len(), 2, "each step once");
         assert_eq!(both.qemu("loop"), Some(1e9));
     }
 

@@ -36,8 +36,9 @@ Commands:
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page and writes nothing
-  gpu-check       Builds tests and measurements for an NVIDIA GPU into target/gpu-check, and runs them if
-                  this computer has one; otherwise copy the folder to one that has and run run.sh
+  gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a
+                  driver) into target/gpu-check, and runs them if this computer has one; otherwise copy the
+                  folder to one that has and run run.sh
   gpu-report FOLDER...
                   Writes what gpu-check measured (the results.json there) into docs/BENCHMARKS.md and plots
                   docs/cuda-lanes.svg

@@ -5,9 +5,12 @@ use std::process::Command;
 
 use crate::shell::{self, Outcome, cargo, command, root, works};
 
+mod apt;
 mod lavapipe;
+mod vulkan;
 
 pub(crate) use lavapipe::lavapipe;
+pub(crate) use vulkan::vulkan_loader;
 
 const UNICORN: &str = "unicorn==2.1.4";
 /// Fails unless that very version can be imported.

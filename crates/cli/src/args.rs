@@ -45,7 +45,16 @@ pub(crate) struct LaunchArgs {
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
-    let names = EngineKind::ALL.map(EngineKind::name);
+    engine_names(EngineKind::ALL.to_vec())
+}
+
+/// A particular engine, and not whichever is best.
+pub(crate) fn certain_engine() -> impl TypedValueParser<Value = EngineKind> {
+    engine_names(EngineKind::ALL.into_iter().filter(|kind| *kind != EngineKind::Auto).collect())
+}
+
+fn engine_names(kinds: Vec<EngineKind>) -> impl TypedValueParser<Value = EngineKind> {
+    let names: Vec<_> = kinds.into_iter().map(EngineKind::name).collect();
     PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
 }
 

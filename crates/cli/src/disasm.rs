@@ -81,10 +81,15 @@ fn line(address: u64, word: u32) -> Line {
         address: format!("{address:#x}"),
         word: format!("{word:08x}"),
         row: row.map(|row| row.name),
-        text: match row {
-            Some(row) => text(address, usual(row, word)),
-            None => format!(".inst {word:#010x}  // undefined"),
-        },
+        text: assembly(address, word),
+    }
+}
+
+/// A word in Arm's syntax.
+pub(crate) fn assembly(address: u64, word: u32) -> String {
+    match kvrm::a64::decode(word) {
+        Some(row) => text(address, usual(row, word)),
+        None => format!(".inst {word:#010x}  // undefined"),
     }
 }
 

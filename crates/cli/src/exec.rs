@@ -2,15 +2,15 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use kvrm::{Error, Lanes, Machine, Reg};
+use kvrm::{Error, Machine};
 
-use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs, Value};
+use crate::args::{self, EngineArgs, LaunchArgs};
 use crate::exec_report::{Shown, write_human, write_json};
 use crate::failure::{Failure, Result};
-use crate::lanes_csv::LaneTable;
+use crate::program::ProgramArgs;
 use crate::progress;
 use crate::timing::Timing;
 
@@ -39,38 +39,8 @@ pub(crate) struct Exec {
     /// File of A64 code; - is standard input
     file: PathBuf,
 
-    /// Where the code goes
-    #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::address)]
-    base: u64,
-
-    /// Where lanes start; at the base if not given
-    #[arg(long, value_name = "ADDR", value_parser = args::address)]
-    entry: Option<u64>,
-
-    /// Bytes of memory, for each lane if it is private (K, M, G and T are powers of 1024)
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
-    memory: u64,
-
     #[command(flatten)]
-    model: ModelArgs,
-
-    /// Number of machines; one, or as many as --set-lanes needs, if not given
-    #[arg(long, value_name = "N", value_parser = args::lanes)]
-    lanes: Option<usize>,
-
-    /// Sets a register of all lanes (repeatable): decimal, hexadecimal, negative, or the word `lane` for
-    /// the lane's number
-    #[arg(long, value_name = "REG=VALUE", value_parser = args::assignment)]
-    set: Vec<(Reg, Value)>,
-
-    /// Sets registers of each lane from a CSV file: a header of register names, with or without a column
-    /// `lane`, then one row per lane
-    #[arg(long, value_name = "FILE")]
-    set_lanes: Option<PathBuf>,
-
-    /// Instructions each lane may run (K, M, G and T are powers of 1000)
-    #[arg(long, value_name = "N", default_value = "1G", value_parser = args::count)]
-    max_cycles: u64,
+    program: ProgramArgs,
 
     #[command(flatten)]
     engine: EngineArgs,
@@ -108,21 +78,24 @@ impl Exec {
     const FEW: usize = 8;
 
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
-        let code = crate::read_code(&self.file)?;
-        let table = self.set_lanes.as_deref().map(read_table).transpose()?;
+        let program = self.program.read(&self.file)?;
         let start = Instant::now();
-        let mut machine = self.build(table.as_ref())?;
-        machine.load(self.base, &code)?;
+        let mut machine = progress::build(program.shape(self.engine.builder()))?;
+        program.load(&mut machine)?;
         self.check_addresses(&machine)?;
-        self.set_registers(&mut machine, table.as_ref())?;
+        program.set_registers(&mut machine)?;
         let shown = self.shown(machine.lanes())?;
         for &pc in &self.breakpoints {
             machine.add_breakpoint(pc)?;
         }
 
         let prepared = start.elapsed();
-        let report =
-            progress::run(&mut machine, self.max_cycles, self.launch.mega, progress::QUIET)?;
+        let report = progress::run(
+            &mut machine,
+            self.program.max_cycles,
+            self.launch.mega,
+            progress::QUIET,
+        )?;
         let timing = self.timing.then(|| Timing::new(&machine, prepared, &report));
         match self.json {
             true => write_json(out, &machine, &report, &shown, timing)?,
@@ -134,39 +107,13 @@ impl Exec {
         }
     }
 
-    fn build(&self, table: Option<&LaneTable>) -> Result<Machine> {
-        let lanes = self.lanes.or(table.map(LaneTable::lanes)).unwrap_or(1);
-        let builder = self.engine.builder().lanes(lanes).memory(self.memory);
-        progress::build(builder.model(self.model.model()))
-    }
-
     /// Addresses that could never be reached are mistakes, better told before a long run than after.
     fn check_addresses(&self, machine: &Machine) -> Result<()> {
-        let instructions = self.entry.iter().chain(&self.breakpoints).map(|&pc| (pc, 4));
+        let instructions = self.breakpoints.iter().map(|&pc| (pc, 4));
         let size = machine.memory_size();
         for (address, len) in instructions.chain(self.dumps.iter().copied()) {
             if address.checked_add(len).is_none_or(|end| end > size) {
                 return Err(Error::OutsideMemory { address, len, size }.into());
-            }
-        }
-        Ok(())
-    }
-
-    fn set_registers(&self, machine: &mut Machine, table: Option<&LaneTable>) -> Result<()> {
-        machine.set_entry(self.entry.unwrap_or(self.base))?;
-        for &(reg, value) in &self.set {
-            match value {
-                Value::Same(value) => machine.set_register(Lanes::All, reg, value)?,
-                Value::Lane => (0..machine.lanes())
-                    .try_for_each(|lane| machine.set_register(lane, reg, lane as u64))?,
-            }
-        }
-        for row in table.map_or(&[][..], |table| &table.rows) {
-            for &(reg, value) in &row.values {
-                machine.set_register(row.lane, reg, value).map_err(|error| {
-                    let path = self.set_lanes.as_deref().unwrap_or(Path::new(""));
-                    Failure::Host(format!("{}, line {}: {error}", path.display(), row.line))
-                })?;
             }
         }
         Ok(())
@@ -186,10 +133,4 @@ impl Exec {
         shown.dedup();
         Ok(Shown { lanes: shown, dumps: &self.dumps, all_registers: self.all_registers })
     }
-}
-
-fn read_table(path: &Path) -> Result<LaneTable> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::file("read", path, &e))?;
-    let located = |message| Failure::Host(format!("{}: {message}", path.display()));
-    LaneTable::parse(&text).map_err(located)
 }

@@ -36,12 +36,25 @@ fn memory(machine: &Machine, lane: usize, (address, len): (u64, u64)) -> Result<
 
 /// How many lanes stopped in which way.
 fn stops(machine: &Machine) -> Result<BTreeMap<&'static str, usize>> {
-    let mut stops = BTreeMap::new();
-    for lane in 0..machine.lanes() {
-        let name = machine.stop(lane)?.map_or("CANCELLED", |stop| stop.name());
-        *stops.entry(name).or_default() += 1;
+    let stops = (0..machine.lanes()).map(|lane| machine.stop(lane));
+    Ok(count_stops(stops.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// How many there are of each kind.
+pub(crate) fn count_stops(
+    stops: impl IntoIterator<Item = Option<Stop>>,
+) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for stop in stops {
+        *counts.entry(stop.map_or("CANCELLED", |stop| stop.name())).or_default() += 1;
     }
-    Ok(stops)
+    counts
+}
+
+/// These counts in words: `3 HALT, 1 FAULT`.
+pub(crate) fn stops_text(counts: &BTreeMap<&'static str, usize>) -> String {
+    let stops: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
+    stops.join(", ")
 }
 
 // For people.
@@ -62,13 +75,12 @@ pub(crate) fn write_human(
         writeln!(out, "({hidden} not shown; choose with --lane, as in --lane 0..16)")?;
     }
     let stops = stops(machine)?;
-    let stops: Vec<_> = stops.iter().map(|(name, n)| format!("{n} {name}")).collect();
     writeln!(
         out,
         "{} on {}: {}; {} in {}, {}/s",
         text::lanes(machine.lanes()),
         machine.engine(),
-        stops.join(", "),
+        stops_text(&stops),
         text::instructions(report.cycles),
         text::seconds(report.elapsed),
         text::short(report.ips()),
@@ -150,7 +162,7 @@ struct LaneEntry {
 }
 
 #[derive(Serialize)]
-struct StopEntry {
+pub(crate) struct StopEntry {
     name: &'static str,
     detail: Detail,
 }
@@ -181,7 +193,7 @@ struct Totals {
 }
 
 /// As text, because many readers of JSON have no 64-bit integers.
-struct Hex(u64);
+pub(crate) struct Hex(pub(crate) u64);
 
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,6 +9,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something outside the command line is wrong: a file, the host's memory, a result.
     Host(String),
+    /// Something that should be the same is not. What there was to say has been said.
+    Different,
     /// Ctrl-C. What there was to say has been said.
     Interrupted,
     /// Whoever read the output has seen enough (`kvrm isa | head`).
@@ -23,7 +25,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Failure::Usage(message) | Failure::Host(message) => Some(message),
-            Failure::Interrupted | Failure::OutputClosed => None,
+            Failure::Different | Failure::Interrupted | Failure::OutputClosed => None,
         }
     }
 
@@ -31,7 +33,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Host(_) => 1,
+            Failure::Host(_) | Failure::Different => 1,
             Failure::Interrupted => 130,
             Failure::OutputClosed => 0,
         }

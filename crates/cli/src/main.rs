@@ -14,10 +14,13 @@ mod isa;
 mod lanes_csv;
 mod manual;
 mod picture;
+mod program;
 mod progress;
 mod start;
 mod text;
 mod timing;
+mod verify;
+mod verify_report;
 
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -55,6 +58,8 @@ enum Command {
     Demo(demo::Demo),
     /// Runs a file of A64 code in one or many machines
     Exec(exec::Exec),
+    /// Compares engines: runs a program on several and shows the first instruction where they part
+    Verify(verify::Verify),
     /// Measures how fast an engine runs
     Bench(bench::Bench),
     /// Makes A64 code from text
@@ -91,6 +96,7 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     match command {
         Command::Demo(demo) => demo.run(out),
         Command::Exec(exec) => exec.run(out),
+        Command::Verify(verify) => verify.run(out),
         Command::Bench(bench) => bench.run(out),
         Command::Asm(asm) => asm.run(out),
         Command::Disasm(disasm) => disasm.run(out),

@@ -50,6 +50,20 @@ pub(crate) fn run(
     })?)
 }
 
+/// Does something that runs machines; Ctrl-C cancels it. Once it has taken `quiet`, a line tells how far it is:
+/// `ahead`, and what [`run`] would tell.
+pub(crate) fn work<T>(
+    quiet: Duration,
+    ahead: impl Fn() -> String + Send + Sync,
+    work: impl FnOnce(&RunControl) -> T,
+) -> T {
+    let control = cancellable();
+    let update = |bar: &ProgressBar, elapsed| {
+        bar.set_message(format!("{}{}", ahead(), message(&control, elapsed)));
+    };
+    watched(quiet, 1, update, || work(&control))
+}
+
 /// True once Ctrl-C was pressed during or after a [`run`]: for loops outside of it.
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)

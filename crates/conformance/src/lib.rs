@@ -23,7 +23,8 @@ pub mod oracle;
 pub mod ours;
 pub mod program;
 pub mod programs;
-pub mod random;
 pub mod report;
 pub mod sequence;
 pub mod suite;
+
+pub use kvrm_random as random;

@@ -248,6 +248,15 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let mut pages = Vec::new();
+        for (number, lane) in self.lanes.iter().enumerate() {
+            let space = lane.space.iter();
+            pages.extend(space.flat_map(Space::dirty_pages).map(|page| (number, page)));
+        }
+        Ok(pages)
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let len = bytes.len() as u64;
         if len == 0 {

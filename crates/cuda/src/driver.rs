@@ -45,16 +45,6 @@ pub enum CudaError {
         /// What its compiler said.
         log: String,
     },
-    /// The program executes code at addresses that no one table can hold.
-    #[error(
-        "code from {start:#x} to {end:#x} spans more than the 256 MiB of the cuda engine; use the cpu engine"
-    )]
-    CodeTooFarApart {
-        /// First address.
-        start: u64,
-        /// End of the last page.
-        end: u64,
-    },
     /// The device's memory is full.
     #[error("the GPU has no room for {wanted} more bytes ({free} of {total} are free): {advice}")]
     Full {

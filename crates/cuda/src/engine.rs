@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::kernel::{Handlers, stop};
+use kvrm_engine::code::Code;
+use kvrm_engine::kernel::stop;
 use kvrm_engine::{
     Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
     StartTimes, Stop,
 };
 
-use crate::code::Code;
+use crate::code::DeviceCode;
 use crate::driver::{Buffer, CudaError, Device, Kernel};
-use crate::guest::{Guest, TOO_MUCH};
+use crate::guest::{Guest, OnDevice, TOO_MUCH};
 use crate::kernel::{Arguments, Pool, Status, Target, kernel};
 use crate::memory::Memory;
 use crate::mirror::{MANY, Mirror};
@@ -33,14 +34,13 @@ const ASK: Duration = Duration::from_millis(2);
 
 /// Lanes on an NVIDIA GPU.
 pub struct CudaEngine {
-    pub(crate) config: Config,
-    pub(crate) states: Mirror<CpuState>,
-    pub(crate) statuses: Mirror<Status>,
+    config: Config,
+    states: Mirror<CpuState>,
+    statuses: Mirror<Status>,
     /// Why lanes stopped in the last run.
-    pub(crate) stops: Vec<Option<Stop>>,
-    pub(crate) handlers: Handlers,
-    pub(crate) code: Code,
-    pub(crate) breakpoints: Vec<u64>,
+    stops: Vec<Option<Stop>>,
+    code: Code,
+    device_code: DeviceCode,
     /// The loaded kernel and how many handlers it has.
     kernel: Option<(Kernel, usize)>,
     kernel_loads: Vec<KernelLoad>,
@@ -48,13 +48,13 @@ pub struct CudaEngine {
     /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
     /// Instructions completed here, not reported yet.
-    pub(crate) stepped: u64,
+    stepped: u64,
     /// Numbers of lanes that stopped in a launch.
     stopped: Buffer,
     control: Mapped,
-    pub(crate) guest: Guest,
+    guest: Guest,
     // Last: everything above is on it.
-    pub(crate) device: Device,
+    device: Device,
 }
 
 impl From<CudaError> for EngineError {
@@ -84,9 +84,8 @@ impl CudaEngine {
             states: Mirror::new(&device, CpuState::new(), lanes)?,
             statuses: Mirror::new(&device, Status::default(), lanes)?,
             stops: vec![None; lanes],
-            handlers: Handlers::new(),
             code: Code::new(),
-            breakpoints: Vec::new(),
+            device_code: DeviceCode::default(),
             kernel: None,
             kernel_loads: Vec::new(),
             share: FIRST_SHARE,
@@ -110,11 +109,11 @@ impl CudaEngine {
 
     /// Loads a kernel with all handlers, unless it is loaded.
     fn load_kernel(&mut self, control: &RunControl) -> Result<(), EngineError> {
-        let handlers = self.handlers.len();
+        let handlers = self.code.handlers.len();
         if !matches!(self.kernel, Some((_, loaded)) if loaded == handlers) {
             let start = Instant::now();
             let (kernel, cached) = control.during(Activity::Compiling { handlers }, || {
-                Kernel::load(&self.device, &kernel(&self.handlers, &self.target()))
+                Kernel::load(&self.device, &kernel(&self.code.handlers, &self.target()))
             })?;
             self.kernel = Some((kernel, handlers));
             self.kernel_loads.push(KernelLoad { handlers, time: start.elapsed(), cached });
@@ -123,7 +122,7 @@ impl CudaEngine {
     }
 
     fn arguments(&mut self, single: bool) -> Result<Arguments, EngineError> {
-        let (records, code_map) = self.code.upload(&self.device)?;
+        let (records, code_map) = self.device_code.upload(&self.device, &self.code)?;
         let (frames, tables, table_bytes) = match &self.guest.private {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
             None => (0, 0, 0),
@@ -219,6 +218,26 @@ impl CudaEngine {
         Ok(ended)
     }
 
+    /// The lane is at code that is not decoded, or was not when it stopped. The stop, if there is none.
+    fn find_code(&mut self, lane: usize, pc: u64) -> Result<Option<Stop>, EngineError> {
+        let mut memory = OnDevice { guest: &mut self.guest, device: &self.device };
+        self.code.find(&mut memory, self.config.lanes, lane, pc)
+    }
+
+    /// Executes one instruction of a lane here. The stop, if it has to.
+    fn step(&mut self, lane: usize, mut status: Status) -> Result<Option<Stop>, EngineError> {
+        let mut state = self.states.get_one(lane)?;
+        let mut memory = OnDevice { guest: &mut self.guest, device: &self.device };
+        let (model, count) = (self.config.model, status.count);
+        let (done, stop) = self.code.step(&mut memory, model, lane, &mut state, count)?;
+        status.count += done;
+        status.budget -= done;
+        self.stepped += done;
+        self.states.set_one(lane, state)?;
+        self.statuses.set_one(lane, status)?;
+        Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
+    }
+
     /// Makes sure that lanes whose stop was found here do not go on.
     fn end(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
         self.statuses.modify(lanes, |status| status.stop = stop::ENDED)?;
@@ -247,12 +266,12 @@ impl CudaEngine {
     /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
     fn pass_breakpoints(&mut self) -> Result<usize, EngineError> {
         let mut ended = Vec::new();
-        if self.breakpoints.is_empty() {
+        if self.code.breakpoints().is_empty() {
             return Ok(0);
         }
         for lane in 0..self.config.lanes {
             let pc = self.states.get(lane)?.pc;
-            if self.breakpoints.binary_search(&pc).is_ok() {
+            if self.code.breakpoints().binary_search(&pc).is_ok() {
                 let status = self.statuses.get(lane)?;
                 self.stops[lane] = self.step(lane, status)?;
                 if self.stops[lane].is_some() {
@@ -266,8 +285,8 @@ impl CudaEngine {
 
     /// Tells the kernel which lanes have records of their own.
     fn upload_own_records(&mut self) -> Result<(), EngineError> {
-        self.code.upload(&self.device)?;
-        for (lane, records) in self.code.changed_own_records() {
+        self.device_code.upload(&self.device, &self.code)?;
+        for (lane, records) in self.device_code.changed_own_records() {
             let status = self.statuses.get_one(lane)?;
             self.statuses.set_one(lane, Status { records, ..status })?;
         }
@@ -277,7 +296,7 @@ impl CudaEngine {
     fn run_lanes(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         let mut running = self.config.lanes - self.pass_breakpoints()?;
         // Where all lanes have the same code, the first launch should find some.
-        if running > 0 && self.code.len() == 0 && !self.guest.has_copies()? {
+        if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
             let pc = self.states.get_one(0)?.pc;
             // If there is none, the lane will say so.
             self.find_code(0, pc)?;
@@ -356,10 +375,17 @@ impl Engine for CudaEngine {
         Ok(self.guest.read(lane, addr, bytes)?)
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        self.device.make_current()?;
+        let mut pages = self.guest.private_pages()?;
+        pages.retain(|(lane, _)| *lane < self.config.lanes);
+        Ok(pages)
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.device.make_current()?;
         self.guest.write(&self.device, lane, addr, bytes)?;
-        self.memory_written(lane, addr, bytes.len() as u64);
+        self.code.written(self.config.model, lane, addr, bytes.len() as u64);
         Ok(())
     }
 
@@ -372,10 +398,7 @@ impl Engine for CudaEngine {
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.device.make_current()?;
-        if self.breakpoints != request.breakpoints {
-            self.breakpoints = request.breakpoints.to_vec();
-            self.code.clear();
-        }
+        self.code.set_breakpoints(request.breakpoints);
         self.start(request.max_cycles)?;
         if request.max_cycles == 0 {
             self.stops.fill(Some(Stop::MaxCycles));
@@ -399,6 +422,7 @@ impl Engine for CudaEngine {
         self.states.set(lanes.clone(), CpuState::new())?;
         self.statuses.set(lanes.clone(), Status::default())?;
         self.stops[lanes.clone()].fill(None);
+        self.device_code.forget(&lanes);
         lanes.for_each(|lane| self.code.join(lane));
         Ok(())
     }

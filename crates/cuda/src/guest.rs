@@ -1,10 +1,8 @@
 //! Guest memory on the device, as the host reaches it.
 
-use std::cell::Cell;
-
-use kvrm_engine::MemoryModel;
-use kvrm_ir::{Access, Order, Type};
-use kvrm_mem::{GuestMemory, PAGE};
+use kvrm_engine::code::{DeviceMemory, pages};
+use kvrm_engine::{EngineError, MemoryModel};
+use kvrm_mem::PAGE;
 
 use crate::driver::{Buffer, CudaError, Device};
 use crate::frames::Frames;
@@ -137,6 +135,24 @@ impl Guest {
             .collect())
     }
 
+    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, CudaError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let mut pages = Vec::new();
+        if self.has_copies()? {
+            // One warp's after the other, as all together may be large.
+            let mut table = vec![0u64; (private.table_bytes / 8) as usize];
+            for warp in 0..private.tables.len / private.table_bytes {
+                private.tables.read(warp * private.table_bytes, &mut table)?;
+                for (page, entry) in (0..).zip(&table) {
+                    let lanes = (0..FRAME_LANES).filter(|lane| entry >> (32 + lane) & 1 != 0);
+                    pages.extend(lanes.map(|lane| ((warp * FRAME_LANES + lane) as usize, page)));
+                }
+            }
+        }
+        Ok(pages)
+    }
+
     /// Gives a lane its own copy of a page; where it starts.
     fn make_copy(&mut self, device: &Device, lane: usize, page: u64) -> Result<u64, CudaError> {
         if let Some(address) = self.own_copy(lane, page)? {
@@ -194,7 +210,7 @@ impl Guest {
         for (page, start, range) in pages(addr, bytes.len()) {
             let part = &mut bytes[range];
             match self.own_copy(lane, page)? {
-                None => self.flat.read(page * PAGE + start, part)?,
+                None => self.flat.read(page * PAGE + start as u64, part)?,
                 Some(copy) => {
                     let (first, mut words) = covering(start, part.len());
                     self.flat.stream.read_words(
@@ -203,7 +219,7 @@ impl Guest {
                         &mut words,
                     )?;
                     let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-                    let skip = (start - first * 8) as usize;
+                    let skip = start - first as usize * 8;
                     part.copy_from_slice(&all[skip..skip + part.len()]);
                 }
             }
@@ -232,11 +248,11 @@ impl Guest {
 }
 
 /// Changes bytes of a lane's copy of a page, which starts at `copy`.
-fn overwrite(stream: Stream, copy: u64, start: u64, bytes: &[u8]) -> Result<(), CudaError> {
+fn overwrite(stream: Stream, copy: u64, start: usize, bytes: &[u8]) -> Result<(), CudaError> {
     let (first, mut words) = covering(start, bytes.len());
     stream.read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
     let mut all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    let skip = (start - first * 8) as usize;
+    let skip = start - first as usize * 8;
     all[skip..skip + bytes.len()].copy_from_slice(bytes);
     for (word, bytes) in words.iter_mut().zip(all.chunks_exact(8)) {
         *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
@@ -253,80 +269,39 @@ fn frame_address(private: &Private, lane: usize, frame: u32) -> u64 {
 }
 
 /// The first word and room for all words that hold `len` bytes of a page from `start` on.
-fn covering(start: u64, len: usize) -> (u64, Vec<u64>) {
-    let (first, end) = (start / 8, (start + len as u64).div_ceil(8));
-    (first, vec![0; (end - first) as usize])
+fn covering(start: usize, len: usize) -> (u64, Vec<u64>) {
+    let (first, end) = (start / 8, (start + len).div_ceil(8));
+    (first as u64, vec![0; end - first])
 }
 
-/// Splits a range of addresses by page: page, offset in it, and range of the bytes.
-fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, u64, std::ops::Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        let at = addr + done as u64;
-        let (page, start) = (at / PAGE, at % PAGE);
-        let part = (len - done).min((PAGE - start) as usize);
-        done += part;
-        (part > 0).then(|| (page, start, done - part..done))
-    })
-}
-
-/// A lane's memory, for executing single instructions on the host.
-pub(crate) struct LaneMemory<'a> {
-    pub(crate) guest: std::cell::RefCell<&'a mut Guest>,
+/// The memory together with the device, which has room for what lanes are given.
+pub(crate) struct OnDevice<'a> {
+    pub(crate) guest: &'a mut Guest,
     pub(crate) device: &'a Device,
-    pub(crate) lane: usize,
-    /// The first failure of the driver.
-    pub(crate) error: Cell<Option<CudaError>>,
 }
 
-impl LaneMemory<'_> {
-    fn note<T: Default>(&self, result: Result<T, CudaError>) -> T {
-        result.unwrap_or_else(|error| {
-            self.error.set(Some(error));
-            T::default()
-        })
+impl DeviceMemory for OnDevice<'_> {
+    fn size(&self) -> u64 {
+        self.guest.size
     }
 
-    fn put(&self, addr: u64, bytes: &[u8]) {
-        let result = self.guest.borrow_mut().write(self.device, self.lane, addr, bytes);
-        self.note(result);
-    }
-}
-
-impl GuestMemory for LaneMemory<'_> {
-    fn probe(&self, _: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let size = self.guest.borrow().size;
-        match addr.checked_add(len.into()) {
-            Some(end) if end <= size => Ok(()),
-            _ => Err(addr.max(size)),
-        }
+    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        let read = match lane {
+            Some(lane) => self.guest.read(lane, addr, bytes),
+            None => self.guest.flat.read(addr, bytes),
+        };
+        Ok(read?)
     }
 
-    fn load(&self, ty: Type, _: Order, addr: u64) -> u64 {
-        let mut bytes = [0; 8];
-        let result = self.guest.borrow().read(self.lane, addr, &mut bytes[..ty.bytes() as usize]);
-        self.note(result);
-        u64::from_le_bytes(bytes)
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.guest.write(self.device, lane, addr, bytes)?)
     }
 
-    fn store(&self, ty: Type, _: Order, addr: u64, value: u64) {
-        self.put(addr, &value.to_le_bytes()[..ty.bytes() as usize]);
+    fn has_copies(&self) -> Result<bool, EngineError> {
+        Ok(self.guest.has_copies()?)
     }
 
-    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
-        let old = self.load(ty, Order::Plain, addr);
-        if old == expected {
-            self.store(ty, Order::Plain, addr, new);
-        }
-        old
-    }
-
-    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
-        let old = [addr, addr + 8].map(|at| self.load(Type::U64, Order::Plain, at));
-        if old == expected {
-            self.store(Type::U64, Order::Plain, addr, new[0]);
-            self.store(Type::U64, Order::Plain, addr + 8, new[1]);
-        }
-        old
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        Ok(self.guest.owners(page)?)
     }
 }

@@ -4,10 +4,10 @@
 //!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles (compile),
 //!                │                           unless the cache has the kernel, and loads (driver)
 //!                │
-//!  words ──► records (code) ──► device memory
+//!  words ──► records (engine::code) ──► device memory (code)
 //!                │
-//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to here (engine, service): more code
-//!                                       decoded, more frames, code that a lane has changed
+//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to by the host (engine, engine::code):
+//!                                       more code decoded, more frames, code that a lane has changed
 //! ```
 //!
 //! Only the driver is needed, and it is opened at run time. A kernel holds the handlers that the program
@@ -30,7 +30,6 @@ mod kernel;
 mod memory;
 mod mirror;
 mod room;
-mod service;
 mod stream;
 
 pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};

@@ -48,26 +48,9 @@ fn target(model: MemoryModel, capability: u32) -> Target {
     Target { memory: memory(model), capability }
 }
 
-/// Handlers for several shapes of every row.
-fn all_handlers() -> Handlers {
-    let mut handlers = Handlers::new();
-    let mut random = 1u32;
-    for row in kvrm_a64::table() {
-        for _ in 0..8 {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let word = random & !row.pattern.mask | row.pattern.value;
-            if row.matches(word) {
-                handlers.record(0x1000, word);
-            }
-        }
-    }
-    handlers
-}
-
 #[test]
 fn kernels_of_all_rows_assemble() {
-    let handlers = all_handlers();
-    assert!(handlers.len() > kvrm_a64::table().len());
+    let handlers = Handlers::of_all_rows();
     for model in [MemoryModel::Shared, MemoryModel::Private] {
         for generation in GENERATIONS {
             let text = kernel(&handlers, &target(model, generation));

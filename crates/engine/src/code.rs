@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use kvrm_a64::state::CpuState;
 use kvrm_ir::{Access, Order, Type};
@@ -41,10 +42,29 @@ pub struct Code {
     breakpoints: Vec<u64>,
     start: u64,
     len: u64,
-    common: Vec<Record>,
+    common: Table,
     /// Records of lanes that have changed their code.
-    own: HashMap<usize, Vec<Record>>,
+    own: HashMap<usize, Table>,
     changes: u64,
+}
+
+/// Records for all addresses of the code.
+#[derive(Default)]
+pub struct Table {
+    records: Vec<Record>,
+    changed: u64,
+}
+
+impl Table {
+    /// The records.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// What [`Code::changes`] was after the last change of this table.
+    pub fn changed(&self) -> u64 {
+        self.changed
+    }
 }
 
 impl Code {
@@ -56,9 +76,9 @@ impl Code {
     /// Forgets all records.
     pub fn clear(&mut self) {
         (self.start, self.len) = (0, 0);
-        self.common.clear();
-        self.own.clear();
         self.changes += 1;
+        self.common = Table { records: Vec::new(), changed: self.changes };
+        self.own.clear();
     }
 
     /// Sets where lanes stop; in ascending order.
@@ -94,16 +114,26 @@ impl Code {
         self.changes
     }
 
+    /// The records of lanes that have not changed their code.
+    pub fn common(&self) -> &Table {
+        &self.common
+    }
+
+    /// The records of each lane that has its own.
+    pub fn own(&self) -> &HashMap<usize, Table> {
+        &self.own
+    }
+
     /// All records: the common ones, then those of lanes that have their own, by lane. After each table is
     /// a record that is not decoded, for lanes that run beyond its end.
     pub fn tables(&self) -> (Vec<Record>, HashMap<usize, u32>) {
         let end = Record::special(NOT_DECODED, 0);
-        let mut records = self.common.clone();
+        let mut records = self.common.records.clone();
         records.push(end);
         let mut starts = HashMap::new();
         for (lane, own) in &self.own {
             starts.insert(*lane, records.len() as u32);
-            records.extend_from_slice(own);
+            records.extend_from_slice(&own.records);
             records.push(end);
         }
         (records, starts)
@@ -111,12 +141,18 @@ impl Code {
 
     /// A bit for each granule from one before the code to two after it: whether it holds decoded words.
     pub fn granules(&self) -> Vec<u32> {
-        let mut map = vec![0u32; (self.len / GRANULE + 4).div_ceil(32) as usize];
+        let pack =
+            |flags: &[u8]| (0..).zip(flags).fold(0, |all, (i, flag)| all | u32::from(*flag) << i);
+        self.granule_bytes().chunks(32).map(pack).collect()
+    }
+
+    /// The same with a byte for each, 0 or 1. Stores may begin before the code and end after it.
+    pub fn granule_bytes(&self) -> Vec<u8> {
+        let mut map = vec![0; (self.len / GRANULE + 4) as usize];
         for table in self.own.values().chain([&self.common]) {
-            for (index, record) in table.iter().enumerate() {
+            for (index, record) in table.records.iter().enumerate() {
                 if record.handler() != NOT_DECODED {
-                    let granule = 1 + index * 4 / GRANULE as usize;
-                    map[granule / 32] |= 1 << (granule % 32);
+                    map[1 + index * 4 / GRANULE as usize] = 1;
                 }
             }
         }
@@ -133,21 +169,21 @@ impl Code {
     /// Gives a lane its own, empty records: its code is no longer that of others.
     fn part(&mut self, lane: usize) {
         let records = vec![Record::special(NOT_DECODED, 0); (self.len / 4) as usize];
-        self.own.insert(lane, records);
         self.changes += 1;
+        self.own.insert(lane, Table { records, changed: self.changes });
     }
 
-    fn table(&self, lane: usize) -> &[Record] {
+    fn table(&self, lane: usize) -> &Table {
         self.own.get(&lane).unwrap_or(&self.common)
     }
 
     /// True if the records have the instruction at `at`.
-    fn has(&self, table: &[Record], at: u64) -> bool {
+    fn has(&self, table: &Table, at: u64) -> bool {
         let offset = at.wrapping_sub(self.start);
         let decoded = |record: &Record| record.handler() != NOT_DECODED;
         at.is_multiple_of(4)
             && offset < self.len
-            && table.get((offset / 4) as usize).is_some_and(decoded)
+            && table.records.get((offset / 4) as usize).is_some_and(decoded)
     }
 
     /// Forgets what was decoded from memory that the host has written for a lane.
@@ -221,15 +257,16 @@ impl Code {
         for page in code.iter().map(|(at, _)| at / PAGE) {
             self.include(page)?;
         }
+        self.changes += 1;
+        let table = self.own.get_mut(&lane).unwrap_or(&mut self.common);
+        table.changed = self.changes;
         for (at, word) in code {
             let record = match self.breakpoints.binary_search(at) {
                 Ok(_) => Record::special(BREAKPOINT, 0),
                 Err(_) => self.handlers.record(*at, *word),
             };
-            let index = ((at - self.start) / 4) as usize;
-            self.own.get_mut(&lane).unwrap_or(&mut self.common)[index] = record;
+            table.records[((at - self.start) / 4) as usize] = record;
         }
-        self.changes += 1;
         Ok(())
     }
 
@@ -250,10 +287,11 @@ impl Code {
         }
         let before = if self.len == 0 { 0 } else { ((self.start - start) / 4) as usize };
         let total = ((end - start) / 4) as usize;
+        self.changes += 1;
         for table in self.own.values_mut().chain([&mut self.common]) {
             let mut records = vec![Record::special(NOT_DECODED, 0); total];
-            records[before..before + table.len()].copy_from_slice(table);
-            *table = records;
+            records[before..before + table.records.len()].copy_from_slice(&table.records);
+            *table = Table { records, changed: self.changes };
         }
         (self.start, self.len) = (start, end - start);
         Ok(())
@@ -283,6 +321,18 @@ impl Code {
             Step::Stopped(stop) => (0, Some(stop)),
         })
     }
+}
+
+/// Splits a range of addresses by page: page, offset in it, and range of the bytes.
+pub fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = addr + done as u64;
+        let (page, start) = (at / PAGE, (at % PAGE) as usize);
+        let part = (len - done).min(PAGE as usize - start);
+        done += part;
+        (part > 0).then(|| (page, start, done - part..done))
+    })
 }
 
 /// Words of a lane's memory or of the image, fetched from the device a page at a time.

@@ -108,6 +108,17 @@ impl Engine for EvalEngine {
         Ok(())
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let spaces = match self.config.model {
+            MemoryModel::Private => &self.spaces[..],
+            MemoryModel::Shared => &[],
+        };
+        let pages = |(lane, space): (usize, &Space)| {
+            space.dirty_pages().map(|page| (lane, page)).collect::<Vec<_>>()
+        };
+        Ok(spaces.iter().enumerate().flat_map(pages).collect())
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let space = self.space(lane);
         self.spaces[space].touch(addr, bytes.len() as u64);

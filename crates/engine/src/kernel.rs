@@ -112,6 +112,27 @@ impl Handlers {
         Handlers::default()
     }
 
+    /// Handlers for several shapes of every row, which a kernel is tested with.
+    ///
+    /// ```
+    /// let handlers = kvrm_engine::kernel::Handlers::of_all_rows();
+    /// assert!(handlers.len() > kvrm_a64::table().len());
+    /// ```
+    pub fn of_all_rows() -> Handlers {
+        let mut handlers = Handlers::new();
+        let mut random = 1u32;
+        for row in kvrm_a64::table() {
+            for _ in 0..8 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let word = random & !row.pattern.mask | row.pattern.value;
+                if row.matches(word) {
+                    handlers.record(0x1000, word);
+                }
+            }
+        }
+        handlers
+    }
+
     /// All handlers; their numbers count up from [`FIRST_HANDLER`].
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Handler> {
         self.handlers.iter()

@@ -158,6 +158,10 @@ pub trait Engine: Send {
     /// Copies out of a lane's memory.
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
+    /// Pages that may differ from the image, as lanes and page numbers; all others are as the image has them.
+    /// None in shared memory, which is its own image.
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
+
     /// Changes a lane's memory (everybody's, if it is shared).
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 

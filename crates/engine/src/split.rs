@@ -132,6 +132,15 @@ impl Engine for SplitEngine {
         self.parts[part].engine.read_memory(lane, addr, bytes)
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let pages = part.engine.private_pages()?;
+            all.extend(pages.into_iter().map(|(lane, page)| (part.lanes.start + lane, page)));
+        }
+        Ok(all)
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let (part, lane) = self.part(lane);
         self.parts[part].engine.write_memory(lane, addr, bytes)
@@ -326,6 +335,9 @@ mod tests {
         }
         fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
             self.0.read_memory(lane, addr, bytes)
+        }
+        fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+            self.0.private_pages()
         }
         fn write_memory(
             &mut self,

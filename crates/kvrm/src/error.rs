@@ -55,6 +55,17 @@ pub enum Error {
     /// No register has that name.
     #[error("there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv or tpidr_el0")]
     UnknownRegister(String),
+    /// There is nothing to compare a machine with.
+    #[error("comparing takes at least two engines: name another, as in cpu,eval")]
+    NothingToCompare,
+    /// Machines that are to be compared were built differently.
+    #[error("machines that are compared must have the same lanes and the same memory")]
+    UnlikeMachines,
+    /// Lanes of one memory cannot be compared.
+    #[error(
+        "lanes that share memory race, so that engines may differ and all be right: compare one lane, or lanes with private memory"
+    )]
+    RacingLanes,
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -27,6 +27,7 @@ mod builder;
 mod error;
 mod machine;
 mod register;
+pub mod verify;
 
 pub use builder::{EngineInfo, EngineKind, MachineBuilder, engines};
 pub use error::{Error, Result};

@@ -142,6 +142,11 @@ impl Machine {
         Ok(self.engine.read_memory(lane, address, bytes)?)
     }
 
+    /// Pages that may differ from the image, as lanes and page numbers; none if memory is shared.
+    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>> {
+        Ok(self.engine.private_pages()?)
+    }
+
     /// Writes memory of one lane or of all. Unlike [`load`](Self::load), a reset undoes it if memory is
     /// private.
     pub fn write_memory(

@@ -94,6 +94,19 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// One of them.
+    ///
+    /// ```
+    /// use kvrm::{Reg, Registers};
+    /// let registers = Registers { sp: 0x8000, ..Registers::default() };
+    /// assert_eq!((registers.get(Reg::Sp), registers.get(Reg::X(7))), (0x8000, 0));
+    /// ```
+    pub fn get(&self, reg: Reg) -> u64 {
+        let mut state = CpuState::new();
+        self.put_into(&mut state);
+        reg.get(&state)
+    }
+
     pub(crate) fn of(state: &CpuState) -> Registers {
         Registers {
             x: std::array::from_fn(|n| state.x[n]),

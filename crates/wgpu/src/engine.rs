@@ -446,6 +446,10 @@ impl Engine for WgpuEngine {
         self.guest.read(Some(lane), addr, bytes)
     }
 
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        Ok(self.guest.private_pages()?)
+    }
+
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.guest.write(lane, addr, bytes)?;
         self.code.written(self.config.model, lane, addr, bytes.len() as u64);

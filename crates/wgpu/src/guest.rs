@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kvrm_engine::code::DeviceMemory;
+use kvrm_engine::code::{DeviceMemory, pages};
 use kvrm_engine::{EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -207,6 +207,32 @@ impl Guest {
         (&private.frames[window as usize], index * frame_bytes(self.group))
     }
 
+    /// All page tables: for each group and page the frame, and a bit per lane that has copied the page.
+    fn tables(&self, private: &Private) -> Result<Vec<[u32; 2]>, WgpuError> {
+        let mut tables = vec![[0u32; 2]; (private.groups * (self.size / PAGE)) as usize];
+        self.device.read(&private.tables, 0, bytemuck::cast_slice_mut(&mut tables))?;
+        Ok(tables)
+    }
+
+    /// The lanes of an entry of a group's page table.
+    fn lanes_of(&self, group: usize, entry: [u32; 2]) -> impl Iterator<Item = usize> + use<> {
+        let first = group * self.group as usize;
+        (0..self.group as usize).filter(move |bit| entry[1] >> bit & 1 != 0).map(move |b| first + b)
+    }
+
+    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, WgpuError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let tables = self.tables(private)?;
+        let mut pages = Vec::new();
+        for (group, table) in tables.chunks_exact((self.size / PAGE) as usize).enumerate() {
+            for (page, entry) in (0..).zip(table) {
+                pages.extend(self.lanes_of(group, *entry).map(|lane| (lane, page)));
+            }
+        }
+        Ok(pages)
+    }
+
     /// A whole frame.
     fn frame(&self, frame: u32) -> Result<Vec<u8>, WgpuError> {
         let (window, offset) = self.frame_at(frame);
@@ -349,18 +375,6 @@ fn window_sizes(size: u64, window: u64) -> impl Iterator<Item = u64> {
     (0..size.div_ceil(window)).map(move |index| (size - index * window).min(window))
 }
 
-/// Splits a range of addresses by page: page, offset in it, and range of the bytes.
-fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        let at = addr + done as u64;
-        let (page, start) = (at / PAGE, (at % PAGE) as usize);
-        let part = (len - done).min(PAGE as usize - start);
-        done += part;
-        (part > 0).then(|| (page, start, done - part..done))
-    })
-}
-
 impl DeviceMemory for Guest {
     fn size(&self) -> u64 {
         self.size
@@ -396,14 +410,9 @@ impl DeviceMemory for Guest {
 
     fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
         let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let pages = self.size / PAGE;
-        let mut tables = vec![[0u32; 2]; (private.groups * pages) as usize];
-        self.device.read(&private.tables, 0, bytemuck::cast_slice_mut(&mut tables))?;
-        let column = tables.iter().skip(page as usize).step_by(pages as usize);
-        let owners = column.enumerate().flat_map(|(group, [_, lanes])| {
-            let bits = (0..self.group as usize).filter(move |bit| lanes >> bit & 1 != 0);
-            bits.map(move |bit| group * self.group as usize + bit)
-        });
+        let tables = self.tables(private)?;
+        let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
+        let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
         Ok(owners.collect())
     }
 }

@@ -29,26 +29,9 @@ fn checked(text: &str) -> (Module, ModuleInfo) {
     (module, info)
 }
 
-/// Handlers for several shapes of every row.
-fn all_handlers() -> Handlers {
-    let mut handlers = Handlers::new();
-    let mut random = 1u32;
-    for row in kvrm_a64::table() {
-        for _ in 0..8 {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let word = random & !row.pattern.mask | row.pattern.value;
-            if row.matches(word) {
-                handlers.record(0x1000, word);
-            }
-        }
-    }
-    handlers
-}
-
 #[test]
 fn kernels_of_all_rows_are_sound() {
-    let handlers = all_handlers();
-    assert!(handlers.len() > kvrm_a64::table().len());
+    let handlers = Handlers::of_all_rows();
     for model in MODELS {
         checked(&kernel(&handlers, &memory(model)));
     }
@@ -114,7 +97,7 @@ fn validate_spirv(words: &[u32], model: MemoryModel) {
 
 #[test]
 fn kernels_of_all_rows_translate() {
-    let handlers = all_handlers();
+    let handlers = Handlers::of_all_rows();
     for model in MODELS {
         let (module, info) = checked(&kernel(&handlers, &memory(model)));
         validate_spirv(&to_spirv(&module, &info), model);

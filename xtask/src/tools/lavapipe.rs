@@ -2,24 +2,20 @@
 //! else on the system changes and nobody need be root.
 //!
 //! It must be of Mesa 25 or later. The Mesa 22.3 of Debian 12 silently ends loops after 65,535 iterations,
-//! so there it comes from bookworm-backports, at the mirror that the system uses anyway. apt works out what
-//! the driver needs, as if nothing were installed, and checks the signatures.
+//! so there it comes from bookworm-backports.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use super::apt::{Apt, codename, list, name, write};
 use super::{cannot, remove};
-use crate::shell::{self, Outcome, command, root, works};
+use crate::shell::{self, Outcome, command, root};
 
 /// Of Mesa.
 const OLDEST: u32 = 25;
 
 /// Where the distribution's own Mesa is too old: its name, and where the right one is.
 const BACKPORTS: &[(&str, &str)] = &[("bookworm", "bookworm-backports")];
-
-/// Packages whose libraries stay the system's, as all programs of a test run find ours first.
-const SYSTEM: &[&str] = &["libc6", "libgcc-s1", "libstdc++6"];
 
 const DRIVER: &str = "libvulkan_lvp.so";
 
@@ -56,92 +52,17 @@ fn bring(folder: &Path) -> Outcome {
     if done.split_once(' ').is_some_and(|(of, _)| of == codename) {
         return Ok(());
     }
-    if !works("apt-get", &["--version"]) {
-        return Err("there is no apt-get".to_string());
-    }
     println!("unpacking lavapipe into .cache/lavapipe");
     remove(folder)?;
-    let apt = Apt { folder: folder.join("apt") };
-    let packages = apt.download(&codename)?;
-    let version = version(&packages)?;
-    for package in packages.iter().filter(|package| !SYSTEM.contains(&name(package))) {
-        shell::output(command("dpkg-deb").arg("-x").arg(package).arg(folder.join("root")))?;
-    }
+    let mut found = String::new();
+    let suite = BACKPORTS.iter().find(|(of, _)| *of == codename).map(|(_, suite)| *suite);
+    let names = ["mesa-vulkan-drivers", "libvulkan1"];
+    Apt::new(folder.join("apt"))?.unpack(&names, suite, &folder.join("root"), |packages| {
+        found = version(packages)?;
+        Ok(())
+    })?;
     loads(folder)?;
-    remove(&apt.folder)?;
-    write(&version_file, &format!("{codename} {version}\n"))
-}
-
-/// apt-get with a list of sources and folders of its own, which do not need root.
-struct Apt {
-    folder: PathBuf,
-}
-
-impl Apt {
-    /// The driver, the Vulkan loader and all that they need.
-    fn download(&self, codename: &str) -> Outcome<Vec<PathBuf>> {
-        let archives = self.folder.join("cache/archives");
-        create(&archives.join("partial"))?;
-        create(&self.folder.join("lists/partial"))?;
-        let backports = BACKPORTS.iter().find(|(of, _)| *of == codename).map(|(_, suite)| *suite);
-        // Takes the place of that file; the folder beside it is read as ever.
-        let mut sources = std::fs::read_to_string("/etc/apt/sources.list").unwrap_or_default();
-        if let Some(suite) = backports {
-            sources.push_str(&line_for(codename, suite)?);
-        }
-        write(&self.folder.join("sources.list"), &sources)?;
-        shell::output(self.command().args(["update", "-qq"]))?;
-        let mut install = self.command();
-        install.args(["install", "--download-only", "-y", "-qq", "--no-install-recommends"]);
-        install.args(backports.iter().flat_map(|suite| ["-t", suite]));
-        shell::output(install.args(["mesa-vulkan-drivers", "libvulkan1"]))?;
-        let packages = list(&archives)?;
-        Ok(packages.into_iter().filter(|path| path.extension() == Some("deb".as_ref())).collect())
-    }
-
-    fn command(&self) -> Command {
-        let mut apt_get = command("apt-get");
-        let mut option = |name: &str, value: &OsStr| {
-            let mut setting = OsString::from(name);
-            setting.push("=");
-            setting.push(value);
-            apt_get.arg("-o").arg(setting);
-        };
-        for (name, path) in [
-            ("Dir::Etc::SourceList", "sources.list"),
-            ("Dir::State::Lists", "lists"),
-            ("Dir::Cache", "cache"),
-        ] {
-            option(name, self.folder.join(path).as_os_str());
-        }
-        // Nothing is installed, as far as this apt-get knows.
-        option("Dir::State::status", "/dev/null".as_ref());
-        option("Debug::NoLocking", "true".as_ref());
-        option("Acquire::Retries", "3".as_ref());
-        // Another user might not reach our folder.
-        option("APT::Sandbox::User", "root".as_ref());
-        apt_get
-    }
-}
-
-/// A line for the list of sources that adds a suite, or nothing if the system has it.
-fn line_for(codename: &str, suite: &str) -> Outcome<String> {
-    let mut command = command("apt-get");
-    command.args(["indextargets", "--no-release-info", "--format"]);
-    command.args(["$(RELEASE) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]);
-    let targets = shell::output(&mut command)?;
-    let mirror = |suite: &str| {
-        let start = format!("{suite} main ");
-        targets.lines().find_map(|line| line.strip_prefix(start.as_str()))
-    };
-    match (mirror(suite), mirror(codename)) {
-        (Some(_), _) => Ok(String::new()),
-        (None, Some(uri)) => Ok(format!("\ndeb {uri} {suite} main\n")),
-        (None, None) => Err(format!(
-            "apt's sources name no mirror of {codename}: add {suite} to them, see \
-             /etc/apt/sources.list"
-        )),
-    }
+    write(&version_file, &format!("{codename} {found}\n"))
 }
 
 /// The version of Mesa among these packages, if it is one that computes right.
@@ -157,12 +78,6 @@ fn version(packages: &[PathBuf]) -> Outcome<String> {
             "this system's packages have Mesa {version}, and it must be {OLDEST} or later"
         )),
     }
-}
-
-/// The name in a package's file name, `name_version_architecture.deb`.
-fn name(package: &Path) -> &str {
-    let file = package.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    file.split('_').next().unwrap_or_default()
 }
 
 /// Fails unless the driver and the loader find all libraries they need.
@@ -208,25 +123,4 @@ fn write_icd(folder: &Path) -> Outcome<PathBuf> {
     let path = folder.join("lvp_icd.json");
     write(&path, &format!("{icd:#}\n"))?;
     Ok(path)
-}
-
-/// The distribution's, such as `bookworm`.
-fn codename() -> String {
-    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    codename.unwrap_or("unknown").trim_matches('"').to_string()
-}
-
-fn list(folder: &Path) -> Outcome<Vec<PathBuf>> {
-    std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(|error| cannot("list", folder, &error))
-}
-
-fn create(folder: &Path) -> Outcome {
-    std::fs::create_dir_all(folder).map_err(|error| cannot("create", folder, &error))
-}
-
-fn write(file: &Path, text: &str) -> Outcome {
-    std::fs::write(file, text).map_err(|error| cannot("write", file, &error))
 }

@@ -15,7 +15,7 @@ for_every_engine! {
     a_reset_brings_the_original_back, data_beside_code, a_pair_across_code_and_data,
     zeroing_code, patching_at_every_limit, code_that_moves_through_memory,
     a_lane_that_patched_before_others_ran, patched_code_and_new_breakpoints,
-    patching_through_unaligned_stores,
+    patching_through_unaligned_stores, the_host_patches_a_lane_again_after_a_reset,
 }
 
 for_split_engines! { lanes_patch_differently, a_lane_that_patched_before_others_ran }
@@ -40,6 +40,20 @@ fn a_loop_that_patches_itself(subject: Subject) {
         // add x0, x0, #n is 0x91000000 + n << 10: each round adds 1024 to the word.
         assert_eq!(run(&mut machine), HALT);
         assert_eq!(x(&machine, 0, 0), (0..40).sum());
+    }
+}
+
+/// One lane of three, between runs and right after resets.
+fn the_host_patches_a_lane_again_after_a_reset(subject: Subject) {
+    let mut machine = subject.private(3, 1, &asm!(; mov x0, 1 ; mov x1, 2 ; hlt 0));
+    run_to_halt(&mut machine);
+    for value in [7, 8, 9] {
+        machine.reset(1).unwrap();
+        machine.write_memory(1, CODE, &(mov_x0(value) as u32).to_le_bytes()).unwrap();
+        machine.reset(0).unwrap();
+        machine.run(100).unwrap();
+        assert_eq!(machine.stop(1).unwrap(), Some(HALT));
+        assert_eq!([0, 1].map(|lane| x(&machine, lane, 0)), [1, value.into()]);
     }
 }
 

@@ -1,11 +1,13 @@
 //! Random programs do what the reference does. A failure names its seed and a reduced program.
 
-use kvrm::EngineKind;
-use kvrm_fuzzing::{program, random_bytes};
+use kvrm::verify::{RandomPrograms, RandomVerdict};
+use kvrm::{EngineKind, Machine, RunControl};
+use kvrm_fuzzing::program::{self, Setup};
+use kvrm_fuzzing::random_bytes;
 
 use crate::support::Subject;
 
-for_every_engine! { all_rows, few_words }
+for_every_engine! { all_rows, few_words, a_lane_each }
 
 /// Programs of all instructions, in random states.
 fn all_rows(subject: Subject) {
@@ -36,4 +38,24 @@ fn check(subject: Subject, first: u64, seeds: u64, len: usize) {
         eprintln!("seed {seed:#x}, {len} bytes, {subject:?}");
         std::panic::resume_unwind(panic);
     }
+}
+
+/// Very many at once, which takes one kernel. `kvrm verify --random` is the same with as many as one likes.
+fn a_lane_each(subject: Subject) {
+    let (count, lanes, rows) = match subject.setup.engine {
+        EngineKind::Cuda => (4000, 2001, None),
+        // A driver on the CPU compiles a kernel of all rows for many minutes.
+        EngineKind::Wgpu => (200, 101, Some(8)),
+        // Where everything is translated, that takes a tenth of a second for each.
+        EngineKind::Cpu => (30, 16, None),
+        EngineKind::Auto | EngineKind::Eval => (200, 101, None),
+    };
+    let programs = RandomPrograms::new(1, count, lanes, rows);
+    let machine = |setup: Setup| {
+        let builder = programs.shape(Machine::builder().engine(setup.engine));
+        builder.translate_after(setup.translate_after).build().unwrap()
+    };
+    let mut machines = [machine(Setup::REFERENCE), machine(subject.setup)];
+    let verdict = programs.verify(&mut machines, &RunControl::new(), &mut |_| {}).unwrap();
+    assert!(matches!(verdict, RandomVerdict::Agree { .. }), "{verdict:#?}");
 }

@@ -1,4 +1,6 @@
-//! Random numbers that are the same everywhere: a difference is found again by its seed.
+//! Random numbers and programs that are the same everywhere: a difference is found again by its seed.
+
+pub mod program;
 
 /// Steele, Lea and Flood's SplitMix64.
 #[derive(Clone, Debug)]

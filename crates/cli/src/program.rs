@@ -1,0 +1,107 @@
+//! What `kvrm exec` and `kvrm verify` have in common: a program, its memory, its lanes and their inputs.
+
+use std::path::{Path, PathBuf};
+
+use kvrm::{Error, Lanes, Machine, MachineBuilder, Reg};
+
+use crate::args::{self, ModelArgs, Value};
+use crate::failure::{Failure, Result};
+use crate::lanes_csv::LaneTable;
+
+/// Options about a program and its inputs.
+#[derive(clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// Where the code goes
+    #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::address)]
+    base: u64,
+
+    /// Where lanes start; at the base if not given
+    #[arg(long, value_name = "ADDR", value_parser = args::address)]
+    entry: Option<u64>,
+
+    /// Bytes of memory, for each lane if it is private (K, M, G and T are powers of 1024)
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
+    memory: u64,
+
+    #[command(flatten)]
+    model: ModelArgs,
+
+    /// Number of machines; one, or as many as --set-lanes needs, if not given
+    #[arg(long, value_name = "N", value_parser = args::lanes)]
+    pub(crate) lanes: Option<usize>,
+
+    /// Sets a register of all lanes (repeatable): decimal, hexadecimal, negative, or the word `lane` for
+    /// the lane's number
+    #[arg(long, value_name = "REG=VALUE", value_parser = args::assignment)]
+    set: Vec<(Reg, Value)>,
+
+    /// Sets registers of each lane from a CSV file: a header of register names, with or without a column
+    /// `lane`, then one row per lane
+    #[arg(long, value_name = "FILE")]
+    set_lanes: Option<PathBuf>,
+
+    /// Instructions each lane may run (K, M, G and T are powers of 1000)
+    #[arg(long, value_name = "N", default_value = "1G", value_parser = args::count)]
+    pub(crate) max_cycles: u64,
+}
+
+/// A program that has been read, with its inputs.
+pub(crate) struct Program<'a> {
+    args: &'a ProgramArgs,
+    code: Vec<u8>,
+    table: Option<LaneTable>,
+}
+
+impl ProgramArgs {
+    /// Reads the program, and the table of inputs if there is one.
+    pub(crate) fn read(&self, file: &Path) -> Result<Program<'_>> {
+        let code = crate::read_code(file)?;
+        let table = self.set_lanes.as_deref().map(read_table).transpose()?;
+        Ok(Program { args: self, code, table })
+    }
+}
+
+impl Program<'_> {
+    /// Gives a machine the lanes and the memory that were asked for.
+    pub(crate) fn shape(&self, builder: MachineBuilder) -> MachineBuilder {
+        let lanes = self.args.lanes.or(self.table.as_ref().map(LaneTable::lanes)).unwrap_or(1);
+        builder.lanes(lanes).memory(self.args.memory).model(self.args.model.model())
+    }
+
+    /// Loads the code, and makes lanes start there.
+    pub(crate) fn load(&self, machine: &mut Machine) -> Result<()> {
+        machine.load(self.args.base, &self.code)?;
+        let (entry, size) = (self.args.entry.unwrap_or(self.args.base), machine.memory_size());
+        // Better told before a long run than after.
+        if entry.checked_add(4).is_none_or(|end| end > size) {
+            return Err(Error::OutsideMemory { address: entry, len: 4, size }.into());
+        }
+        Ok(machine.set_entry(entry)?)
+    }
+
+    /// Gives all lanes their inputs.
+    pub(crate) fn set_registers(&self, machine: &mut Machine) -> Result<()> {
+        for &(reg, value) in &self.args.set {
+            match value {
+                Value::Same(value) => machine.set_register(Lanes::All, reg, value)?,
+                Value::Lane => (0..machine.lanes())
+                    .try_for_each(|lane| machine.set_register(lane, reg, lane as u64))?,
+            }
+        }
+        for row in self.table.as_ref().map_or(&[][..], |table| &table.rows) {
+            for &(reg, value) in &row.values {
+                machine.set_register(row.lane, reg, value).map_err(|error| {
+                    let path = self.args.set_lanes.as_deref().unwrap_or(Path::new(""));
+                    Failure::Host(format!("{}, line {}: {error}", path.display(), row.line))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_table(path: &Path) -> Result<LaneTable> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::file("read", path, &e))?;
+    let located = |message| Failure::Host(format!("{}: {message}", path.display()));
+    LaneTable::parse(&text).map_err(located)
+}

@@ -1,0 +1,167 @@
+//! `kvrm verify`: the same program on several engines.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kvrm::verify::{self, Plan, RandomPrograms, RandomVerdict, Verdict};
+use kvrm::{EngineKind, Machine, MachineBuilder};
+
+use crate::failure::{Failure, Result};
+use crate::program::ProgramArgs;
+use crate::verify_report::{Found, Report};
+use crate::{args, progress, text};
+
+/// Options of `kvrm verify`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  kvrm verify program.bin --lanes 1000 --set x0=lane
+      a program with a thousand inputs, on the CPU and on every GPU
+  kvrm verify program.bin --engines eval,cpu --every 1 --max-cycles 10K
+      after every single instruction
+  kvrm verify --random 4096 --seed 7 --engines cpu,cuda,wgpu
+      programs of all instructions in a random order
+
+The first engine is what the others are compared with: why lanes stop, how many instructions they complete, \
+all registers, and all of memory. Engines run in pieces and are compared after each; after a difference they \
+start over and run shorter, to the very instruction. A difference that comes and goes within a piece is not \
+seen: --every makes pieces shorter. A lane ends where it stops, also at SVC.
+
+Lanes with --shared memory race, so that engines may differ and all be right: it takes a single lane.
+
+Random programs are made of one kind of each instruction, with any registers and immediates; which kinds, \
+and everything else, is the choice of --seed. A GPU compiles a kernel of all of them, once for a seed. The cpu \
+engine translates every program, about ten a second; eval is the quickest to compare a GPU with.
+
+Exit code: 0 if the engines agree, 1 if they differ or something failed, 2 if the command line is wrong, 130 \
+after Ctrl-C.")]
+pub(crate) struct Verify {
+    /// File of A64 code; - is standard input
+    #[arg(required_unless_present = "random", conflicts_with = "random")]
+    file: Option<PathBuf>,
+
+    /// Engines to compare, at least two: cpu, cuda, wgpu, eval. If not given, cpu and those of the GPUs in this
+    /// computer, or eval if it has none
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = args::certain_engine())]
+    engines: Vec<EngineKind>,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    /// Compare after every so many instructions; after 1,000 and then always twice as many as before, if not
+    /// given
+    #[arg(long, value_name = "N", value_parser = args::count, conflicts_with = "random")]
+    every: Option<u64>,
+
+    /// Run so many random programs instead of a file, 1,024 at a time or as many as --lanes says
+    #[arg(long, value_name = "N", value_parser = args::count, conflicts_with_all = FOR_FILES)]
+    random: Option<u64>,
+
+    /// Which random programs
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file")]
+    seed: u64,
+
+    /// Make random programs of so many instructions of the table (see `kvrm isa`); of all, if not given. Fewer are
+    /// compiled sooner
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    rows: Option<usize>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What random programs bring along themselves.
+const FOR_FILES: [&str; 8] =
+    ["base", "entry", "memory", "private", "shared", "set", "set_lanes", "max_cycles"];
+
+/// Random programs that a machine runs at a time.
+const AT_A_TIME: usize = 1024;
+
+impl Verify {
+    pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
+        let engines = match self.engines.is_empty() {
+            true => verify::engines(),
+            false => self.engines.clone(),
+        };
+        if engines.len() < 2 {
+            return Err(kvrm::Error::NothingToCompare.into());
+        }
+        let report = match (&self.file, self.random) {
+            (Some(file), None) => self.file(file, &engines)?,
+            (_, programs) => self.random(programs.unwrap_or(0), &engines)?,
+        };
+        match self.json {
+            true => report.write_json(out)?,
+            false => report.write_human(out)?,
+        }
+        match report.found {
+            Found::Agreement { .. } => Ok(()),
+            Found::Difference { .. } => Err(Failure::Different),
+            Found::Nothing => Err(Failure::Interrupted),
+        }
+    }
+
+    fn file(&self, file: &Path, engines: &[EngineKind]) -> Result<Report> {
+        let program = self.program.read(file)?;
+        let mut machines = build(engines, |builder| program.shape(builder))?;
+        machines.iter_mut().try_for_each(|machine| program.load(machine))?;
+        // What can be wrong with inputs is found here; setting them again cannot fail but with the engine.
+        machines.iter_mut().try_for_each(|machine| program.set_registers(machine))?;
+        let inputs = |machine: &mut Machine| {
+            program.set_registers(machine).map_err(|failure| match failure {
+                Failure::Host(message) => kvrm::EngineError::Device(message).into(),
+                _ => unreachable!("the same inputs were set before"),
+            })
+        };
+        let plan = Plan { max_cycles: self.program.max_cycles, every: self.every };
+        let verdict = progress::work(progress::QUIET, String::new, |control| {
+            verify::verify(&mut machines, &plan, &inputs, control)
+        })?;
+        let found = match verdict {
+            Verdict::Agree(agreement) => Found::Agreement { agreement, programs: None },
+            Verdict::Differ(difference) => Found::Difference { difference, program: None },
+            Verdict::Cancelled => Found::Nothing,
+        };
+        Ok(Report { engines: names(&machines), lanes: machines[0].lanes(), seed: None, found })
+    }
+
+    fn random(&self, count: u64, engines: &[EngineKind]) -> Result<Report> {
+        let at_a_time = self.program.lanes.unwrap_or(AT_A_TIME).min(count.max(1) as usize);
+        let programs = RandomPrograms::new(self.seed, count, 1 + at_a_time, self.rows);
+        let mut machines = build(engines, |builder| programs.shape(builder).translate_after(0))?;
+        let done = AtomicU64::new(0);
+        let ahead = || {
+            let done = text::thousands(done.load(Ordering::Relaxed));
+            format!("{done} of {} programs, ", text::thousands(count))
+        };
+        let verdict = progress::work(progress::QUIET, ahead, |control| {
+            let mut progress = |programs| done.store(programs, Ordering::Relaxed);
+            programs.verify(&mut machines, control, &mut progress)
+        })?;
+        let found = match verdict {
+            RandomVerdict::Agree { programs, agreement } => {
+                Found::Agreement { agreement, programs: Some(programs) }
+            }
+            RandomVerdict::Differ { program, difference } => {
+                Found::Difference { difference, program: Some(program) }
+            }
+            RandomVerdict::Cancelled { .. } => Found::Nothing,
+        };
+        let seed = Some(self.seed);
+        Ok(Report { engines: names(&machines), lanes: machines[0].lanes(), seed, found })
+    }
+}
+
+fn build(
+    engines: &[EngineKind],
+    shape: impl Fn(MachineBuilder) -> MachineBuilder,
+) -> Result<Vec<Machine>> {
+    let machine = |engine: &EngineKind| progress::build(shape(Machine::builder().engine(*engine)));
+    engines.iter().map(machine).collect()
+}
+
+fn names(machines: &[Machine]) -> Vec<&'static str> {
+    machines.iter().map(Machine::engine).collect()
+}

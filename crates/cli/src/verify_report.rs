@@ -1,0 +1,319 @@
+//! What `kvrm verify` prints.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use kvrm::Stop;
+use kvrm::verify::{Agreement, Difference, Side};
+use serde::Serialize;
+
+use crate::disasm::assembly;
+use crate::exec_report::{Hex, StopEntry, count_stops, stops_text};
+use crate::failure::Result;
+use crate::text;
+
+/// A comparison that has ended.
+pub(crate) struct Report {
+    pub(crate) engines: Vec<&'static str>,
+    pub(crate) lanes: usize,
+    /// Of random programs.
+    pub(crate) seed: Option<u64>,
+    pub(crate) found: Found,
+}
+
+/// What came of it.
+pub(crate) enum Found {
+    Agreement {
+        agreement: Agreement,
+        /// How many random ones there were.
+        programs: Option<u64>,
+    },
+    Difference {
+        difference: Box<Difference>,
+        /// Which random one it was.
+        program: Option<u64>,
+    },
+    /// It was cancelled.
+    Nothing,
+}
+
+/// Width of a column of values.
+const COLUMN: usize = 24;
+
+// For people.
+
+impl Report {
+    pub(crate) fn write_human(&self, out: &mut impl Write) -> Result<()> {
+        match &self.found {
+            Found::Agreement { agreement, programs } => {
+                self.write_agreement(out, agreement, *programs)
+            }
+            Found::Difference { difference, program } => {
+                if let (Some(program), Some(seed)) = (program, self.seed) {
+                    writeln!(out, "random program {program} of seed {seed}:")?;
+                }
+                write_difference(out, difference)
+            }
+            Found::Nothing => Ok(()),
+        }
+    }
+
+    fn write_agreement(
+        &self,
+        out: &mut impl Write,
+        agreement: &Agreement,
+        programs: Option<u64>,
+    ) -> Result<()> {
+        let Agreement { instructions, comparisons, pages, stops } = agreement;
+        let what = match programs {
+            Some(programs) => format!("{} random programs", text::thousands(programs)),
+            None => format!(
+                "{}: {}",
+                text::lanes(self.lanes),
+                stops_text(&count_stops(stops.iter().copied()))
+            ),
+        };
+        writeln!(
+            out,
+            "{} agree; {what}; {} on each",
+            self.engines.join(", "),
+            text::instructions(*instructions)
+        )?;
+        writeln!(
+            out,
+            "compared {} times: stops, counts, registers and all of memory ({} pages read in the end)",
+            text::thousands(*comparisons),
+            text::thousands(*pages)
+        )?;
+        Ok(())
+    }
+}
+
+fn write_difference(out: &mut impl Write, difference: &Difference) -> Result<()> {
+    let Difference { lane, lanes, instruction, count, sides, memory, words, repeats } = difference;
+    let [a, b] = sides.each_ref().map(|side| side.engine);
+    let others = match lanes {
+        1 => String::new(),
+        lanes => format!(" (the first of {} that do)", text::thousands(*lanes as u64)),
+    };
+    match (repeats, instruction) {
+        (false, _) => writeln!(
+            out,
+            "{a} and {b} differed in lane {lane}{others}, and not when they were run again"
+        )?,
+        (true, instruction) => {
+            let count = text::instructions(*count);
+            write!(out, "{a} and {b} part in lane {lane}{others}, after {count}")?;
+            match instruction {
+                Some((pc, word)) => {
+                    writeln!(out, ", with\n  {pc:#x}  {word:08x}  {}", assembly(*pc, *word))?;
+                }
+                None => writeln!(out)?,
+            }
+        }
+    }
+    writeln!(out, "{:>12}  {a:COLUMN$}  {b}", "after it")?;
+    let mut row = |name: String, [a, b]: [String; 2]| writeln!(out, "{name:>12}  {a:COLUMN$}  {b}");
+    let both = |value: fn(&Side) -> String| sides.each_ref().map(value);
+    if sides[0].stop != sides[1].stop {
+        row("stop".into(), both(|side| stop_text(side.stop)))?;
+    }
+    if sides[0].count != sides[1].count {
+        row("instructions".into(), both(|side| text::thousands(side.count)))?;
+    }
+    for (reg, values) in difference.registers() {
+        row(reg.to_string(), values.map(|value| format!("{value:#018x}")))?;
+    }
+    for (address, values) in memory {
+        row(format!("[{address:#x}]"), values.map(|value| format!("{value:#018x}")))?;
+    }
+    if *words > memory.len() {
+        let more = text::thousands((words - memory.len()) as u64);
+        writeln!(out, "(and {more} more words of memory)")?;
+    }
+    Ok(())
+}
+
+fn stop_text(stop: Option<Stop>) -> String {
+    stop.map_or("none".to_string(), |stop| stop.to_string())
+}
+
+// For programs.
+
+#[derive(Serialize)]
+struct Document<'a> {
+    engines: &'a [&'static str],
+    lanes: usize,
+    /// Of random programs.
+    seed: Option<u64>,
+    /// `None` if it was cancelled.
+    agree: Option<bool>,
+    agreement: Option<AgreementEntry>,
+    difference: Option<DifferenceEntry>,
+}
+
+#[derive(Serialize)]
+struct AgreementEntry {
+    /// Random programs.
+    programs: Option<u64>,
+    instructions: u64,
+    comparisons: u64,
+    pages: u64,
+    stops: BTreeMap<&'static str, usize>,
+}
+
+#[derive(Serialize)]
+struct DifferenceEntry {
+    /// Number of the random program.
+    program: Option<u64>,
+    lane: usize,
+    lanes: usize,
+    repeats: bool,
+    instructions_before: u64,
+    instruction: Option<InstructionEntry>,
+    sides: Vec<SideEntry>,
+    registers: BTreeMap<String, [Hex; 2]>,
+    memory: Vec<WordEntry>,
+    words_of_memory: usize,
+}
+
+#[derive(Serialize)]
+struct InstructionEntry {
+    pc: Hex,
+    word: Hex,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct SideEntry {
+    engine: &'static str,
+    stop: Option<StopEntry>,
+    instructions: u64,
+}
+
+#[derive(Serialize)]
+struct WordEntry {
+    address: Hex,
+    values: [Hex; 2],
+}
+
+impl Report {
+    pub(crate) fn write_json(&self, out: &mut impl Write) -> Result<()> {
+        let mut document = Document {
+            engines: &self.engines,
+            lanes: self.lanes,
+            seed: self.seed,
+            agree: None,
+            agreement: None,
+            difference: None,
+        };
+        match &self.found {
+            Found::Agreement { agreement, programs } => {
+                document.agree = Some(true);
+                document.agreement = Some(AgreementEntry {
+                    programs: *programs,
+                    instructions: agreement.instructions,
+                    comparisons: agreement.comparisons,
+                    pages: agreement.pages,
+                    stops: count_stops(agreement.stops.iter().copied()),
+                });
+            }
+            Found::Difference { difference, program } => {
+                document.agree = Some(false);
+                document.difference = Some(difference_entry(difference, *program));
+            }
+            Found::Nothing => {}
+        }
+        crate::write_json(out, &document)
+    }
+}
+
+fn difference_entry(difference: &Difference, program: Option<u64>) -> DifferenceEntry {
+    let instruction = difference.instruction.map(|(pc, word)| InstructionEntry {
+        pc: Hex(pc),
+        word: Hex(word.into()),
+        text: assembly(pc, word),
+    });
+    let side = |side: &Side| SideEntry {
+        engine: side.engine,
+        stop: side.stop.map(StopEntry::from),
+        instructions: side.count,
+    };
+    let memory = difference.memory.iter();
+    DifferenceEntry {
+        program,
+        lane: difference.lane,
+        lanes: difference.lanes,
+        repeats: difference.repeats,
+        instructions_before: difference.count,
+        instruction,
+        sides: difference.sides.iter().map(side).collect(),
+        registers: difference
+            .registers()
+            .into_iter()
+            .map(|(reg, values)| (reg.to_string(), values.map(Hex)))
+            .collect(),
+        memory: memory
+            .map(|(address, values)| WordEntry { address: Hex(*address), values: values.map(Hex) })
+            .collect(),
+        words_of_memory: difference.words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvrm::Registers;
+
+    use super::*;
+
+    fn report() -> Report {
+        let side = |engine, x5, count| {
+            let mut registers = Registers { pc: 0x1004, ..Registers::default() };
+            registers.x[5] = x5;
+            Side { engine, stop: Some(Stop::MaxCycles), count, registers }
+        };
+        let difference = Box::new(Difference {
+            lane: 2,
+            lanes: 3,
+            instruction: Some((0x1000, 0x9100_0400)),
+            count: 1234,
+            sides: [side("cpu", 1, 1235), side("wgpu", 0x8001, 1236)],
+            memory: vec![(0x8000, [7, 8])],
+            words: 5,
+            repeats: true,
+        });
+        let found = Found::Difference { difference, program: Some(9) };
+        Report { engines: vec!["cpu", "wgpu"], lanes: 4, seed: Some(7), found }
+    }
+
+    #[test]
+    fn a_difference_is_shown_side_by_side() {
+        let mut text = Vec::new();
+        report().write_human(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let expected = "\
+random program 9 of seed 7:
+cpu and wgpu part in lane 2 (the first of 3 that do), after 1,234 instructions, with
+  0x1000  91000400  add x0, x0, #0x1
+    after it  cpu                       wgpu
+instructions  1,235                     1,236
+          x5  0x0000000000000001        0x0000000000008001
+    [0x8000]  0x0000000000000007        0x0000000000000008
+(and 4 more words of memory)
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn programs_learn_the_same() {
+        let mut json = Vec::new();
+        report().write_json(&mut json).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!((&json["agree"], &json["seed"]), (&false.into(), &7.into()));
+        let difference = &json["difference"];
+        assert_eq!(difference["registers"]["x5"], serde_json::json!(["0x1", "0x8001"]));
+        assert_eq!(difference["memory"][0]["values"], serde_json::json!(["0x7", "0x8"]));
+        assert_eq!(difference["instruction"]["word"], "0x91000400");
+        assert_eq!((&difference["program"], &difference["lane"]), (&9.into(), &2.into()));
+    }
+}

@@ -1,0 +1,354 @@
+//! Runs a program on several engines and finds the first instruction after which they differ.
+//!
+//! Machines run in pieces. After each piece, everything that the host can see of them is compared with the first
+//! machine: why lanes stopped, how many instructions they completed, all registers, and all of their memory, of
+//! which only pages that some lane has written are read. After a difference, all are reset and run again,
+//! shorter and shorter, until it is known which instruction they agree before and differ after. A difference
+//! that comes and goes within a piece is not seen; shorter pieces see more.
+//!
+//! That takes engines that do the same again, which all do where each lane has its own memory. Lanes that share
+//! memory race, so of these only a single one can be compared.
+//!
+//! ```
+//! use kvrm::verify::{self, Plan, Verdict};
+//! use kvrm::{EngineKind, Machine, Reg, RunControl};
+//!
+//! // add x0, x0, #1; hlt #0
+//! let code = [0x9100_0400u32, 0xd440_0000].map(u32::to_le_bytes).concat();
+//! let mut machines = [EngineKind::Cpu, EngineKind::Eval].map(|engine| {
+//!     let mut machine = Machine::builder().engine(engine).lanes(3).build().unwrap();
+//!     machine.load(0, &code).unwrap();
+//!     machine
+//! });
+//! let inputs = |machine: &mut Machine| machine.set_register(2, Reg::X(0), 41);
+//! let plan = Plan { max_cycles: 1_000, every: None };
+//! match verify::verify(&mut machines, &plan, &inputs, &RunControl::new())? {
+//!     Verdict::Agree(agreement) => assert_eq!(agreement.instructions, 3),
+//!     _ => unreachable!("they are right"),
+//! }
+//! # Ok::<(), kvrm::Error>(())
+//! ```
+
+mod difference;
+mod random;
+#[cfg(test)]
+mod tests;
+
+pub use difference::{Difference, Side};
+pub use random::{RandomPrograms, RandomVerdict};
+
+use std::collections::BTreeSet;
+
+use kvrm_engine::{MemoryModel, RunControl, Stop};
+use kvrm_mem::PAGE;
+
+use crate::{EngineKind, Error, Lanes, Machine, Result};
+
+/// How long to run, and how often to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Instructions that each lane may complete.
+    pub max_cycles: u64,
+    /// Instructions between two comparisons; if not given, 1,000 first and then always twice as many as before.
+    pub every: Option<u64>,
+}
+
+impl Plan {
+    /// Lengths of the pieces.
+    fn pieces(&self) -> impl Iterator<Item = u64> {
+        let (mut left, mut next) = (self.max_cycles, self.every.unwrap_or(1000).max(1));
+        let factor = if self.every.is_some() { 1 } else { 2 };
+        std::iter::from_fn(move || {
+            let piece = next.min(left);
+            (left, next) = (left - piece, next.saturating_mul(factor));
+            (piece > 0).then_some(piece)
+        })
+    }
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All machines did the same.
+    Agree(Agreement),
+    /// One did something else than the first.
+    Differ(Box<Difference>),
+    /// It was cancelled before there was anything to say.
+    Cancelled,
+}
+
+/// What machines agree on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Instructions completed, over all lanes, on each of the machines.
+    pub instructions: u64,
+    /// How often the machines were compared.
+    pub comparisons: u64,
+    /// Pages of memory that were read and found equal in the last comparison.
+    pub pages: u64,
+    /// Why each lane stopped.
+    pub stops: Vec<Option<Stop>>,
+}
+
+/// The engines that there are to compare on this computer: `cpu`, and all that have a GPU to run on; the
+/// reference evaluator, if there are none.
+///
+/// ```
+/// assert!(kvrm::verify::engines().len() >= 2);
+/// ```
+pub fn engines() -> Vec<EngineKind> {
+    let mut engines = vec![EngineKind::Cpu];
+    if !kvrm_cuda::devices().is_empty() {
+        engines.push(EngineKind::Cuda);
+    }
+    // Without a number, the first is taken.
+    if kvrm_wgpu::devices().first().is_some_and(|device| device.unfit.is_none()) {
+        engines.push(EngineKind::Wgpu);
+    }
+    if engines.len() == 1 {
+        engines.push(EngineKind::Eval);
+    }
+    engines
+}
+
+/// Compares machines that have the same program: each is reset, given its `inputs`, and run until every lane
+/// has stopped.
+///
+/// The first machine is what the others are compared with. The time that a run takes is spent several times
+/// over if there is a difference to be found. The control tells how many instructions were executed in all.
+pub fn verify(
+    machines: &mut [Machine],
+    plan: &Plan,
+    inputs: &dyn Fn(&mut Machine) -> Result<()>,
+    control: &RunControl,
+) -> Result<Verdict> {
+    Verifier::new(machines, inputs, &leave_stopped, control)?.run(plan.pieces())
+}
+
+/// Sees to it that a lane which has stopped does nothing more; true if some lane has not.
+///
+/// Most lanes stop again where they are. After SVC a lane would go on, so it is sent where there is no memory.
+fn leave_stopped(machine: &mut Machine) -> Result<bool> {
+    const NOWHERE: u64 = u64::MAX - 3;
+    let mut some_go_on = false;
+    for lane in 0..machine.lanes() {
+        match machine.stop(lane)? {
+            Some(Stop::MaxCycles) => some_go_on = true,
+            Some(Stop::Syscall { .. }) => machine.set_pc(lane, NOWHERE)?,
+            _ => {}
+        }
+    }
+    Ok(some_go_on)
+}
+
+/// Machines that do the same, as far as they have been compared.
+struct Verifier<'a> {
+    machines: &'a mut [Machine],
+    inputs: &'a dyn Fn(&mut Machine) -> Result<()>,
+    /// Prepares lanes for the next piece; false if there need not be any.
+    between: &'a dyn Fn(&mut Machine) -> Result<bool>,
+    control: &'a RunControl,
+    /// What shared memory had in the beginning, as resets do not bring it back.
+    shared: Option<Vec<u8>>,
+    /// Pieces after which all were equal.
+    done: Vec<u64>,
+    agreement: Agreement,
+}
+
+/// A machine that differs from the first, and in which lanes.
+struct Found {
+    machine: usize,
+    lanes: BTreeSet<usize>,
+}
+
+impl<'a> Verifier<'a> {
+    fn new(
+        machines: &'a mut [Machine],
+        inputs: &'a dyn Fn(&mut Machine) -> Result<()>,
+        between: &'a dyn Fn(&mut Machine) -> Result<bool>,
+        control: &'a RunControl,
+    ) -> Result<Verifier<'a>> {
+        let form =
+            |machine: &Machine| (machine.lanes(), machine.memory_size(), machine.memory_model());
+        let [first, others @ ..] = &*machines else { return Err(Error::NothingToCompare) };
+        if others.is_empty() {
+            return Err(Error::NothingToCompare);
+        }
+        if others.iter().any(|other| form(other) != form(first)) {
+            return Err(Error::UnlikeMachines);
+        }
+        let (lanes, size, model) = form(first);
+        let shared = match model {
+            MemoryModel::Private => None,
+            MemoryModel::Shared if lanes > 1 => return Err(Error::RacingLanes),
+            MemoryModel::Shared => {
+                let mut bytes = vec![0; size as usize];
+                first.read_memory(0, 0, &mut bytes)?;
+                Some(bytes)
+            }
+        };
+        let agreement = Agreement { stops: vec![None; lanes], ..Agreement::default() };
+        Ok(Verifier { machines, inputs, between, control, shared, done: Vec::new(), agreement })
+    }
+
+    fn run(mut self, pieces: impl Iterator<Item = u64>) -> Result<Verdict> {
+        self.restart()?;
+        if let Some(found) = self.compare()? {
+            return Ok(Verdict::Differ(Box::new(self.describe(&found)?)));
+        }
+        for piece in pieces {
+            if !self.advance(piece)? {
+                return Ok(Verdict::Cancelled);
+            }
+            if let Some(found) = self.compare()? {
+                return self.locate(&found, piece);
+            }
+            self.done.push(piece);
+            self.note_stops()?;
+            if !self.prepare_next()? {
+                break;
+            }
+        }
+        let first = &self.machines[0];
+        let counts = (0..first.lanes()).map(|lane| first.total_cycles(lane));
+        self.agreement.instructions = counts.sum::<Result<u64>>()?;
+        Ok(Verdict::Agree(self.agreement))
+    }
+
+    /// Gives all machines the state they start in.
+    fn restart(&mut self) -> Result<()> {
+        for machine in &mut *self.machines {
+            machine.reset(Lanes::All)?;
+            if let Some(bytes) = &self.shared {
+                restore(machine, bytes)?;
+            }
+            (self.inputs)(machine)?;
+        }
+        Ok(())
+    }
+
+    /// Runs all machines; false if that was cancelled.
+    fn advance(&mut self, cycles: u64) -> Result<bool> {
+        for machine in &mut *self.machines {
+            if machine.run_with(cycles, self.control)?.cancelled {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn prepare_next(&mut self) -> Result<bool> {
+        let mut more = false;
+        for machine in &mut *self.machines {
+            more |= (self.between)(machine)?;
+        }
+        Ok(more)
+    }
+
+    /// Keeps why lanes stopped, the first time that they did.
+    fn note_stops(&mut self) -> Result<()> {
+        for (lane, noted) in self.agreement.stops.iter_mut().enumerate() {
+            if matches!(noted, None | Some(Stop::MaxCycles)) {
+                *noted = self.machines[0].stop(lane)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs from the beginning to `cycles` instructions after the pieces that are done; false if cancelled.
+    fn replay(&mut self, cycles: u64) -> Result<bool> {
+        self.restart()?;
+        for piece in self.done.clone() {
+            if !self.advance(piece)? {
+                return Ok(false);
+            }
+            self.prepare_next()?;
+        }
+        Ok(cycles == 0 || self.advance(cycles)?)
+    }
+
+    /// Finds the instruction in a piece after which machines differ.
+    fn locate(mut self, found: &Found, piece: u64) -> Result<Verdict> {
+        // In case it is cancelled, or does not happen again.
+        let mut once = self.describe(found)?;
+        let (mut equal, mut different) = (0, piece);
+        while different - equal > 1 {
+            let middle = equal + (different - equal) / 2;
+            if !self.replay(middle)? {
+                return Ok(Verdict::Differ(Box::new(once)));
+            }
+            match self.compare()? {
+                Some(_) => different = middle,
+                None => equal = middle,
+            }
+        }
+        if !self.replay(different)? {
+            return Ok(Verdict::Differ(Box::new(once)));
+        }
+        let Some(found) = self.compare()? else {
+            once.repeats = false;
+            return Ok(Verdict::Differ(Box::new(once)));
+        };
+        let mut difference = self.describe(&found)?;
+        if self.replay(equal)? {
+            difference.add_instruction(&self.machines[0])?;
+        }
+        Ok(Verdict::Differ(Box::new(difference)))
+    }
+
+    fn describe(&self, found: &Found) -> Result<Difference> {
+        let pair = [&self.machines[0], &self.machines[found.machine]];
+        let lane = *found.lanes.first().expect("some lane differs");
+        Difference::new(pair, lane, found.lanes.len())
+    }
+
+    /// The first machine that differs from machine 0, if there is one.
+    fn compare(&mut self) -> Result<Option<Found>> {
+        let (first, others) = self.machines.split_first().expect("at least two");
+        self.agreement.comparisons += 1;
+        self.agreement.pages = 0;
+        for (machine, other) in (1..).zip(others) {
+            let mut lanes = BTreeSet::new();
+            for lane in 0..first.lanes() {
+                if difference::registers_differ([first, other], lane)? {
+                    lanes.insert(lane);
+                }
+            }
+            let pages = written_pages([first, other])?;
+            self.agreement.pages += pages.len() as u64;
+            for (lane, page) in pages {
+                if !lanes.contains(&lane) && difference::page_differs([first, other], lane, page)? {
+                    lanes.insert(lane);
+                }
+            }
+            if !lanes.is_empty() {
+                return Ok(Some(Found { machine, lanes }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Pages in which two machines might differ, by lane.
+fn written_pages(pair: [&Machine; 2]) -> Result<Vec<(usize, u64)>> {
+    if pair[0].memory_model() == MemoryModel::Shared {
+        return Ok((0..pair[0].memory_size() / PAGE).map(|page| (0, page)).collect());
+    }
+    let mut pages = pair[0].private_pages()?;
+    pages.extend(pair[1].private_pages()?);
+    pages.sort_unstable();
+    pages.dedup();
+    Ok(pages)
+}
+
+/// Writes the pages of shared memory that are not as they were.
+fn restore(machine: &mut Machine, bytes: &[u8]) -> Result<()> {
+    let mut page = [0; PAGE as usize];
+    for (address, wanted) in (0..).step_by(page.len()).zip(bytes.chunks_exact(page.len())) {
+        machine.read_memory(0, address, &mut page)?;
+        if page != wanted {
+            machine.write_memory(0, address, wanted)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Short random programs for very many lanes at a time.
+//!
+//! All lanes of a machine have one image: data, then the *primer*, then a program for each lane but the first,
+//! which begins at the primer. Programs are made of a *palette*, one shape of each row, so that a kernel with a
+//! handler for each of these runs them all: engines that decode by reachability find every shape in the primer
+//! before anything is executed. Another seed has other shapes.
+//!
+//! Accesses go through registers that nothing else writes and that point to the data, or where there is no
+//! memory. So lanes hardly ever change code; other tests are about that.
+
+use kvrm_a64::{Instruction, shape_bits, table};
+
+use crate::Random;
+
+/// Words of a program.
+pub const WORDS: u64 = 64;
+/// Bytes of data, at the beginning of memory.
+pub const DATA: u64 = 0x8000;
+/// Enough for 3,900 lanes.
+const LEAST_MEMORY: u64 = 1 << 20;
+
+/// Registers that point to memory.
+const BASES: std::ops::Range<u32> = 20..28;
+/// Points behind the end of memory.
+const OUTSIDE: u32 = 28;
+/// A small number, to be added to a base.
+const OFFSET: u32 = 29;
+const LINK: u32 = 30;
+
+/// `cbz x0, .+8`
+const SKIP: u32 = 0xb400_0040;
+/// `hlt #0`
+const HALT: u32 = 0xd440_0000;
+
+/// Words that differ in registers and immediates only.
+struct Shape {
+    row: &'static Instruction,
+    /// One of them.
+    word: u32,
+    /// The bits in which all agree.
+    mask: u32,
+}
+
+/// What a machine's lanes execute.
+pub struct Programs {
+    seed: u64,
+    lanes: usize,
+    palette: Vec<Shape>,
+}
+
+/// What a lane starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Where its program begins.
+    pub pc: u64,
+    /// Bytes of the program.
+    pub len: u64,
+    /// X0 to X30.
+    pub x: [u64; 31],
+    /// The stack pointer.
+    pub sp: u64,
+    /// The flags, in bits 31 to 28.
+    pub nzcv: u64,
+}
+
+impl Programs {
+    /// Programs of a seed for so many lanes; of all rows, or of `rows` that are chosen at random.
+    ///
+    /// ```
+    /// use kvrm_random::program::Programs;
+    /// let programs = Programs::new(1, 33, None);
+    /// assert_eq!(programs.image(0), programs.image(0));
+    /// assert_ne!(programs.image(0), programs.image(1));
+    /// assert!(programs.start(0, 32).pc < programs.memory());
+    /// ```
+    pub fn new(seed: u64, lanes: usize, rows: Option<usize>) -> Programs {
+        let mut random = Random::part(seed, u64::MAX);
+        let mut palette: Vec<_> = table().iter().map(|row| Shape::new(&mut random, row)).collect();
+        while palette.len() > rows.unwrap_or(palette.len()).max(1) {
+            palette.swap_remove(random.below(palette.len() as u64) as usize);
+        }
+        palette.sort_by_key(|shape| shape.row.index);
+        Programs { seed, lanes, palette }
+    }
+
+    fn primer_len(&self) -> u64 {
+        8 * self.palette.len() as u64 + 4
+    }
+
+    fn program(&self, lane: usize) -> u64 {
+        DATA + self.primer_len() + (lane as u64 - 1) * 4 * WORDS
+    }
+
+    /// Bytes of memory: what the lanes need, or a little more, as kernels depend on the size and should be the
+    /// same for any number of lanes.
+    pub fn memory(&self) -> u64 {
+        self.program(self.lanes.max(1)).next_power_of_two().max(LEAST_MEMORY)
+    }
+
+    /// The memory that all lanes start with, for a round of programs.
+    pub fn image(&self, round: u64) -> Vec<u8> {
+        let mut random = Random::part(self.seed, round << 32);
+        let mut image = Vec::with_capacity(self.memory() as usize);
+        (0..DATA / 8).for_each(|_| image.extend(random.hard_value().to_le_bytes()));
+        let primer = self.palette.iter().flat_map(|shape| [SKIP, shape.word]).chain([HALT]);
+        image.extend(primer.flat_map(u32::to_le_bytes));
+        for _ in 1..self.lanes {
+            for position in 0..WORDS - 1 {
+                let shape = &self.palette[random.below(self.palette.len() as u64) as usize];
+                image.extend(shape.another(&mut random, position).to_le_bytes());
+            }
+            image.extend(HALT.to_le_bytes());
+        }
+        image
+    }
+
+    /// What a lane starts with in a round.
+    pub fn start(&self, round: u64, lane: usize) -> Start {
+        let mut random = Random::part(self.seed, (round << 32) + 1 + lane as u64);
+        let mut x = std::array::from_fn(|_| random.hard_value());
+        for base in BASES {
+            let unaligned = if random.once_in(8) { random.below(16) } else { 0 };
+            x[base as usize] = DATA / 4 + 16 * random.below(DATA / 32) + unaligned;
+        }
+        let outside = self.memory() - random.below(32);
+        x[OUTSIDE as usize] = if random.once_in(2) { outside } else { random.next() };
+        x[OFFSET as usize] = random.below(64);
+        let (pc, len) = match lane {
+            0 => (DATA, self.primer_len()),
+            lane => (self.program(lane), 4 * WORDS),
+        };
+        x[LINK as usize] = pc + 4 * random.below(len / 4);
+        if lane == 0 {
+            // So that it goes through the primer.
+            x[0] = 0;
+        }
+        Start { pc, len, x, sp: DATA / 2 + 16 * random.below(64), nzcv: random.below(16) << 28 }
+    }
+}
+
+impl Shape {
+    /// A random shape of a row.
+    fn new(random: &mut Random, row: &'static Instruction) -> Shape {
+        let word = loop {
+            let word = random.next() as u32 & !row.pattern.mask | row.pattern.value;
+            if row.matches(word) {
+                break word;
+            }
+        };
+        Shape { row, word: tamed(random, row, word, 0), mask: shape_bits(row) }
+    }
+
+    /// Another word of the shape, for a position in a program.
+    fn another(&self, random: &mut Random, position: u64) -> u32 {
+        let word = random.next() as u32 & !self.mask | self.word & self.mask;
+        match self.row.matches(word) {
+            true => tamed(random, self.row, word, position),
+            // Some values of its fields are unallocated.
+            false => self.word,
+        }
+    }
+}
+
+fn accesses_memory(row: &Instruction) -> bool {
+    ["Load/store", "Atomic memory", "Compare and swap", "LDAPR", "Prefetch"]
+        .iter()
+        .any(|group| row.group.starts_with(group))
+}
+
+/// The word with registers and offsets that keep a program together, in which it has that position; as it was,
+/// if that is unallocated.
+fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u32 {
+    let reserved = BASES.start..LINK;
+    let mut tame = word;
+    for field in &row.pattern.fields {
+        let number = field.get(tame);
+        tame = match field.name {
+            "Rd" | "Rt" | "Rt2" | "Rs" if reserved.contains(&number) => {
+                field.set(tame, number - BASES.start)
+            }
+            "Rn" if accesses_memory(row) => field.set(tame, base(random)),
+            "Rm" if row.group.starts_with("Load/store") => field.set(tame, OFFSET),
+            "Rn" if matches!(row.name, "BR" | "BLR" | "RET") => field.set(tame, LINK),
+            "imm26" | "imm19" | "imm14" => {
+                let offset = random.below(WORDS).wrapping_sub(position);
+                field.set(tame, offset as u32)
+            }
+            _ => tame,
+        };
+    }
+    if row.matches(tame) { tame } else { word }
+}
+
+/// A register to access memory by: mostly one that points to data.
+fn base(random: &mut Random) -> u32 {
+    match random.below(16) {
+        0 => OUTSIDE,
+        1 => 31,
+        _ => BASES.start + random.below(u64::from(BASES.end - BASES.start)) as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use kvrm_a64::decode;
+
+    use super::*;
+
+    fn words(image: &[u8], start: u64) -> Vec<u32> {
+        let words = image[start as usize..].chunks_exact(4);
+        words.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn programs_have_only_shapes_of_the_primer() {
+        let programs = Programs::new(7, 257, None);
+        let image = programs.image(3);
+        let shape = |word: &u32| {
+            let row = decode(*word).expect("all words are instructions");
+            (row.index, word & shape_bits(row))
+        };
+        let (primer, rest) = {
+            let words = words(&image, DATA);
+            let (primer, rest) = words.split_at((programs.primer_len() / 4) as usize);
+            (primer.to_vec(), rest.to_vec())
+        };
+        assert_eq!(rest.len() as u64, 256 * WORDS);
+        let shapes: HashSet<_> = primer.iter().map(shape).collect();
+        assert!(rest.iter().all(|word| *word == HALT || shapes.contains(&shape(word))));
+        let rows: HashSet<_> = rest.iter().map(|word| shape(word).0).collect();
+        assert!(rows.len() > table().len() * 9 / 10, "{} rows", rows.len());
+    }
+
+    #[test]
+    fn fewer_rows_on_request() {
+        let programs = Programs::new(7, 2, Some(10));
+        assert_eq!(programs.palette.len(), 10);
+        assert_eq!(programs.start(0, 0).pc, DATA);
+        assert_eq!(programs.image(0).len() as u64, DATA + 84 + 4 * WORDS);
+    }
+}
