@@ -263,12 +263,14 @@ def main() -> int:
     device = options.device or best_device()
     what = torch.cuda.get_device_name() if device.startswith("cuda") else device
     figures = []
+    lines = sys.stderr if options.json == "-" else sys.stdout
+    print(f"PyTorch {torch.__version__} on {what}", file=lines)
     with torch.inference_mode():
         for mode, run in MODES:
             for code in programs():
                 result = measure(device, code, run, options.seconds)
                 figures.append({"mode": mode, "program": code.name, **result})
-                print(f"{mode:26} {code.name:26} {result['ips']:12,.0f} instructions/s", file=sys.stderr)
+                print(f"{mode:26} {code.name:26} {result['ips']:12,.0f} instructions/s", file=lines, flush=True)
     report = {"torch": torch.__version__, "device": what, "figures": figures}
     if options.json == "-":
         print(json.dumps(report, indent=1))
