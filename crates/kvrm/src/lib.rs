@@ -39,3 +39,8 @@ pub use kvrm_engine::{
 pub use kvrm_mem::PAGE;
 pub use machine::{Lanes, Machine, RunReport};
 pub use register::{Reg, Registers};
+
+/// The guide's page about this crate, so that its examples are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
