@@ -314,6 +314,8 @@ def collect(options: argparse.Namespace) -> list[dict]:
             figures.append(measure(target, options.seconds, options.max_lanes))
     except KeyboardInterrupt:
         print("interrupted: only complete devices are shown", file=sys.stderr)
+    except (kvrm.KvrmError, MemoryError, ValueError) as error:
+        raise SystemExit(f"cannot measure: {error}") from None
     return figures
 
 

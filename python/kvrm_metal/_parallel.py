@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ._results import ParallelResult
-from ._state import DEFAULT_MEMORY, Flags, State, flags_of, nzcv_of, to_unsigned
+from ._state import DEFAULT_MEMORY, Flags, State, flags_of, nzcv_of
 
 #: General registers, 0 to 30.
 GENERAL = 31
@@ -70,7 +70,7 @@ class ParallelMetalCPU(State):
 
     def set_register(self, register: int | str, value: int, lane: int | None = None) -> None:
         """Sets a register of one lane, or of all; see :meth:`MetalCPU.set_register`."""
-        self._machine.set_register(register, to_unsigned(value), lane=lane)
+        self._machine.set_register(register, value, lane=lane)
 
     def get_register(self, register: int | str, lane: int = 0) -> int:
         """Reads a register of a lane."""
@@ -85,7 +85,7 @@ class ParallelMetalCPU(State):
         >>> cpu.get_lane_registers(1)[:3], cpu.get_lane_registers(0)[:3]
         ([10, 20, 0], [0, 0, 0])
         """
-        values = [to_unsigned(value) for value in registers]
+        values = list(registers)
         if len(values) == GENERAL + 1 and values.pop() != 0:
             raise ValueError('the 32nd register is the zero register: it must be 0 (use "sp" for SP)')
         if len(values) > GENERAL:

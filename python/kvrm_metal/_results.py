@@ -69,6 +69,8 @@ class ExecutionResult(_Summary):
     """Address of the next instruction, or of the one that could not be executed."""
     batch_count: int
     """In how many batches it ran."""
+    committed: bool
+    """False if memory is double-buffered and is as it was before the run."""
 
     @property
     def stop_reason(self) -> StopReason:
@@ -79,7 +81,8 @@ class ExecutionResult(_Summary):
     def of(cls, result: kvrm.RunResult) -> ExecutionResult:
         """From what :class:`kvrm.Machine` returns."""
         pc = int(result.pcs[0])
-        return cls(result.cycles, result.elapsed_seconds, result.stop, pc, result.batch_count)
+        batches, committed = result.batch_count, result.committed
+        return cls(result.cycles, result.elapsed_seconds, result.stop, pc, batches, committed)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ class SingleCPU(State):
     """A machine of one lane; classes of this kind differ in what happens to its memory."""
 
     #: The memory model, as :class:`kvrm.Machine` calls it.
-    MODEL = "private"
+    _MODEL = "private"
 
     def __init__(self, memory_size: int = DEFAULT_MEMORY, *, device: str | None = None) -> None:
-        super().__init__(1, memory_size, self.MODEL, device)
+        super().__init__(1, memory_size, self._MODEL, device)
 
     def execute(self, max_cycles: int | None = None) -> ExecutionResult:
         """Runs until the machine stops, or has completed ``max_cycles`` instructions. Calling it again goes

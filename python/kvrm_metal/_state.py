@@ -101,7 +101,7 @@ class State:
         >>> hex(cpu.get_register("x3")), hex(cpu.get_register("w3")), cpu.get_register("sp")
         ('0xffffffffffffffff', '0xffffffff', 65536)
         """
-        self._machine.set_register(register, to_unsigned(value))
+        self._machine.set_register(register, value)
 
     def get_register(self, register: int | str) -> int:
         """Reads a register, by number or by name as in :meth:`set_register`, as an unsigned number."""

@@ -21,4 +21,4 @@ class MLXKernelCPU(SingleCPU):
     (42, 0)
     """
 
-    MODEL = "read-only"
+    _MODEL = "read-only"

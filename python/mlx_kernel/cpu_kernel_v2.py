@@ -19,4 +19,4 @@ class MLXKernelCPUv2(SingleCPU):
     (3, 'HALT', 7)
     """
 
-    MODEL = "double-buffered"
+    _MODEL = "double-buffered"

@@ -62,7 +62,7 @@ def program():
 
 def without_times(text):
     """Output with times and speeds blotted out."""
-    text = re.sub(r"\d[\d,.]*( [kMGT])?/s\b", "#/s", text)
+    text = re.sub(r"\d[\d,.]*( [kKMGT])?/s\b", "#/s", text)
     return re.sub(r"\d[\d,.]* (ns|µs|ms|s)\b", "# s", text)
 
 
