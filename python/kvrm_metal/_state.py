@@ -162,8 +162,9 @@ class State:
         self._machine.write_memory(address, to_unsigned(value).to_bytes(8, "little"))
 
     def reset(self) -> None:
-        """Back to the beginning: registers, flags and PC zero, memory as the loaded programs left it. Memory
-        that lanes share stays as it is.
+        """Back to the beginning: registers, flags and PC zero. The memory of :class:`MetalCPU`,
+        :class:`ContinuousMetalCPU` and :class:`AsyncMetalCPU` is again what was loaded; that of the others
+        stays as it is.
 
         >>> import kvrm
         >>> from kvrm_metal import MetalCPU

@@ -3,7 +3,7 @@
 | class | memory |
 |---|---|
 | :class:`MLXKernelCPU` (V1) | the program may read it only; a store stops it |
-| :class:`MLXKernelCPUv2` (V2) | a run works on a copy, which takes the place of the memory when the run ends |
+| :class:`MLXKernelCPUv2` (V2) | changes when a run ends, all at once; after a fault it is as before |
 
 They run on any engine of kvrm; MLX is not needed. See :mod:`kvrm_metal` for how a device is chosen.
 """

@@ -1,4 +1,4 @@
-"""V2: a machine with two memories that change places."""
+"""V2: a machine whose memory changes when a run ends."""
 
 from kvrm import StopReason
 from kvrm_metal._single import SingleCPU
@@ -7,8 +7,8 @@ __all__ = ["MLXKernelCPUv2", "StopReason"]
 
 
 class MLXKernelCPUv2(SingleCPU):
-    """One ARM64 machine whose runs work on a copy of the memory. When a run ends, the copy becomes the memory;
-    a run that fails leaves the memory as it was.
+    """One ARM64 machine whose memory changes when a run ends, all at once. After a run that ends with a fault or
+    an undefined word, memory and registers are as they were before it, and ``result.committed`` is false.
 
     >>> import kvrm
     >>> cpu = MLXKernelCPUv2(memory_size=4*1024*1024, device="cpu")
@@ -17,6 +17,11 @@ class MLXKernelCPUv2(SingleCPU):
     >>> result = cpu.execute(max_cycles=10_000_000)
     >>> result.cycles, result.stop_reason_name, cpu.read_memory_64(0x1000)
     (3, 'HALT', 7)
+    >>> cpu.load_program(kvrm.assemble("mov x0, #8; str x0, [x1]; mov x1, #-8; ldr x0, [x1]"), address=0)
+    >>> cpu.set_pc(0)
+    >>> result = cpu.execute(max_cycles=10_000_000)
+    >>> result.stop_reason_name, result.committed, cpu.read_memory_64(0x1000)
+    ('FAULT', False, 7)
     """
 
     _MODEL = "double-buffered"

@@ -140,3 +140,11 @@ class TestReadOnly:
         assert (result.stop_reason, result.cycles, result.final_pc) == (StopReason.FAULT, 4, 0x10)
         assert cpu.read_memory_64(0x1000) == 0
         assert "0x1000" in str(result.stop)
+
+
+def test_a_faulting_run_of_the_second_kind_leaves_no_trace(engine):
+    cpu = MLXKernelCPUv2(memory_size=MEMORY, device=engine)
+    cpu.load_program(assemble("movz x1, #0x1000; movz x0, #1; str x0, [x1]; movn x1, #7; ldr x0, [x1]"))
+    result = cpu.execute(max_cycles=100)
+    assert (result.stop_reason, result.committed, result.final_pc) == (StopReason.FAULT, False, 0x10)
+    assert (cpu.read_memory_64(0x1000), cpu.get_register(0), cpu.get_pc()) == (0, 0, 0)
