@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Stop};
-use kvrm_mem::{Image, PAGE, RawMemory, Space};
+use kvrm_mem::{Image, PAGE, RawMemory, Space, View as MemoryView};
 
 use code::Code;
 use lane::Lane;
@@ -75,12 +75,16 @@ impl CpuEngine {
         if config.threads == 0 {
             config.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let stubs = Arc::new(Stubs::new(size, config.model)?);
+        let stubs = Arc::new(Stubs::new(&config)?);
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let mut shared = None;
         let mut lanes: Vec<Lane> = match config.model {
             MemoryModel::Shared => {
-                shared = Some(Space::shared(&image).map_err(|e| memory((0, e)))?);
+                let space = match config.read_only {
+                    true => Space::read_only(&image),
+                    false => Space::shared(&image),
+                };
+                shared = Some(space.map_err(|e| memory((0, e)))?);
                 (0..config.lanes).map(|_| Lane::new(None)).collect()
             }
             MemoryModel::Private => {
@@ -199,6 +203,9 @@ impl CpuEngine {
         let running = |lanes: &[Lane]| lanes.iter().any(|lane| lane.status.stop.is_none());
         while running(&self.lanes) && !request.control.is_cancelled() {
             self.for_running_lanes(request, SHARED_SLICE, |run, lane, cache| {
+                if run.control.is_cancelled() {
+                    return Ok(());
+                }
                 run.slice(lane, cache)
             })?;
             if self.lanes.iter().any(|lane| lane.writes_code) {
@@ -240,6 +247,32 @@ impl Engine for CpuEngine {
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
         Ok(self.lanes[lane].status)
+    }
+
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(&lane.context.state));
+        Ok(())
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(lane.status));
+        Ok(())
+    }
+
+    fn view_memory(&self, lane: usize) -> Option<MemoryView> {
+        Some(self.space(lane).view())
+    }
+
+    fn runs_on_caller(&self) -> bool {
+        self.caches.len() == 1
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
@@ -289,10 +322,14 @@ impl Engine for CpuEngine {
             self.clear_code();
         }
         for lane in &mut self.lanes {
+            if request.continues && lane.status.is_final() {
+                continue;
+            }
             lane.budget = request.max_cycles;
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
         }
-        if !self.breakpoints.is_empty() && !request.control.is_cancelled() {
+        let passes = !self.breakpoints.is_empty() && !request.continues;
+        if passes && !request.control.is_cancelled() {
             self.pass_breakpoints(request)?;
         }
         match self.config.model {
