@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kvrm::{EngineError, Error};
 use pyo3::create_exception;
-use pyo3::exceptions::{
-    PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyValueError,
-};
+use pyo3::exceptions::{PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(

@@ -30,6 +30,6 @@ mod _kvrm {
     use crate::result::{Progress, RunResult};
     #[pymodule_export]
     use crate::stops::{Stop, Stops};
-    #[pymodule_export]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export(name = "__version__")]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }
