@@ -23,7 +23,7 @@ mod _kvrm {
     #[pymodule_export]
     use crate::errors::KvrmError;
     #[pymodule_export]
-    use crate::instructions::{Instruction, disassemble};
+    use crate::instructions::{Instruction, assemble, disassemble};
     #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]
