@@ -1,12 +1,11 @@
-"""Runs unmodified AArch64 (ARM64) programs, very many at a time, on CPUs and GPUs.
+r"""Runs unmodified AArch64 (ARM64) programs, very many at a time, on CPUs and GPUs.
 
 A Machine has one or more lanes: independent ARM64 processors that run the same program.
 
 >>> import kvrm
 >>> m = kvrm.Machine(lanes=1000)
->>> m.load([0x9b007c00, 0xd4400000])                    # mul x0, x0, x0; hlt #0
->>> for lane in range(1000):
-...     m.set_register("x0", lane, lane)
+>>> m.load(kvrm.assemble("mul x0, x0, x0\n hlt #0"))
+>>> m.registers = [[lane] + [0] * 30 for lane in range(1000)]
 >>> result = m.run()
 >>> result.stop.reason, result.cycles
 ('HALT', 1000)
@@ -26,6 +25,7 @@ from kvrm._kvrm import (
     Stop,
     Stops,
     __version__,
+    assemble,
     devices,
     disassemble,
 )
@@ -41,6 +41,7 @@ __all__ = [
     "StopReason",
     "Stops",
     "__version__",
+    "assemble",
     "devices",
     "disassemble",
 ]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::shell::{self, Outcome, cargo};
+use crate::shell::{self, Outcome, cargo, command};
 use crate::{docs, guests, tools};
 
 /// One thing that must pass.
@@ -30,6 +30,11 @@ const STEPS: &[Step] = &[
         name: "test",
         about: "all tests, with Unicorn, QEMU and the PTX assembler as judges",
         run: test,
+    },
+    Step {
+        name: "python",
+        about: "the Python package builds, and its tests pass on every engine here",
+        run: python,
     },
     Step { name: "doc", about: "the API documentation builds without warnings", run: doc },
 ];
@@ -114,6 +119,13 @@ fn test() -> Outcome {
     let mut command = cargo();
     command.args(["test", "--workspace"]).envs(tools::lavapipe()?);
     shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
+}
+
+fn python() -> Outcome {
+    let python = tools::python_with_kvrm()?;
+    let mut command = command(python);
+    command.args(["-m", "pytest", "--quiet"]).envs(tools::lavapipe()?);
+    shell::run(command.current_dir(shell::root()))
 }
 
 fn doc() -> Outcome {

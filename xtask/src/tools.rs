@@ -6,8 +6,10 @@ use std::process::Command;
 use crate::shell::{self, Outcome, cargo, command, root, works};
 
 mod lavapipe;
+mod python;
 
 pub(crate) use lavapipe::lavapipe;
+pub(crate) use python::python_with_kvrm;
 
 const UNICORN: &str = "unicorn==2.1.4";
 /// Fails unless that very version can be imported.

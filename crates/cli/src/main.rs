@@ -1,6 +1,7 @@
 //! The command line of kvrm. It holds no emulator: commands set up a [`kvrm::Machine`], run it and print.
 
 mod args;
+mod asm;
 mod bench;
 mod demo;
 mod devices;
@@ -56,6 +57,8 @@ enum Command {
     Exec(exec::Exec),
     /// Measures how fast an engine runs
     Bench(bench::Bench),
+    /// Makes A64 code from text
+    Asm(asm::Asm),
     /// Shows A64 code as text
     Disasm(disasm::Disasm),
     /// Lists the engines on this computer
@@ -89,6 +92,7 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
         Command::Demo(demo) => demo.run(out),
         Command::Exec(exec) => exec.run(out),
         Command::Bench(bench) => bench.run(out),
+        Command::Asm(asm) => asm.run(out),
         Command::Disasm(disasm) => disasm.run(out),
         Command::Devices(devices) => devices.run(out),
         Command::Isa(isa) => isa.run(out),
@@ -97,14 +101,20 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// Reads a file of code, or standard input if it is called `-`.
-fn read_code(path: &Path) -> Result<Vec<u8>> {
-    let mut code = Vec::new();
+/// Reads a file, or standard input if it is called `-`.
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
     let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_end(&mut code),
-        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut code)),
+        true => std::io::stdin().read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
     read.map_err(|error| Failure::file("read", path, &error))?;
+    Ok(bytes)
+}
+
+/// Reads a file of code that is not empty, or standard input if it is called `-`.
+fn read_code(path: &Path) -> Result<Vec<u8>> {
+    let code = read_file(path)?;
     match code.is_empty() {
         true => Err(Failure::Host(format!("{} is empty", path.display()))),
         false => Ok(code),

@@ -22,6 +22,8 @@ const FRAME_PITCH: u64 = 8 * FRAME_LANES;
 /// The memory of all lanes.
 pub(crate) struct Guest {
     pub(crate) size: u64,
+    /// Guests may not write.
+    pub(crate) read_only: bool,
     lanes: usize,
     /// Shared memory, or the image.
     pub(crate) flat: Buffer,
@@ -57,7 +59,7 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(device)? })
             }
         };
-        let guest = Guest { size, lanes, flat, pool, private };
+        let guest = Guest { size, read_only: false, lanes, flat, pool, private };
         guest.drop_frames()?;
         Ok(guest)
     }
@@ -294,8 +296,11 @@ impl LaneMemory<'_> {
 }
 
 impl GuestMemory for LaneMemory<'_> {
-    fn probe(&self, _: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let size = self.guest.borrow().size;
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        let Guest { size, read_only, .. } = **self.guest.borrow();
+        if access != Access::Read && read_only {
+            return Err(addr);
+        }
         match addr.checked_add(len.into()) {
             Some(end) if end <= size => Ok(()),
             _ => Err(addr.max(size)),

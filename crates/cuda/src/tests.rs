@@ -41,7 +41,7 @@ fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
 }
 
 fn memory(model: MemoryModel) -> Memory {
-    Memory { model, size: 1 << 20 }
+    Memory { model, size: 1 << 20, read_only: false }
 }
 
 fn target(model: MemoryModel, capability: u32) -> Target {

@@ -241,13 +241,7 @@ mod tests {
     }
 
     fn request(max_cycles: u64, control: &RunControl) -> RunRequest<'_> {
-        RunRequest {
-            max_cycles,
-            breakpoints: &[],
-            single_launch: false,
-            continues: false,
-            control,
-        }
+        RunRequest { max_cycles, breakpoints: &[], single_launch: false, continues: false, control }
     }
 
     /// `str x0, [x1]`, `subs x0, x0, #1`, `b.ne` to the beginning, `hlt #0`.

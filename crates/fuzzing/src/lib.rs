@@ -4,6 +4,7 @@
 //! Each target panics if something is wrong, and says what in a form that can be turned into a test.
 
 pub mod api;
+pub mod assemble;
 pub mod decode;
 pub mod program;
 mod source;

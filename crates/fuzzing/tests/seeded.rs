@@ -4,7 +4,7 @@
 
 use std::panic::{catch_unwind, resume_unwind};
 
-use kvrm_fuzzing::{api, decode, program, random_bytes};
+use kvrm_fuzzing::{api, assemble, decode, program, random_bytes};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -26,6 +26,11 @@ fn fuzz(target: fn(&[u8]), runs: u64, len: usize) {
 #[test]
 fn decoding() {
     fuzz(decode::check, 3000, 4096);
+}
+
+#[test]
+fn assembling() {
+    fuzz(assemble::check, 20_000, 512);
 }
 
 #[test]

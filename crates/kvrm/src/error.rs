@@ -9,6 +9,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A program that cannot be assembled.
+    #[error(transparent)]
+    Assembly(#[from] kvrm_asm::Error),
     /// A lane number is too large.
     #[error("lane {lane} does not exist: the machine has {lanes} (numbered from 0)")]
     NoSuchLane {

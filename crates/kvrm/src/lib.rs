@@ -7,8 +7,7 @@
 //! use kvrm::{Machine, Reg, Stop};
 //!
 //! // x0 = x0 * x0 + 1, on four machines at once
-//! let code: Vec<u8> = [0x9b007c00u32, 0x91000400, 0xd4400000] // mul, add, hlt
-//!     .iter().flat_map(|word| word.to_le_bytes()).collect();
+//! let code = kvrm::assemble("mul x0, x0, x0; add x0, x0, #1; hlt #0", 0x1000)?;
 //! let mut machine = Machine::builder().lanes(4).build()?;
 //! machine.load(0x1000, &code)?;
 //! machine.set_entry(0x1000)?;
@@ -44,6 +43,8 @@ pub use devices::{Device, devices};
 pub use disassembly::{Disassembled, disassemble};
 pub use error::{Error, Result};
 pub use kvrm_a64 as a64;
+pub use kvrm_asm as asm;
+pub use kvrm_asm::assemble;
 pub use kvrm_cuda::{DeviceInfo, lanes_that_fit};
 pub use kvrm_engine::{
     Activity, EngineError, FaultKind, KernelLoad, LaneStatus, RunControl, StartTimes, Stop,

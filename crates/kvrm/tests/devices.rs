@@ -62,8 +62,7 @@ fn run(mut engine: impl Engine) -> Vec<(kvrm::Stop, u64, u64)> {
         engine.set_state(lane, &state).unwrap();
     }
     let control = RunControl::new();
-    let request =
-        RunRequest {
+    let request = RunRequest {
         max_cycles: 120,
         breakpoints: &[],
         single_launch: false,
@@ -86,7 +85,7 @@ fn run(mut engine: impl Engine) -> Vec<(kvrm::Stop, u64, u64)> {
 
 #[test]
 fn parts_of_any_kind() {
-    let model = MemoryModel::Private;
+    let model = kvrm_engine::MemoryModel::Private;
     let config = Config {
         lanes: 200,
         memory_size: 0x2000,

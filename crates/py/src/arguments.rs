@@ -1,9 +1,7 @@
 //! What callers give: whole numbers, lanes, registers, programs, arrays.
 
 use kvrm::{Lanes, Reg};
-use pyo3::exceptions::{
-    PyIndexError, PyOverflowError, PyTypeError, PyValueError,
-};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
 
@@ -74,7 +72,9 @@ pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         return Ok(number);
     }
     number.extract::<i64>().map(i64::cast_unsigned).map_err(|_| {
-        PyOverflowError::new_err("the value of a register must fit in 64 bits, with or without a sign")
+        PyOverflowError::new_err(
+            "the value of a register must fit in 64 bits, with or without a sign",
+        )
     })
 }
 

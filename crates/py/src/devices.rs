@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 
+use crate::errors::unpanicked;
+
 /// Something to run on: one of an engine's devices.
 #[pyclass(frozen, get_all, module = "kvrm")]
 pub(crate) struct Device {
@@ -36,8 +38,8 @@ impl Device {
 /// >>> [(device.index, device.usable) for device in kvrm.devices() if device.engine == "cpu"]
 /// [(0, True)]
 #[pyfunction]
-pub(crate) fn devices(py: Python<'_>) -> Vec<Device> {
-    let devices = py.detach(kvrm::devices);
+pub(crate) fn devices(py: Python<'_>) -> PyResult<Vec<Device>> {
+    let devices = py.detach(|| unpanicked(kvrm::devices))?;
     let device = |device: kvrm::Device| Device {
         engine: device.engine.name().to_string(),
         index: device.index,
@@ -47,5 +49,5 @@ pub(crate) fn devices(py: Python<'_>) -> Vec<Device> {
         usable: device.why_not.is_none(),
         why_not: device.why_not,
     };
-    devices.into_iter().map(device).collect()
+    Ok(devices.into_iter().map(device).collect())
 }

@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kvrm::{EngineError, Error};
 use pyo3::create_exception;
-use pyo3::exceptions::{
-    PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyValueError,
-};
+use pyo3::exceptions::{PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -22,7 +20,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::NoSuchLane { .. } => PyIndexError::new_err(text),
-        Error::NoLanes
+        Error::Assembly(_)
+        | Error::NoLanes
         | Error::TooManyLanes(_)
         | Error::MemorySize(_)
         | Error::NotASize(_)
@@ -47,10 +46,12 @@ pub(crate) fn exception(error: Error) -> PyErr {
 
 /// Runs `work`; a panic becomes a `KvrmError`.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(exception),
-        Err(panic) => Err(panicked(&*panic)),
-    }
+    unpanicked(work)?.map_err(exception)
+}
+
+/// Runs `work`, which cannot fail but by a panic.
+pub(crate) fn unpanicked<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
 }
 
 /// The exception for a panic.
@@ -58,6 +59,6 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");
     KvrmError::new_err(format!(
-        "kvrm failed: {text}; the machine should not be used any more; please report this as a bug"
+        "kvrm failed: {text}; if it was using a machine, make another; please report this as a bug"
     ))
 }

@@ -23,13 +23,13 @@ mod _kvrm {
     #[pymodule_export]
     use crate::errors::KvrmError;
     #[pymodule_export]
-    use crate::instructions::{Instruction, disassemble};
+    use crate::instructions::{Instruction, assemble, disassemble};
     #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]
     use crate::result::{Progress, RunResult};
     #[pymodule_export]
     use crate::stops::{Stop, Stops};
-    #[pymodule_export]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export(name = "__version__")]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

@@ -103,7 +103,11 @@ impl Machine {
         &self,
         py: Python<'_>,
         watcher: &Watcher,
-        work: impl FnOnce(&mut kvrm::Machine, &RunControl, &crate::run::Caller) -> kvrm::Result<kvrm::RunReport>
+        work: impl FnOnce(
+            &mut kvrm::Machine,
+            &RunControl,
+            &crate::run::Caller,
+        ) -> kvrm::Result<kvrm::RunReport>
         + Send,
     ) -> PyResult<RunResult> {
         let mut guard = self.hold(py)?;
@@ -129,11 +133,7 @@ impl Machine {
     }
 
     /// Waits for a run that was started, until it ends or `deadline`; `None` if it goes on.
-    fn wait_until(
-        &self,
-        py: Python<'_>,
-        deadline: Option<Instant>,
-    ) -> PyResult<Option<RunResult>> {
+    fn wait_until(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<Option<RunResult>> {
         loop {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             let wait = left.map_or(WAIT, |left| left.min(WAIT));
@@ -453,9 +453,8 @@ impl Machine {
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<RunResult> {
         let deadline = seconds(timeout)?.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.wait_until(py, deadline)?.ok_or_else(|| {
-            PyTimeoutError::new_err("the run goes on: wait longer, or cancel it")
-        })
+        self.wait_until(py, deadline)?
+            .ok_or_else(|| PyTimeoutError::new_err("the run goes on: wait longer, or cancel it"))
     }
 
     /// Ends the run, whoever waits for it, and returns its result. Lanes that had not stopped can go on.

@@ -115,7 +115,9 @@ impl RunResult {
         };
         let cancelled = if cancelled { ", cancelled" } else { "" };
         let committed = if committed { "" } else { ", rolled back" };
-        format!("<kvrm.RunResult {cycles} instructions in {seconds:.6} s, {stops}{cancelled}{committed}>")
+        format!(
+            "<kvrm.RunResult {cycles} instructions in {seconds:.6} s, {stops}{cancelled}{committed}>"
+        )
     }
 
     fn _repr_html_(&self) -> String {
@@ -138,7 +140,8 @@ impl RunResult {
 impl RunResult {
     /// As in "3 HALT, 1 FAULT"; names have nothing that HTML would take for its own.
     fn counts(&self) -> String {
-        let counts = self.0.stops.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
+        let counts =
+            self.0.stops.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
         counts.collect::<Vec<_>>().join(", ")
     }
 }

@@ -91,10 +91,9 @@ impl Watcher {
     ) -> PyResult<T> {
         std::thread::scope(|scope| {
             let (ask, questions) = channel::<Question>();
-            let spawned = std::thread::Builder::new().name("kvrm run".to_string()).spawn_scoped(
-                scope,
-                move || guarded(|| work(machine, &Caller::There(ask))),
-            );
+            let spawned = std::thread::Builder::new()
+                .name("kvrm run".to_string())
+                .spawn_scoped(scope, move || guarded(|| work(machine, &Caller::There(ask))));
             let worker = match spawned {
                 Ok(worker) => worker,
                 Err(error) => return Err(crate::errors::exception(kvrm::Error::NoThread(error))),

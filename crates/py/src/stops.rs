@@ -152,9 +152,8 @@ impl Stops {
     pub(crate) fn commonest(&self) -> Stop {
         let most = self.counts().into_iter().max_by_key(|(_, count)| *count);
         let name = most.map_or("", |(name, _)| name);
-        let named = |reason: &Option<Reason>| {
-            reason.as_ref().map_or("not stopped", Reason::name) == name
-        };
+        let named =
+            |reason: &Option<Reason>| reason.as_ref().map_or("not stopped", Reason::name) == name;
         self.get(self.reasons.iter().position(named).unwrap_or(0))
     }
 }
@@ -165,7 +164,11 @@ impl Stops {
         self.reasons.len()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let len = self.reasons.len();
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(len as isize)?;
@@ -180,7 +183,9 @@ impl Stops {
         let wanted: isize = index.extract()?;
         let at = if wanted < 0 { wanted + len as isize } else { wanted };
         if !(0..len as isize).contains(&at) {
-            return Err(PyIndexError::new_err(format!("lane {wanted} does not exist: there are {len}")));
+            return Err(PyIndexError::new_err(format!(
+                "lane {wanted} does not exist: there are {len}"
+            )));
         }
         Ok(Bound::new(py, self.get(at as usize))?.into_any())
     }
@@ -197,6 +202,10 @@ impl Stops {
 
     fn __repr__(&self) -> String {
         let counts = self.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
-        format!("<kvrm.Stops of {} lanes: {}>", self.reasons.len(), counts.collect::<Vec<_>>().join(", "))
+        format!(
+            "<kvrm.Stops of {} lanes: {}>",
+            self.reasons.len(),
+            counts.collect::<Vec<_>>().join(", ")
+        )
     }
 }

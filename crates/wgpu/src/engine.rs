@@ -135,12 +135,14 @@ impl WgpuEngine {
     /// Builds the lanes on a device, all registers zero.
     pub fn new(config: Config, device: usize) -> Result<WgpuEngine, EngineError> {
         let device = Device::open(device)?;
-        if config.model == MemoryModel::Shared && !device.has_wide_atomics {
+        let atomics = config.model == MemoryModel::Shared && !config.read_only;
+        if atomics && !device.has_wide_atomics {
             let why = "shared memory needs 64-bit atomics (SHADER_INT64_ATOMIC_ALL_OPS)";
             return Err(WgpuError::Unfit { name: device.name, why }.into());
         }
         let lanes = config.lanes;
-        let guest = Guest::new(device, config.model, config.memory_size, lanes)?;
+        let mut guest = Guest::new(device, config.model, config.memory_size, lanes)?;
+        guest.read_only = config.read_only;
         let device = &guest.device;
         Ok(WgpuEngine {
             states: vec![CpuState::new(); lanes],
@@ -172,11 +174,12 @@ impl WgpuEngine {
             model: self.config.model,
             size: self.config.memory_size,
             group: self.guest.group,
+            read_only: self.config.read_only,
         };
         let text = kernel(&self.code.handlers, &memory);
-        let (device, model) = (&self.guest.device, self.config.model);
+        let device = &self.guest.device;
         let (pipeline, layout) = control.during(Activity::Compiling { handlers }, || {
-            device.checked(|| compile(&device.device, text, model))
+            device.checked(|| compile(&device.device, text, &memory))
         })?;
         self.pipeline = Some(Pipeline { pipeline, layout, handlers });
         Ok(())
@@ -408,8 +411,25 @@ impl WgpuEngine {
         Ok(ended)
     }
 
-    fn run_lanes(&mut self, control: &RunControl) -> Result<(), EngineError> {
-        let mut running = self.config.lanes - self.pass_breakpoints()?;
+    /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
+    fn start(&mut self, request: &RunRequest<'_>) -> usize {
+        let mut ended = 0;
+        for (stop, status) in self.stops.iter_mut().zip(&mut self.statuses) {
+            if request.continues && stop.is_some_and(|stop| stop != Stop::MaxCycles) {
+                status.stop = stop::ENDED;
+                ended += 1;
+            } else {
+                (status.budget, status.stop) = (request.max_cycles, stop::RUNNING);
+                *stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
+            }
+        }
+        ended
+    }
+
+    fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
+        let control = request.control;
+        let passed = if request.continues { 0 } else { self.pass_breakpoints()? };
+        let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
             let pc = self.states[0].pc;
@@ -430,7 +450,7 @@ impl WgpuEngine {
 fn compile(
     device: &wgpu::Device,
     text: String,
-    model: MemoryModel,
+    memory: &Memory,
 ) -> (wgpu::ComputePipeline, wgpu::BindGroupLayout) {
     let descriptor =
         wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) };
@@ -440,7 +460,7 @@ fn compile(
     };
     let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: None,
-        entries: &layout_entries(model),
+        entries: &layout_entries(memory),
     });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label: None,
@@ -458,11 +478,12 @@ fn compile(
     (pipeline, layout)
 }
 
-fn layout_entries(model: MemoryModel) -> Vec<wgpu::BindGroupLayoutEntry> {
+fn layout_entries(memory: &Memory) -> Vec<wgpu::BindGroupLayoutEntry> {
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut types = vec![Uniform, write, write, write, write, read, read];
-    match model {
+    match memory.model {
+        MemoryModel::Shared if memory.read_only => types.push(read),
         MemoryModel::Shared => types.push(write),
         MemoryModel::Private => types.extend([read, write, write]),
     }
@@ -518,19 +539,12 @@ impl Engine for WgpuEngine {
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.code.set_breakpoints(request.breakpoints);
-        self.stops.fill(None);
-        for status in &mut self.statuses {
-            (status.budget, status.stop) = (request.max_cycles, stop::RUNNING);
-        }
-        if request.max_cycles == 0 {
-            self.stops.fill(Some(Stop::MaxCycles));
-            return Ok(());
-        }
-        if request.control.is_cancelled() {
+        let ended = self.start(request);
+        if request.max_cycles == 0 || request.control.is_cancelled() {
             return Ok(());
         }
         self.upload();
-        self.run_lanes(request.control)
+        self.run_lanes(request, ended)
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {

@@ -13,6 +13,8 @@ const FIRST_FRAMES: u64 = 64;
 pub(crate) struct Guest {
     pub(crate) device: Device,
     size: u64,
+    /// Guests may not write.
+    pub(crate) read_only: bool,
     /// Lanes that share a frame.
     pub(crate) group: u32,
     /// Shared memory, or the image.
@@ -63,7 +65,7 @@ impl Guest {
                 })
             }
         };
-        let guest = Guest { device, size, group, flat, pool, private };
+        let guest = Guest { device, size, read_only: false, group, flat, pool, private };
         guest.set_pool(Pool { next: 1, ..Pool::default() });
         Ok(guest)
     }
@@ -260,6 +262,10 @@ fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::R
 impl DeviceMemory for Guest {
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {

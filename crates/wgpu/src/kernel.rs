@@ -27,6 +27,8 @@ pub(crate) struct Memory {
     pub(crate) size: u64,
     /// Lanes that share a frame: 32 or fewer.
     pub(crate) group: u32,
+    /// Every write faults; memory is shared.
+    pub(crate) read_only: bool,
 }
 
 /// The text of a kernel with these handlers.
@@ -36,9 +38,13 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
     out.push_str(include_str!("state.wgsl"));
     out.push_str(match memory.model {
         MemoryModel::Private => include_str!("private.wgsl"),
+        MemoryModel::Shared if memory.read_only => include_str!("read_only.wgsl"),
         MemoryModel::Shared => include_str!("shared.wgsl"),
     });
     out.push_str(include_str!("memory.wgsl"));
+    if !memory.read_only {
+        out.push_str(include_str!("write.wgsl"));
+    }
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "\n// {}", handler.row.name);
         let legal = legalise(handler.routine(), LACKS);

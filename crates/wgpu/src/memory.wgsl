@@ -64,15 +64,3 @@ fn is_code(addr: u64, len: u32) -> bool {
   let bits = (code_map[first >> 5u] >> (first & 31u)) | (code_map[last >> 5u] >> (last & 31u));
   return (bits & 1u) != 0u;
 }
-
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
-  if (!may_read(addr, len, fault)) {
-    return false;
-  }
-  if (is_code(addr, len)) {
-    stop = CODE_WRITE;
-    detail = addr;
-    return false;
-  }
-  return own(addr, len);
-}

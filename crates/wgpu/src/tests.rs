@@ -14,7 +14,7 @@ use crate::kernel::{Memory, kernel};
 const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
 
 fn memory(model: MemoryModel) -> Memory {
-    Memory { model, size: 1 << 20, group: 32 }
+    Memory { model, size: 1 << 20, group: 32, read_only: false }
 }
 
 /// Parses and validates a kernel.
@@ -95,9 +95,9 @@ fn to_spirv(module: &Module, info: &ModuleInfo) -> Vec<u32> {
 }
 
 /// By the Khronos Group's own validator.
-fn validate_spirv(words: &[u32], model: MemoryModel) {
+fn validate_spirv(words: &[u32], name: &str) {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let name = format!("kvrm-{}-{model:?}.spv", std::process::id());
+    let name = format!("kvrm-{}-{name}.spv", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
     let output = Command::new("spirv-val")
@@ -114,7 +114,7 @@ fn kernels_of_all_rows_translate() {
     let handlers = all_handlers();
     for model in MODELS {
         let (module, info) = checked(&kernel(&handlers, &memory(model)));
-        validate_spirv(&to_spirv(&module, &info), model);
+        validate_spirv(&to_spirv(&module, &info), &format!("{model:?}"));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
         // Metal has no 64-bit compare-and-exchange, which shared memory needs.
         if model == MemoryModel::Private {
@@ -125,6 +125,16 @@ fn kernels_of_all_rows_translate() {
             }
         }
     }
+}
+
+/// They need no atomics, so that Metal has them, too.
+#[test]
+fn kernels_of_read_only_memory_translate() {
+    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    let (module, info) = checked(&kernel(&all_handlers(), &memory));
+    validate_spirv(&to_spirv(&module, &info), "read_only");
+    assert!(to_hlsl(&module, &info).contains("uint64_t"));
+    assert!(to_msl(&module, &info).contains("ulong"));
 }
 
 /// Instructions whose kernel is recorded.

@@ -35,6 +35,27 @@ fn files() {
 }
 
 #[test]
+fn assembly() {
+    let folder = folder();
+    folder.file("a.s", "nop\n\tadd x0, x1, #5000\n");
+    folder.file("b.s", "nop\n");
+    folder.file("c.s", b"nop // \xff\n");
+    let message = "a.s: line 2, column 15: 5000 does not fit: 0 to 4095, or a multiple of 4096 up to 16773120";
+    fails(&folder, "asm a.s", HOST, message);
+    let shown = folder.kvrm("asm a.s").stderr;
+    assert!(shown.ends_with("\n    \tadd x0, x1, #5000\n    \t             ^\n"), "{shown}");
+    assert!(!folder.path().join("a.bin").exists());
+    fails(&folder, "asm none.s", HOST, "cannot read none.s: ");
+    fails(&folder, "asm c.s", HOST, "c.s is not text (UTF-8)");
+    fails(&folder, "asm b.s -o none/x.bin", HOST, "cannot write none/x.bin: ");
+    fails(&folder, "asm halt.bin", USAGE, "halt.bin would be overwritten: name another with -o");
+    fails(&folder, "asm -", USAGE, "name a file for the code with -o");
+    fails(&folder, "asm b.s -o - --list", USAGE, "cannot both go to standard output");
+    fails(&folder, "asm b.s --json --list", USAGE, "cannot be used with");
+    fails(&folder, "asm b.s --base x", USAGE, "not an address");
+}
+
+#[test]
 fn addresses() {
     let folder = folder();
     let fails = |options: &str, message| {

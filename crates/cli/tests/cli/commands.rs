@@ -24,6 +24,52 @@ fn disasm_shows_words_and_rows() {
 }
 
 #[test]
+fn asm_writes_code_that_runs() {
+    let folder = Folder::new();
+    folder.file(
+        "count.s",
+        "        mov x0, #10\nloop:   subs x0, x0, #1\n        b.ne loop\n        hlt #0\n",
+    );
+    let said = folder.output("asm count.s --base 0x20000");
+    assert_eq!(said, "16 bytes for 0x20000, written to count.bin\n");
+    let expected = code(&[0xd280_0140, 0xf100_0400, 0x54ff_ffe1, 0xd440_0000]);
+    assert_eq!(std::fs::read(folder.path().join("count.bin")).unwrap(), expected);
+    let run = folder.json("exec count.bin --base 0x20000");
+    assert_eq!(run["totals"]["cycles"], 21);
+
+    let piped = folder.kvrm_with_input("asm - -o add.bin", b"add x0, x0, #1; hlt #0");
+    assert_eq!((piped.code, piped.stderr.as_str()), (0, ""));
+    assert_eq!(
+        std::fs::read(folder.path().join("add.bin")).unwrap(),
+        code(&[0x9100_0400, 0xd440_0000])
+    );
+}
+
+#[test]
+fn asm_lists_statements() {
+    let folder = Folder::new();
+    folder.file(
+        "a.s",
+        "start: adr x0, text // where\n hlt #1\ntext: .asciz \"hello, world\"\n .byte 1, 2\n",
+    );
+    let expected = "   0x10000  10000040          start: adr x0, text // where
+   0x10004  d4400020          hlt #1
+   0x10008  68656c6c6f2c2077  text: .asciz \"hello, world\"  // 13 bytes
+   0x10015  0102              .byte 1, 2
+";
+    assert_eq!(folder.output("asm a.s --list"), expected);
+    assert!(!folder.path().join("a.bin").exists());
+    let said = folder.output("asm a.s --list -o b.bin");
+    assert_eq!(said, format!("{expected}23 bytes for 0x10000, written to b.bin\n"));
+
+    let listing = folder.json("asm a.s");
+    assert_eq!(listing["labels"]["text"], "0x10008");
+    assert_eq!((&listing["bytes"], &listing["file"]), (&23.into(), &serde_json::Value::Null));
+    assert_eq!(listing["statements"][1]["bytes"], "200040d4");
+    assert_eq!(listing["statements"][1]["text"], "hlt #1");
+}
+
+#[test]
 fn devices_are_listed() {
     let folder = Folder::new();
     let engines = folder.json("devices");
@@ -150,7 +196,8 @@ fn completions_and_manual_know_the_commands() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let folder = Folder::new();
-    let commands = ["demo", "exec", "bench", "disasm", "devices", "isa", "completions", "man"];
+    let commands =
+        ["demo", "exec", "bench", "asm", "disasm", "devices", "isa", "completions", "man"];
     for command in commands {
         let help = folder.output(&format!("{command} --help"));
         assert!(help.contains(&format!("  kvrm {command}")), "{command}");

@@ -1,0 +1,90 @@
+//! Numbers in the form instructions hold them.
+
+use crate::names::Width;
+
+/// The bits of a number that is meant for a register: negative ones and large ones alike.
+pub(crate) fn register_bits(value: i128, width: Width) -> Option<u64> {
+    let bits = width.bits();
+    let fits = (-(1i128 << (bits - 1))..1i128 << bits).contains(&value);
+    fits.then_some(value as u64 & (u64::MAX >> (64 - bits)))
+}
+
+/// `N`, `immr` and `imms` of a logical immediate: a run of ones, rotated, and repeated to fill the register.
+pub(crate) fn bitmask(bits: u64, width: Width) -> Option<(u32, u32, u32)> {
+    let whole = match width {
+        Width::W => bits << 32 | bits & 0xffff_ffff,
+        Width::X => bits,
+    };
+    if whole == 0 || whole == u64::MAX {
+        return None;
+    }
+    // The shortest element that the number repeats.
+    let repeats = |size: &u32| whole.rotate_right(*size) == whole;
+    let size = [2, 4, 8, 16, 32, 64].into_iter().find(repeats)?;
+    let element = whole & (u64::MAX >> (64 - size));
+    let ones = element.count_ones();
+    let run = u64::MAX >> (64 - ones);
+    let rotated = |by: &u32| {
+        let right = run >> by | if *by == 0 { 0 } else { run << (size - by) };
+        right & (u64::MAX >> (64 - size)) == element
+    };
+    let immr = (0..size).find(rotated)?;
+    // The size is in the leading ones of N:NOT(imms).
+    let imms = !(2 * size - 1) & 0x3f | (ones - 1);
+    Some((u32::from(size == 64), immr, imms))
+}
+
+/// A number as 16 bits and which quarter of the register they are in.
+pub(crate) fn wide(bits: u64, width: Width) -> Option<(u32, u32)> {
+    let halfwords = width.bits() / 16;
+    let place = |hw: &u32| bits & !(0xffff << (16 * hw)) == 0;
+    let hw = (0..halfwords).find(place)?;
+    Some(((bits >> (16 * hw)) as u32, hw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_registers() {
+        assert_eq!(register_bits(-1, Width::W), Some(0xffff_ffff));
+        assert_eq!(register_bits(0xffff_ffff, Width::W), Some(0xffff_ffff));
+        assert_eq!(register_bits(1 << 32, Width::W), None);
+        assert_eq!(register_bits(-(1 << 31) - 1, Width::W), None);
+        assert_eq!(register_bits(u64::MAX.into(), Width::X), Some(u64::MAX));
+    }
+
+    /// Every bitmask of every size, made the long way.
+    #[test]
+    fn all_bitmasks_are_found() {
+        let mut count = 0;
+        for size in [2, 4, 8, 16, 32, 64] {
+            for ones in 1..size {
+                for rotation in 0..size {
+                    let element = u64::MAX >> (64 - ones);
+                    let repeated = (0..64 / size).fold(0, |bits, n| bits | element << (n * size));
+                    let bits = repeated.rotate_right(rotation);
+                    let expected_imms = !(2 * size - 1) & 0x3f | (ones - 1);
+                    let expected = (u32::from(size == 64), rotation, expected_imms);
+                    assert_eq!(bitmask(bits, Width::X), Some(expected), "{bits:#x}");
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, 5334);
+        for bad in [0, u64::MAX, 5, 0x1234, 0xffff_0000_ffff_0001] {
+            assert_eq!(bitmask(bad, Width::X), None, "{bad:#x}");
+        }
+        assert_eq!(bitmask(0xffff_ffff, Width::W), None);
+        assert_eq!(bitmask(0xff, Width::W), Some((0, 0, 7)));
+    }
+
+    #[test]
+    fn wide_moves() {
+        assert_eq!(wide(0, Width::X), Some((0, 0)));
+        assert_eq!(wide(0x1234_0000, Width::W), Some((0x1234, 1)));
+        assert_eq!(wide(0x1234 << 48, Width::X), Some((0x1234, 3)));
+        assert_eq!(wide(0x1_0001, Width::X), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! Text to tokens.
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The smallest part of a program, with where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    /// As it is written; empty at the end of a statement.
+    pub(crate) text: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// Kinds of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Mnemonics, registers, symbols, directives.
+    Name,
+    Number(i128),
+    /// `1b`, `1f`.
+    Local(Local),
+    String(Vec<u8>),
+    /// An operator or a separator: one character, `<<` or `>>`.
+    Punct,
+    /// End of a statement: a new line, a `;` or the end of the text.
+    End,
+}
+
+/// A reference to a numeric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Local {
+    pub(crate) number: u64,
+    pub(crate) forward: bool,
+}
+
+impl Token {
+    pub(crate) fn is(&self, punct: &str) -> bool {
+        self.kind == Kind::Punct && self.text == punct
+    }
+
+    pub(crate) fn error(&self, kind: ErrorKind) -> Error {
+        Error { line: self.line, column: self.column, text: self.text.clone(), kind }
+    }
+}
+
+/// The tokens of a text; the last one is an end. Line and column of the first character are given.
+pub(crate) fn tokens(text: &str, line: u32, column: u32) -> Result<Vec<Token>> {
+    let mut lexer = Lexer { rest: text, line, column, tokens: Vec::new() };
+    while !lexer.rest.is_empty() {
+        lexer.step()?;
+    }
+    lexer.end();
+    Ok(lexer.tokens)
+}
+
+struct Lexer<'a> {
+    rest: &'a str,
+    line: u32,
+    column: u32,
+    tokens: Vec<Token>,
+}
+
+impl<'a> Lexer<'a> {
+    /// Takes the next `len` bytes.
+    fn take(&mut self, len: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        match taken.rsplit_once('\n') {
+            Some((before, last)) => {
+                self.line += 1 + before.matches('\n').count() as u32;
+                self.column = 1 + last.chars().count() as u32;
+            }
+            None => self.column += taken.chars().count() as u32,
+        }
+        taken
+    }
+
+    /// Takes bytes that are a token.
+    fn push(&mut self, len: usize, kind: Kind) {
+        let (line, column) = (self.line, self.column);
+        let text = self.take(len).to_string();
+        self.tokens.push(Token { kind, text, line, column });
+    }
+
+    fn end(&mut self) {
+        self.push(0, Kind::End);
+    }
+
+    fn fail<T>(&self, text: &str, kind: ErrorKind) -> Result<T> {
+        let text = text.chars().take(40).collect();
+        Err(Error { line: self.line, column: self.column, text, kind })
+    }
+
+    fn at_line_start(&self) -> bool {
+        self.tokens.last().is_none_or(|token| token.line < self.line)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let first = self.rest.chars().next().expect("there is text left");
+        match first {
+            '\n' | ';' => {
+                self.end();
+                self.take(1);
+            }
+            _ if first.is_whitespace() => {
+                self.take(first.len_utf8());
+            }
+            _ if self.rest.starts_with("//") => self.skip_line(),
+            // What the C preprocessor leaves, and comments of other assemblers.
+            '#' if self.at_line_start() => self.hash_line()?,
+            _ if self.rest.starts_with("/*") => match self.rest[2..].find("*/") {
+                Some(len) => {
+                    self.take(len + 4);
+                }
+                None => return self.fail("/*", ErrorKind::Unclosed("the comment")),
+            },
+            '"' => self.string()?,
+            '\'' => self.character()?,
+            '0'..='9' => self.number()?,
+            _ if is_name_start(first) => {
+                let len = name_len(self.rest);
+                self.push(len, Kind::Name);
+            }
+            _ if self.rest.starts_with("<<") || self.rest.starts_with(">>") => {
+                self.push(2, Kind::Punct);
+            }
+            _ if "#,[](){}!:+-*/%&|^~=<>@\\".contains(first) => self.push(1, Kind::Punct),
+            _ => return self.fail(&first.to_string(), ErrorKind::Character(first)),
+        }
+        Ok(())
+    }
+
+    /// A comment, but for what would need the C preprocessor.
+    fn hash_line(&mut self) -> Result<()> {
+        let word = self.rest[1..].split_whitespace().next().unwrap_or_default();
+        let c = ["include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"];
+        if c.contains(&word) {
+            return self.fail(&format!("#{word}"), ErrorKind::Preprocessor(word.to_string()));
+        }
+        self.skip_line();
+        Ok(())
+    }
+
+    fn skip_line(&mut self) {
+        let len = self.rest.find('\n').unwrap_or(self.rest.len());
+        self.take(len);
+    }
+
+    fn number(&mut self) -> Result<()> {
+        let len = name_len(self.rest);
+        let text = &self.rest[..len];
+        let (digits, radix) = match text.as_bytes() {
+            [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+            [b'0', b'b' | b'B', _, ..] => (&text[2..], 2),
+            [.., suffix @ (b'b' | b'f')] => {
+                if let Ok(number) = text[..len - 1].parse() {
+                    let forward = *suffix == b'f';
+                    self.push(len, Kind::Local(Local { number, forward }));
+                    return Ok(());
+                }
+                (text, 10)
+            }
+            [b'0', _, ..] => (&text[1..], 8),
+            _ => (text, 10),
+        };
+        let digits_only = digits.replace('_', "");
+        let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
+        match plain.then(|| u64::from_str_radix(&digits_only, radix).ok()).flatten() {
+            Some(value) => {
+                self.push(len, Kind::Number(value.into()));
+                Ok(())
+            }
+            None => self.fail(text, ErrorKind::Number(text.to_string())),
+        }
+    }
+
+    /// `'a'`, `'\n'`, and `'a` as GNU as has it.
+    fn character(&mut self) -> Result<()> {
+        let inner = &self.rest[1..];
+        let (value, len) = match inner.strip_prefix('\\') {
+            Some(escaped) => {
+                let (value, len) = self.escape(escaped)?;
+                (value.into(), 1 + len)
+            }
+            None => match inner.chars().next() {
+                Some(c) if c != '\n' && c.is_ascii() => (c as i128, 1),
+                _ => return self.fail("'", ErrorKind::Unclosed("the character")),
+            },
+        };
+        let closed = inner[len..].starts_with('\'');
+        self.push(1 + len + usize::from(closed), Kind::Number(value));
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<()> {
+        let mut bytes = Vec::new();
+        let mut at = 1;
+        loop {
+            let rest = &self.rest[at..];
+            match rest.chars().next() {
+                None | Some('\n') => return self.fail("\"", ErrorKind::Unclosed("the string")),
+                Some('"') => break,
+                Some('\\') => {
+                    let (byte, len) = self.escape(&rest[1..])?;
+                    bytes.push(byte);
+                    at += 1 + len;
+                }
+                Some(c) => {
+                    bytes.extend_from_slice(&rest.as_bytes()[..c.len_utf8()]);
+                    at += c.len_utf8();
+                }
+            }
+        }
+        self.push(at + 1, Kind::String(bytes));
+        Ok(())
+    }
+
+    /// The byte an escape stands for, without its backslash, and its length.
+    fn escape(&self, text: &str) -> Result<(u8, usize)> {
+        let digits = |max, radix| {
+            let is_digit = |c: &char| c.is_digit(radix);
+            text.chars().skip(usize::from(radix == 16)).take_while(is_digit).take(max).count()
+        };
+        let value = match text.chars().next() {
+            Some('n') => b'\n',
+            Some('t') => b'\t',
+            Some('r') => b'\r',
+            Some('b') => 8,
+            Some('f') => 12,
+            Some(c @ ('\\' | '"' | '\'')) => c as u8,
+            Some('0'..='7') => {
+                let len = digits(3, 8);
+                let value = u32::from_str_radix(&text[..len], 8).expect("octal digits");
+                return Ok((value as u8, len));
+            }
+            Some('x' | 'X') if digits(2, 16) > 0 => {
+                let len = 1 + digits(2, 16);
+                let value = u8::from_str_radix(&text[1..len], 16).expect("hexadecimal digits");
+                return Ok((value, len));
+            }
+            Some('\n') | None => return self.fail("\\", ErrorKind::Unclosed("the string")),
+            Some(c) => return self.fail(&format!("\\{c}"), ErrorKind::Escape(c)),
+        };
+        Ok((value, 1))
+    }
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '$')
+}
+
+/// Bytes of the name or number that the text starts with.
+fn name_len(text: &str) -> usize {
+    text.find(|c: char| !is_name_start(c) && !c.is_ascii_digit()).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        tokens(text, 1, 1).unwrap().into_iter().map(|token| token.text).collect()
+    }
+
+    #[test]
+    fn comments_and_ends() {
+        assert_eq!(texts("a // b\n/* c\n d */ e; f"), ["a", "", "e", "", "f", ""]);
+        assert_eq!(texts("# 1 \"x\"\n  # y\nmov #1"), ["", "", "mov", "#", "1", ""]);
+        assert_eq!(texts("nop; #1"), ["nop", "", "#", "1", ""]);
+    }
+
+    #[test]
+    fn positions() {
+        let tokens = tokens("é\n".replace('é', "/* é */ a").as_str(), 1, 1).unwrap();
+        assert_eq!((tokens[0].line, tokens[0].column), (1, 9));
+        let two = super::tokens("a\n  /* \n */ b", 1, 1).unwrap();
+        assert_eq!((two[2].line, two[2].column), (3, 5));
+    }
+
+    #[test]
+    fn numbers() {
+        let kinds = |text: &str| tokens(text, 1, 1).unwrap().remove(0).kind;
+        assert_eq!(kinds("0x1f"), Kind::Number(31));
+        assert_eq!(kinds("0b101"), Kind::Number(5));
+        assert_eq!(kinds("017"), Kind::Number(15));
+        assert_eq!(kinds("1_000"), Kind::Number(1000));
+        assert_eq!(kinds("'a'"), Kind::Number(97));
+        assert_eq!(kinds("'\\n'"), Kind::Number(10));
+        assert_eq!(kinds("0b"), Kind::Local(Local { number: 0, forward: false }));
+        assert_eq!(kinds("12f"), Kind::Local(Local { number: 12, forward: true }));
+        for bad in ["0x", "0b2", "08", "1x", "18446744073709551616", "0x_1"] {
+            assert!(tokens(bad, 1, 1).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn strings() {
+        let kind = tokens(r#""a\n\0\x41\101é""#, 1, 1).unwrap().remove(0).kind;
+        assert_eq!(kind, Kind::String(b"a\n\0AA\xc3\xa9".to_vec()));
+        for bad in ["\"abc", "\"a\n\"", "\"\\q\"", "'", "\"\\", "/* x"] {
+            assert!(tokens(bad, 1, 1).is_err(), "{bad}");
+        }
+    }
+}

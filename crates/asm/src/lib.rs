@@ -1,0 +1,129 @@
+//! An assembler for the A64 instructions that kvrm runs.
+//!
+//! [`assemble`] takes text in the syntax of GNU as and gives the bytes for an address:
+//!
+//! ```
+//! let code = kvrm_asm::assemble(
+//!     "        mov   x0, #1
+//!      loop:   subs  x0, x0, #1   // until it is zero
+//!              b.ne  loop
+//!              hlt   #0",
+//!     0x10000,
+//! )?;
+//! assert_eq!(code.len(), 16);
+//! # Ok::<(), kvrm_asm::Error>(())
+//! ```
+//!
+//! # What it takes
+//!
+//! - **Instructions**: all of the table in [`kvrm_a64`], with the usual aliases (`mov`, `cmp`, `lsl`, `cset`, `ubfx`
+//!   and so on). Upper and lower case are the same in mnemonics and registers, and `#` before numbers may be
+//!   left out.
+//! - **Labels**: `name:`, and numbers (`1:`) that are referred to as `1b`, the last one before, and `1f`, the next one.
+//!   Where an address is wanted, a number is an address too, `b 0x10000`, as disassemblers write it; with `#` it is a
+//!   distance from the instruction, `b #8`. (GNU as takes both for distances.)
+//! - **Expressions** wherever a number can be: decimal, `0x`, `0b` and octal (`017`) numbers, characters (`'a'`),
+//!   symbols, `.` for the address of the statement, `+ - * / % << >> & | ^ ~ ( )`. `:lo12:symbol` and
+//!   `:abs_g0:symbol` to `:abs_g3_nc:symbol` are parts of addresses. Precedence is that of GNU as: `*`, `/`, `%` and
+//!   shifts first, then `&`, `|` and `^`, then `+` and `-`.
+//! - **Constants**: `ldr x0, =expression` puts the constant at the next `.ltorg`, or after the end of the program.
+//! - **Comments**: `// …`, `/* … */`, and lines that begin with `#`. A `;` separates statements.
+//! - **Macros**: `.macro name a, b=1, c:req` to `.endm`, with `\a`, `\b`, `\@` (a number that differs in each use) and `\()`
+//!   (nothing); `.rept count` to `.endr`.
+//!
+//! | directive | |
+//! |---|---|
+//! | `.byte` `.hword` `.short` `.word` `.long` `.int` `.quad` `.xword` `.inst` | numbers |
+//! | `.ascii` `.asciz` `.string` | strings; all but the first end with a zero |
+//! | `.space` `.skip` `.zero` `.fill` | many bytes |
+//! | `.align` `.p2align` `.balign` | to a multiple of a power of two, or of a number; with NOP, or the byte given |
+//! | `.equ` `.set`, `name = value` | a symbol that is a number |
+//! | `.ltorg` `.pool` | the constants of `ldr x0, =…` so far |
+//! | `.text`, `.section .text…` | nothing: there is one section; others are refused |
+//! | `.global` `.globl` `.type` `.size` `.arch` `.cpu` `.file` `.ident` `.cfi_…` and the like | nothing: there is no linker |
+//!
+//! Instructions that follow data are aligned to 4 bytes, as GNU as does.
+//!
+//! # How it works
+//!
+//! The rows of the instruction table know the bits; [`syntax.rs`](https://github.com/kvrm/kvrm/blob/main/crates/asm/src/syntax.rs)
+//! has a line for each way to write them. A statement is matched with the forms of its mnemonic one after the other,
+//! and if none fits, the error is that of the form that came furthest.
+
+mod cursor;
+mod directive;
+mod encode;
+mod error;
+mod expression;
+mod immediate;
+mod lexer;
+mod macros;
+mod names;
+mod program;
+mod similar;
+mod special;
+mod syntax;
+mod template;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub use error::{Error, ErrorKind};
+
+/// The bytes of a program that starts at `address`.
+///
+/// ```
+/// assert_eq!(kvrm_asm::assemble("add x0, x1, #1", 0)?, 0x9100_0420_u32.to_le_bytes());
+///
+/// let error = kvrm_asm::assemble("addd x0, x1, #1", 0).unwrap_err();
+/// assert_eq!(error.to_string(), "line 1, column 1: there is no instruction addd: did you mean add?");
+/// # Ok::<(), kvrm_asm::Error>(())
+/// ```
+///
+/// # Errors
+/// A mistake in the text.
+pub fn assemble(text: &str, address: u64) -> Result<Vec<u8>, Error> {
+    Ok(assemble_program(text, address)?.bytes)
+}
+
+/// The same, with what became of each statement and label.
+///
+/// ```
+/// let program = kvrm_asm::assemble_program("start: nop\n.word 5", 0x1000)?;
+/// assert_eq!(program.labels["start"], 0x1000);
+/// assert_eq!((program.statements[1].line, program.statements[1].address), (2, 0x1004));
+/// assert_eq!(program.bytes[program.statements[1].bytes.clone()], [5, 0, 0, 0]);
+/// # Ok::<(), kvrm_asm::Error>(())
+/// ```
+///
+/// # Errors
+/// A mistake in the text.
+pub fn assemble_program(text: &str, address: u64) -> Result<Program, Error> {
+    program::assemble(text, address)
+}
+
+/// An assembled program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Program {
+    /// What goes into memory.
+    pub bytes: Vec<u8>,
+    /// Where its statements are, in order; those without bytes are left out.
+    pub statements: Vec<Statement>,
+    /// The addresses of its labels, but for numeric ones.
+    pub labels: BTreeMap<String, u64>,
+}
+
+/// A statement that gave bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statement {
+    /// Its line in the text, from 1.
+    pub line: u32,
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its bytes in [`Program::bytes`].
+    pub bytes: Range<usize>,
+    /// Whether it is an instruction, and not data.
+    pub is_instruction: bool,
+}

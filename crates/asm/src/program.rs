@@ -1,0 +1,344 @@
+//! A whole program: labels, addresses, and the order of work.
+//!
+//! The statements are gone through three times. The first time gives every statement its address, the second
+//! finds symbols that are computed from labels further down, and the third writes bytes. What decides about
+//! addresses (how much space, how many repetitions) must be known the first time.
+
+use std::collections::HashMap;
+
+use crate::cursor::Cursor;
+use crate::encode::{self, Place};
+use crate::error::{ErrorKind, Result};
+use crate::expression::{Scope, evaluate, names_address};
+use crate::immediate::register_bits;
+use crate::lexer::{Kind, Local, Token};
+use crate::names::{self, Width};
+use crate::{Program, Statement, macros};
+
+/// The largest program, in MiB.
+const MAX_MIB: u64 = 256;
+/// The same in bytes.
+pub(crate) const MAX_BYTES: u64 = MAX_MIB << 20;
+
+pub(crate) fn assemble(text: &str, address: u64) -> Result<Program> {
+    let statements = macros::statements(text)?;
+    let mut assembler = Assembler::new(address);
+    for pass in [Pass::Addresses, Pass::Symbols, Pass::Bytes] {
+        assembler.pass(pass, &statements)?;
+    }
+    let labels = assembler.symbols.into_iter().filter(|(_, symbol)| symbol.is_label);
+    Ok(Program {
+        bytes: assembler.bytes,
+        statements: assembler.statements,
+        labels: labels.map(|(name, symbol)| (name, symbol.value as u64)).collect(),
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pass {
+    Addresses,
+    Symbols,
+    Bytes,
+}
+
+struct Symbol {
+    value: i128,
+    line: u32,
+    is_label: bool,
+}
+
+/// A constant that an instruction loads.
+struct Literal {
+    bytes: u32,
+    expression: Vec<Token>,
+    /// What it has in common with equal ones.
+    key: String,
+    pool: usize,
+    address: u64,
+}
+
+pub(crate) struct Assembler {
+    start: u64,
+    pub(crate) pass: Pass,
+    /// Bytes before the one to come.
+    pub(crate) offset: u64,
+    bytes: Vec<u8>,
+    statements: Vec<Statement>,
+    symbols: HashMap<String, Symbol>,
+    /// Numeric labels, with the statements they are before.
+    locals: HashMap<u64, Vec<(usize, u64)>>,
+    statement: usize,
+    literals: Vec<Literal>,
+    /// Which literal a statement loads.
+    loads: HashMap<usize, usize>,
+    pool: usize,
+}
+
+impl Assembler {
+    fn new(start: u64) -> Assembler {
+        Assembler {
+            start,
+            pass: Pass::Addresses,
+            offset: 0,
+            bytes: Vec::new(),
+            statements: Vec::new(),
+            symbols: HashMap::new(),
+            locals: HashMap::new(),
+            statement: 0,
+            literals: Vec::new(),
+            loads: HashMap::new(),
+            pool: 0,
+        }
+    }
+
+    fn pass(&mut self, pass: Pass, statements: &[Vec<Token>]) -> Result<()> {
+        (self.pass, self.offset, self.pool) = (pass, 0, 0);
+        for (number, tokens) in statements.iter().enumerate() {
+            self.statement = number;
+            self.statement(tokens)?;
+        }
+        self.statement = statements.len();
+        self.write_literals()
+    }
+
+    fn statement(&mut self, tokens: &[Token]) -> Result<()> {
+        let labels = macros::skip_labels(tokens);
+        for label in tokens[..labels].iter().step_by(2) {
+            self.label(label)?;
+        }
+        let rest = &tokens[labels..];
+        let first = &rest[0];
+        let before = self.offset;
+        let mut is_instruction = false;
+        match first.kind {
+            Kind::End => {}
+            Kind::Name if rest[1].is("=") => {
+                let mut cursor = Cursor::new(&rest[2..]);
+                self.set(first, &mut cursor)?;
+            }
+            Kind::Name if first.text.starts_with('.') => self.directive(rest)?,
+            Kind::Name => {
+                is_instruction = true;
+                self.instruction(rest)?;
+            }
+            _ => return Cursor::new(rest).expected("an instruction, a directive or a label"),
+        }
+        self.list(first.line, before, is_instruction);
+        Ok(())
+    }
+
+    /// Notes what a statement gave.
+    fn list(&mut self, line: u32, before: u64, is_instruction: bool) {
+        if self.pass == Pass::Bytes && self.offset > before {
+            // Padding before an instruction is not part of it.
+            let before = if is_instruction { self.offset - 4 } else { before };
+            self.statements.push(Statement {
+                line,
+                address: self.start.wrapping_add(before),
+                bytes: before as usize..self.offset as usize,
+                is_instruction,
+            });
+        }
+    }
+
+    fn label(&mut self, label: &Token) -> Result<()> {
+        let here = self.here();
+        if let Kind::Number(number) = label.kind {
+            if self.pass == Pass::Addresses {
+                let known = self.locals.entry(number as u64).or_default();
+                known.push((self.statement, here));
+            }
+            return Ok(());
+        }
+        if names::is_register(&label.text) {
+            return Err(label.error(ErrorKind::Reserved(label.text.clone())));
+        }
+        if self.pass != Pass::Addresses {
+            let known = self.symbols.get(&label.text).map(|known| known.value);
+            assert_eq!(known, Some(here.into()), "{} has moved", label.text);
+            return Ok(());
+        }
+        if let Some(known) = self.symbols.get(&label.text) {
+            let (name, line) = (label.text.clone(), known.line);
+            return Err(label.error(ErrorKind::Duplicate { name, line }));
+        }
+        let symbol = Symbol { value: here.into(), line: label.line, is_label: true };
+        self.symbols.insert(label.text.clone(), symbol);
+        Ok(())
+    }
+
+    /// Gives a symbol a value: `.set name, value`.
+    pub(crate) fn set(&mut self, name: &Token, cursor: &mut Cursor<'_>) -> Result<()> {
+        if let Some(known) = self.symbols.get(&name.text).filter(|known| known.is_label) {
+            let line = known.line;
+            return Err(name.error(ErrorKind::Duplicate { name: name.text.clone(), line }));
+        }
+        if names::is_register(&name.text) {
+            return Err(name.error(ErrorKind::Reserved(name.text.clone())));
+        }
+        let value = match evaluate(cursor, self) {
+            Ok(value) => value,
+            // It may depend on labels further down.
+            Err(error) if self.pass != Pass::Bytes => {
+                if !matches!(error.kind, ErrorKind::Undefined(..)) {
+                    return Err(error);
+                }
+                // A value from before would give statements addresses that they do not keep.
+                self.symbols.remove(&name.text);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        cursor.expect_end()?;
+        let symbol = Symbol { value, line: name.line, is_label: false };
+        self.symbols.insert(name.text.clone(), symbol);
+        Ok(())
+    }
+
+    fn instruction(&mut self, tokens: &[Token]) -> Result<()> {
+        self.align_instruction(&tokens[0])?;
+        match self.pass {
+            Pass::Addresses => self.note_literal(tokens),
+            Pass::Symbols => {}
+            Pass::Bytes => {
+                let (word, _) = encode::instruction(tokens, self)?;
+                self.bytes.extend(word.to_le_bytes());
+            }
+        }
+        self.advance(4, &tokens[0])
+    }
+
+    /// Instructions after data start at a multiple of 4.
+    pub(crate) fn align_instruction(&mut self, place: &Token) -> Result<()> {
+        let padding = self.here().wrapping_neg() % 4;
+        self.zeros(padding, place)
+    }
+
+    /// Writes so many zeros.
+    pub(crate) fn zeros(&mut self, count: u64, place: &Token) -> Result<()> {
+        self.fill(count, &[0], place)
+    }
+
+    /// Writes the bytes so many times.
+    pub(crate) fn fill(&mut self, count: u64, bytes: &[u8], place: &Token) -> Result<()> {
+        let len = count.checked_mul(bytes.len() as u64);
+        self.advance(len.unwrap_or(u64::MAX), place)?;
+        if self.pass == Pass::Bytes {
+            (0..count).for_each(|_| self.bytes.extend_from_slice(bytes));
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, len: u64, place: &Token) -> Result<()> {
+        self.offset = self.offset.saturating_add(len);
+        match self.offset > MAX_BYTES {
+            true => Err(place.error(ErrorKind::TooLarge(MAX_MIB))),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes the constant of `ldr x0, =constant`.
+    fn note_literal(&mut self, tokens: &[Token]) {
+        let mnemonic = tokens[0].text.to_ascii_lowercase();
+        let is_load = matches!(mnemonic.as_str(), "ldr" | "ldrsw");
+        let [_, register, comma, equals, expression @ ..] = tokens else { return };
+        let Some(register) = names::register(&register.text) else { return };
+        if !is_load || !comma.is(",") || !equals.is("=") {
+            return;
+        }
+        let wide = register.width == Width::X && mnemonic == "ldr";
+        let bytes = if wide { 8 } else { 4 };
+        let key = self.literal_key(expression, if wide { Width::X } else { Width::W });
+        let same = |l: &Literal| (l.bytes, l.pool, l.key.as_str()) == (bytes, self.pool, &key);
+        let index = self.literals.iter().position(same).unwrap_or_else(|| {
+            let expression = expression.to_vec();
+            let literal = Literal { bytes, expression, key, pool: self.pool, address: 0 };
+            self.literals.push(literal);
+            self.literals.len() - 1
+        });
+        self.loads.insert(self.statement, index);
+    }
+
+    /// The value of a constant if it is known and does not depend on addresses, else its text.
+    fn literal_key(&self, expression: &[Token], width: Width) -> String {
+        if !names_address(expression, self)
+            && let Ok(value) = evaluate(&mut Cursor::new(expression), self)
+            && let Some(bits) = register_bits(value, width)
+        {
+            return bits.to_string();
+        }
+        let texts: Vec<&str> = expression.iter().map(|token| token.text.as_str()).collect();
+        let position = expression.iter().any(|t| t.text == "." || matches!(t.kind, Kind::Local(_)));
+        // `.` and numeric labels mean something else in every statement.
+        format!("{} {}", texts.join(" "), if position { self.statement } else { 0 })
+    }
+
+    /// Puts the constants since the last time here: 4-byte ones, then 8-byte ones.
+    pub(crate) fn write_literals(&mut self) -> Result<()> {
+        for bytes in [4, 8] {
+            for index in 0..self.literals.len() {
+                let literal = &self.literals[index];
+                if (literal.pool, literal.bytes) == (self.pool, bytes) {
+                    self.write_literal(index)?;
+                }
+            }
+        }
+        self.pool += 1;
+        Ok(())
+    }
+
+    fn write_literal(&mut self, index: usize) -> Result<()> {
+        let expression = self.literals[index].expression.clone();
+        let bytes = u64::from(self.literals[index].bytes);
+        let place = &expression[0];
+        self.zeros(self.here().wrapping_neg() % bytes, place)?;
+        self.literals[index].address = self.here();
+        let before = self.offset;
+        self.advance(bytes, place)?;
+        if self.pass != Pass::Bytes {
+            return Ok(());
+        }
+        let mut cursor = Cursor::new(&expression);
+        let value = evaluate(&mut cursor, self)?;
+        cursor.expect_end()?;
+        let width = if bytes == 8 { Width::X } else { Width::W };
+        let Some(bits) = register_bits(value, width) else {
+            let allowed = format!("at most {} bits", width.bits());
+            return Err(place.error(ErrorKind::DoesNotFit { value, allowed }));
+        };
+        self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes as usize]);
+        self.list(place.line, before, false);
+        Ok(())
+    }
+}
+
+impl Scope for Assembler {
+    fn symbol(&self, name: &str) -> Option<i128> {
+        self.symbols.get(name).map(|symbol| symbol.value)
+    }
+
+    fn is_label(&self, name: &str) -> bool {
+        self.symbols.get(name).is_none_or(|symbol| symbol.is_label)
+    }
+
+    fn local(&self, label: Local) -> Option<i128> {
+        let known = self.locals.get(&label.number)?;
+        let split = known.partition_point(|(statement, _)| *statement <= self.statement);
+        let found = if label.forward { known.get(split) } else { known[..split].last() };
+        found.map(|(_, address)| (*address).into())
+    }
+
+    fn here(&self) -> u64 {
+        self.start.wrapping_add(self.offset)
+    }
+
+    fn is_layout(&self) -> bool {
+        self.pass == Pass::Addresses
+    }
+}
+
+impl Place for Assembler {
+    fn literal(&self) -> Option<u64> {
+        self.loads.get(&self.statement).map(|index| self.literals[*index].address)
+    }
+}

@@ -1,0 +1,36 @@
+//! What is said about mistakes.
+//!
+//! `errors.txt` has programs, each with the message below it; `KVRM_BLESS=1` writes the messages anew.
+
+use std::path::Path;
+
+#[test]
+fn messages() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors.txt");
+    let kept = std::fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
+    let mut current = String::new();
+    for case in kept.split_inclusive("\n\n") {
+        let program: Vec<&str> =
+            case.trim_end().lines().filter(|line| !line.starts_with("=> ")).collect();
+        let program = program.join("\n");
+        let error = kvrm_asm::assemble(&program, 0x10000)
+            .err()
+            .unwrap_or_else(|| panic!("nothing wrong with {program:?}"));
+        current += &format!("{program}\n=> {error}\n\n");
+    }
+    let current = format!("{}\n", current.trim_end());
+    if std::env::var_os("KVRM_BLESS").is_some() {
+        std::fs::write(&path, &current).unwrap();
+        return;
+    }
+    for (ours, kept) in current.lines().zip(kept.lines()) {
+        assert_eq!(ours, kept);
+    }
+    assert_eq!(current, kept);
+}
+
+#[test]
+fn errors_have_a_place() {
+    let error = kvrm_asm::assemble("nop\n  add x0, x1, #(2 + 4999)", 0).unwrap_err();
+    assert_eq!((error.line, error.column, error.text.as_str()), (2, 16, "(2+4999)"));
+}

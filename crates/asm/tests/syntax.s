@@ -1,0 +1,1558 @@
+// Every way to write an instruction, a number or a directive. GNU as gives the bytes in syntax.hex; so must we.
+// Bare numbers as addresses (`b 0x10000`) are left out: GNU as takes them for distances.
+        .arch   armv8.5-a
+        .text
+        .global start
+start:
+
+// Data processing, immediate
+        adr     x0, start
+        adr     x1, end
+        adr     x2, .
+        adr     x3, .-1
+        adr     x4, #5
+        adrp    x5, start
+        adrp    x6, far
+        adrp    x7, :pg_hi21:far
+        add     x7, x7, #:lo12:far
+        add     x7, x7, :lo12:far+1
+        ldr     x8, [x7, #:lo12:far]
+        ldr     w8, [x7, :lo12:far + 4]
+        ldrb    w8, [x7, :lo12:far + 1]
+        add     w0, w1, #0
+        add     wsp, w1, 4095
+        add     w0, wsp, #4096
+        add     w0, w30, #0xfff000
+        add     w0, w1, #1, lsl #12
+        add     w0, w1, #1, lsl 0
+        add     w0, w1, #-1
+        add     w0, w1, #-4096
+        adds    wzr, wsp, #7
+        adds    w0, w1, #-7
+        sub     w0, w1, #0
+        sub     wsp, w1, 4095
+        sub     w0, wsp, #4096
+        sub     w0, w30, #0xfff000
+        sub     w0, w1, #1, lsl #12
+        sub     w0, w1, #1, lsl 0
+        sub     w0, w1, #-1
+        sub     w0, w1, #-4096
+        subs    wzr, wsp, #7
+        subs    w0, w1, #-7
+        cmp     wsp, #1
+        cmp     w3, #1, lsl #12
+        cmp     w3, #-1
+        cmn     wsp, #1
+        cmn     w3, #1, lsl #12
+        cmn     w3, #-1
+        and     wsp, w1, #1
+        and     w2, wzr, #0x7ffffffe
+        and     w2, w3, #-2
+        orr     wsp, w1, #1
+        orr     w2, wzr, #0x7ffffffe
+        orr     w2, w3, #-2
+        eor     wsp, w1, #1
+        eor     w2, wzr, #0x7ffffffe
+        eor     w2, w3, #-2
+        ands    wzr, w1, #0xf0f0f0f0
+        and     w1, w2, #~0xff
+        tst     w1, #0xff00
+        bic     w1, w2, #0xff
+        movz    w0, #0xffff
+        movz    w0, #1, lsl #16
+        movn    w0, #0xffff
+        movn    w0, #1, lsl #16
+        movk    w0, #0xffff
+        movk    w0, #1, lsl #16
+        mov     w0, #0
+        mov     w0, #0xffff
+        mov     w0, #0x12340000
+        mov     w0, #-1
+        mov     w0, #-65536
+        mov     w0, #-0x1235
+        mov     w0, #0x55555555
+        mov     wsp, #0xff0
+        mov     w0, 'a'
+        sbfm    w0, w1, #3, #31
+        bfm    w0, w1, #3, #31
+        ubfm    w0, w1, #3, #31
+        lsl     w0, w1, #0
+        lsl     w0, w1, #31
+        lsl     w0, wzr, 5
+        lsl     w0, w1, w2
+        lslv    w0, w1, w2
+        lsr     w0, w1, #0
+        lsr     w0, w1, #31
+        lsr     w0, wzr, 5
+        lsr     w0, w1, w2
+        lsrv    w0, w1, w2
+        asr     w0, w1, #0
+        asr     w0, w1, #31
+        asr     w0, wzr, 5
+        asr     w0, w1, w2
+        asrv    w0, w1, w2
+        ror     w0, w1, #0
+        ror     w0, w1, #31
+        ror     w0, wzr, 5
+        ror     w0, w1, w2
+        rorv    w0, w1, w2
+        sbfx    w0, w1, #3, #7
+        sbfx    w0, w1, #0, #1
+        sbfx    w0, w1, #31, #1
+        ubfx    w0, w1, #3, #7
+        ubfx    w0, w1, #0, #1
+        ubfx    w0, w1, #31, #1
+        bfxil    w0, w1, #3, #7
+        bfxil    w0, w1, #0, #1
+        bfxil    w0, w1, #31, #1
+        sbfiz    w0, w1, #3, #7
+        sbfiz    w0, w1, #0, #1
+        sbfiz    w0, w1, #31, #1
+        ubfiz    w0, w1, #3, #7
+        ubfiz    w0, w1, #0, #1
+        ubfiz    w0, w1, #31, #1
+        bfi    w0, w1, #3, #7
+        bfi    w0, w1, #0, #1
+        bfi    w0, w1, #31, #1
+        bfc     w0, #4, #8
+        sxtb    w0, w1
+        sxth    w0, w1
+        uxtb    w0, w1
+        uxth    w0, w1
+        uxtw    w0, w1
+        extr    w0, w1, w2, #3
+        add     x0, x1, #0
+        add     sp, x1, 4095
+        add     x0, sp, #4096
+        add     x0, x30, #0xfff000
+        add     x0, x1, #1, lsl #12
+        add     x0, x1, #1, lsl 0
+        add     x0, x1, #-1
+        add     x0, x1, #-4096
+        adds    xzr, sp, #7
+        adds    x0, x1, #-7
+        sub     x0, x1, #0
+        sub     sp, x1, 4095
+        sub     x0, sp, #4096
+        sub     x0, x30, #0xfff000
+        sub     x0, x1, #1, lsl #12
+        sub     x0, x1, #1, lsl 0
+        sub     x0, x1, #-1
+        sub     x0, x1, #-4096
+        subs    xzr, sp, #7
+        subs    x0, x1, #-7
+        cmp     sp, #1
+        cmp     x3, #1, lsl #12
+        cmp     x3, #-1
+        cmn     sp, #1
+        cmn     x3, #1, lsl #12
+        cmn     x3, #-1
+        and     sp, x1, #1
+        and     x2, xzr, #0x7ffffffe
+        and     x2, x3, #-2
+        orr     sp, x1, #1
+        orr     x2, xzr, #0x7ffffffe
+        orr     x2, x3, #-2
+        eor     sp, x1, #1
+        eor     x2, xzr, #0x7ffffffe
+        eor     x2, x3, #-2
+        ands    xzr, x1, #0xf0f0f0f0f0f0f0f0
+        and     x1, x2, #~0xff
+        tst     x1, #0xff00
+        bic     x1, x2, #0xff
+        movz    x0, #0xffff
+        movz    x0, #1, lsl #16
+        movn    x0, #0xffff
+        movn    x0, #1, lsl #16
+        movk    x0, #0xffff
+        movk    x0, #1, lsl #16
+        mov     x0, #0
+        mov     x0, #0xffff
+        mov     x0, #0x12340000
+        mov     x0, #-1
+        mov     x0, #-65536
+        mov     x0, #-0x1235
+        mov     x0, #0x5555555555555555
+        mov     sp, #0xff0
+        mov     x0, 'a'
+        sbfm    x0, x1, #3, #31
+        bfm    x0, x1, #3, #31
+        ubfm    x0, x1, #3, #31
+        lsl     x0, x1, #0
+        lsl     x0, x1, #63
+        lsl     x0, xzr, 5
+        lsl     x0, x1, x2
+        lslv    x0, x1, x2
+        lsr     x0, x1, #0
+        lsr     x0, x1, #63
+        lsr     x0, xzr, 5
+        lsr     x0, x1, x2
+        lsrv    x0, x1, x2
+        asr     x0, x1, #0
+        asr     x0, x1, #63
+        asr     x0, xzr, 5
+        asr     x0, x1, x2
+        asrv    x0, x1, x2
+        ror     x0, x1, #0
+        ror     x0, x1, #63
+        ror     x0, xzr, 5
+        ror     x0, x1, x2
+        rorv    x0, x1, x2
+        sbfx    x0, x1, #3, #7
+        sbfx    x0, x1, #0, #1
+        sbfx    x0, x1, #63, #1
+        ubfx    x0, x1, #3, #7
+        ubfx    x0, x1, #0, #1
+        ubfx    x0, x1, #63, #1
+        bfxil    x0, x1, #3, #7
+        bfxil    x0, x1, #0, #1
+        bfxil    x0, x1, #63, #1
+        sbfiz    x0, x1, #3, #7
+        sbfiz    x0, x1, #0, #1
+        sbfiz    x0, x1, #63, #1
+        ubfiz    x0, x1, #3, #7
+        ubfiz    x0, x1, #0, #1
+        ubfiz    x0, x1, #63, #1
+        bfi    x0, x1, #3, #7
+        bfi    x0, x1, #0, #1
+        bfi    x0, x1, #63, #1
+        bfc     x0, #4, #8
+        sxtb    x0, w1
+        sxth    x0, w1
+        uxtb    x0, w1
+        uxth    x0, w1
+        uxtw    x0, w1
+        extr    x0, x1, x2, #3
+        sxtw    x0, w1
+        movz    x0, #2, lsl #32
+        movk    x0, #2, lsl #48
+        mov     x0, #0x123400000000
+        mov     x0, #0xffffffffffff1234
+        mov     x0, #0xffff1234ffffffff
+        movz    x0, #:abs_g1:far
+        movk    x0, #:abs_g0_nc:far
+        movz    x0, #:abs_g3:far
+        movk    w0, #:abs_g0_nc:far
+
+// Data processing, register
+        udiv    w0, w1, wzr
+        sdiv    w0, w1, wzr
+        adc     w0, w1, wzr
+        adcs    w0, w1, wzr
+        sbc     w0, w1, wzr
+        sbcs    w0, w1, wzr
+        mul     w0, w1, wzr
+        mneg    w0, w1, wzr
+        rbit    w0, wzr
+        rev16   w0, wzr
+        rev     w0, wzr
+        clz     w0, wzr
+        cls     w0, wzr
+        and     w0, w1, wzr
+        and     wzr, w1, w2, lsl #1
+        and     w0, w1, w2, ror #31
+        bic     w0, w1, wzr
+        bic     wzr, w1, w2, lsl #1
+        bic     w0, w1, w2, ror #31
+        orr     w0, w1, wzr
+        orr     wzr, w1, w2, lsl #1
+        orr     w0, w1, w2, ror #31
+        orn     w0, w1, wzr
+        orn     wzr, w1, w2, lsl #1
+        orn     w0, w1, w2, ror #31
+        eor     w0, w1, wzr
+        eor     wzr, w1, w2, lsl #1
+        eor     w0, w1, w2, ror #31
+        eon     w0, w1, wzr
+        eon     wzr, w1, w2, lsl #1
+        eon     w0, w1, w2, ror #31
+        ands    w0, w1, wzr
+        ands    wzr, w1, w2, lsl #1
+        ands    w0, w1, w2, ror #31
+        bics    w0, w1, wzr
+        bics    wzr, w1, w2, lsl #1
+        bics    w0, w1, w2, ror #31
+        add     w0, w1, wzr
+        add     w0, w1, w2, lsr #2
+        add     w0, w1, w2, asr 3
+        add     w0, w1, w2, uxtb
+        add     w0, wsp, w2, uxtb #4
+        add     w0, w1, w2, uxth
+        add     w0, wsp, w2, uxth #4
+        add     w0, w1, w2, uxtw
+        add     w0, wsp, w2, uxtw #4
+        add     w0, w1, w2, sxtb
+        add     w0, wsp, w2, sxtb #4
+        add     w0, w1, w2, sxth
+        add     w0, wsp, w2, sxth #4
+        add     w0, w1, w2, sxtw
+        add     w0, wsp, w2, sxtw #4
+        add     w0, wsp, w2
+        add     w0, wsp, w2, lsl #3
+        add     w0, w1, w2, uxtx #1
+        add     w0, w1, w2, sxtx #1
+        sub     w0, w1, wzr
+        sub     w0, w1, w2, lsr #2
+        sub     w0, w1, w2, asr 3
+        sub     w0, w1, w2, uxtb
+        sub     w0, wsp, w2, uxtb #4
+        sub     w0, w1, w2, uxth
+        sub     w0, wsp, w2, uxth #4
+        sub     w0, w1, w2, uxtw
+        sub     w0, wsp, w2, uxtw #4
+        sub     w0, w1, w2, sxtb
+        sub     w0, wsp, w2, sxtb #4
+        sub     w0, w1, w2, sxth
+        sub     w0, wsp, w2, sxth #4
+        sub     w0, w1, w2, sxtw
+        sub     w0, wsp, w2, sxtw #4
+        sub     w0, wsp, w2
+        sub     w0, wsp, w2, lsl #3
+        sub     w0, w1, w2, uxtx #1
+        sub     w0, w1, w2, sxtx #1
+        adds    w0, w1, wzr
+        adds    w0, w1, w2, lsr #2
+        adds    w0, w1, w2, asr 3
+        adds    w0, w1, w2, uxtb
+        adds    w0, wsp, w2, uxtb #4
+        adds    w0, w1, w2, uxth
+        adds    w0, wsp, w2, uxth #4
+        adds    w0, w1, w2, uxtw
+        adds    w0, wsp, w2, uxtw #4
+        adds    w0, w1, w2, sxtb
+        adds    w0, wsp, w2, sxtb #4
+        adds    w0, w1, w2, sxth
+        adds    w0, wsp, w2, sxth #4
+        adds    w0, w1, w2, sxtw
+        adds    w0, wsp, w2, sxtw #4
+        adds    w0, wsp, w2
+        adds    w0, wsp, w2, lsl #3
+        adds    w0, w1, w2, uxtx #1
+        adds    w0, w1, w2, sxtx #1
+        subs    w0, w1, wzr
+        subs    w0, w1, w2, lsr #2
+        subs    w0, w1, w2, asr 3
+        subs    w0, w1, w2, uxtb
+        subs    w0, wsp, w2, uxtb #4
+        subs    w0, w1, w2, uxth
+        subs    w0, wsp, w2, uxth #4
+        subs    w0, w1, w2, uxtw
+        subs    w0, wsp, w2, uxtw #4
+        subs    w0, w1, w2, sxtb
+        subs    w0, wsp, w2, sxtb #4
+        subs    w0, w1, w2, sxth
+        subs    w0, wsp, w2, sxth #4
+        subs    w0, w1, w2, sxtw
+        subs    w0, wsp, w2, sxtw #4
+        subs    w0, wsp, w2
+        subs    w0, wsp, w2, lsl #3
+        subs    w0, w1, w2, uxtx #1
+        subs    w0, w1, w2, sxtx #1
+        add     wsp, wsp, w2
+        sub     wsp, w1, w2, lsl #1
+        cmp     w0, w1
+        cmp     w0, w1, asr #7
+        cmn     w0, w1
+        cmn     w0, w1, asr #7
+        tst     w0, w1
+        tst     w0, w1, asr #7
+        neg     w0, w1
+        neg     w0, w1, asr #7
+        negs    w0, w1
+        negs    w0, w1, asr #7
+        mvn     w0, w1
+        mvn     w0, w1, asr #7
+        mov     w0, w1
+        ngc     w0, w1
+        ngcs    w0, w1
+        cmp     wsp, w1
+        cmp     w0, w1, sxtb
+        cmp     wsp, w1, uxth #2
+        cmn     wsp, w1
+        cmn     w0, w1, sxtb
+        cmn     wsp, w1, uxth #2
+        mov     wsp, w1
+        mov     w1, wsp
+        mov     wsp, wsp
+        mov     w1, wzr
+        ccmn    w0, w1, #15, eq
+        ccmn    w0, #31, #0, al
+        ccmp    w0, w1, #15, eq
+        ccmp    w0, #31, #0, al
+        csel    w0, w1, wzr, nv
+        csinc   w0, w1, wzr, nv
+        csinv   w0, w1, wzr, nv
+        csneg   w0, w1, wzr, nv
+        cset    w0, lo
+        csetm   w0, lo
+        cinc    w0, w1, ne
+        cinv    w0, w1, ne
+        cneg    w0, w1, ne
+        madd    w0, w1, w2, w3
+        msub    w0, w1, w2, w3
+        udiv    x0, x1, xzr
+        sdiv    x0, x1, xzr
+        adc     x0, x1, xzr
+        adcs    x0, x1, xzr
+        sbc     x0, x1, xzr
+        sbcs    x0, x1, xzr
+        mul     x0, x1, xzr
+        mneg    x0, x1, xzr
+        rbit    x0, xzr
+        rev16   x0, xzr
+        rev     x0, xzr
+        clz     x0, xzr
+        cls     x0, xzr
+        and     x0, x1, xzr
+        and     xzr, x1, x2, lsl #1
+        and     x0, x1, x2, ror #31
+        bic     x0, x1, xzr
+        bic     xzr, x1, x2, lsl #1
+        bic     x0, x1, x2, ror #31
+        orr     x0, x1, xzr
+        orr     xzr, x1, x2, lsl #1
+        orr     x0, x1, x2, ror #31
+        orn     x0, x1, xzr
+        orn     xzr, x1, x2, lsl #1
+        orn     x0, x1, x2, ror #31
+        eor     x0, x1, xzr
+        eor     xzr, x1, x2, lsl #1
+        eor     x0, x1, x2, ror #31
+        eon     x0, x1, xzr
+        eon     xzr, x1, x2, lsl #1
+        eon     x0, x1, x2, ror #31
+        ands    x0, x1, xzr
+        ands    xzr, x1, x2, lsl #1
+        ands    x0, x1, x2, ror #31
+        bics    x0, x1, xzr
+        bics    xzr, x1, x2, lsl #1
+        bics    x0, x1, x2, ror #31
+        add     x0, x1, xzr
+        add     x0, x1, x2, lsr #2
+        add     x0, x1, x2, asr 3
+        add     x0, x1, w2, uxtb
+        add     x0, sp, w2, uxtb #4
+        add     x0, x1, w2, uxth
+        add     x0, sp, w2, uxth #4
+        add     x0, x1, w2, uxtw
+        add     x0, sp, w2, uxtw #4
+        add     x0, x1, w2, sxtb
+        add     x0, sp, w2, sxtb #4
+        add     x0, x1, w2, sxth
+        add     x0, sp, w2, sxth #4
+        add     x0, x1, w2, sxtw
+        add     x0, sp, w2, sxtw #4
+        add     x0, sp, x2
+        add     x0, sp, x2, lsl #3
+        add     x0, x1, x2, uxtx #1
+        add     x0, x1, x2, sxtx #1
+        sub     x0, x1, xzr
+        sub     x0, x1, x2, lsr #2
+        sub     x0, x1, x2, asr 3
+        sub     x0, x1, w2, uxtb
+        sub     x0, sp, w2, uxtb #4
+        sub     x0, x1, w2, uxth
+        sub     x0, sp, w2, uxth #4
+        sub     x0, x1, w2, uxtw
+        sub     x0, sp, w2, uxtw #4
+        sub     x0, x1, w2, sxtb
+        sub     x0, sp, w2, sxtb #4
+        sub     x0, x1, w2, sxth
+        sub     x0, sp, w2, sxth #4
+        sub     x0, x1, w2, sxtw
+        sub     x0, sp, w2, sxtw #4
+        sub     x0, sp, x2
+        sub     x0, sp, x2, lsl #3
+        sub     x0, x1, x2, uxtx #1
+        sub     x0, x1, x2, sxtx #1
+        adds    x0, x1, xzr
+        adds    x0, x1, x2, lsr #2
+        adds    x0, x1, x2, asr 3
+        adds    x0, x1, w2, uxtb
+        adds    x0, sp, w2, uxtb #4
+        adds    x0, x1, w2, uxth
+        adds    x0, sp, w2, uxth #4
+        adds    x0, x1, w2, uxtw
+        adds    x0, sp, w2, uxtw #4
+        adds    x0, x1, w2, sxtb
+        adds    x0, sp, w2, sxtb #4
+        adds    x0, x1, w2, sxth
+        adds    x0, sp, w2, sxth #4
+        adds    x0, x1, w2, sxtw
+        adds    x0, sp, w2, sxtw #4
+        adds    x0, sp, x2
+        adds    x0, sp, x2, lsl #3
+        adds    x0, x1, x2, uxtx #1
+        adds    x0, x1, x2, sxtx #1
+        subs    x0, x1, xzr
+        subs    x0, x1, x2, lsr #2
+        subs    x0, x1, x2, asr 3
+        subs    x0, x1, w2, uxtb
+        subs    x0, sp, w2, uxtb #4
+        subs    x0, x1, w2, uxth
+        subs    x0, sp, w2, uxth #4
+        subs    x0, x1, w2, uxtw
+        subs    x0, sp, w2, uxtw #4
+        subs    x0, x1, w2, sxtb
+        subs    x0, sp, w2, sxtb #4
+        subs    x0, x1, w2, sxth
+        subs    x0, sp, w2, sxth #4
+        subs    x0, x1, w2, sxtw
+        subs    x0, sp, w2, sxtw #4
+        subs    x0, sp, x2
+        subs    x0, sp, x2, lsl #3
+        subs    x0, x1, x2, uxtx #1
+        subs    x0, x1, x2, sxtx #1
+        add     sp, sp, x2
+        sub     sp, x1, x2, lsl #1
+        cmp     x0, x1
+        cmp     x0, x1, asr #7
+        cmn     x0, x1
+        cmn     x0, x1, asr #7
+        tst     x0, x1
+        tst     x0, x1, asr #7
+        neg     x0, x1
+        neg     x0, x1, asr #7
+        negs    x0, x1
+        negs    x0, x1, asr #7
+        mvn     x0, x1
+        mvn     x0, x1, asr #7
+        mov     x0, x1
+        ngc     x0, x1
+        ngcs    x0, x1
+        cmp     sp, x1
+        cmp     x0, w1, sxtb
+        cmp     sp, w1, uxth #2
+        cmn     sp, x1
+        cmn     x0, w1, sxtb
+        cmn     sp, w1, uxth #2
+        mov     sp, x1
+        mov     x1, sp
+        mov     sp, sp
+        mov     x1, xzr
+        ccmn    x0, x1, #15, eq
+        ccmn    x0, #31, #0, al
+        ccmp    x0, x1, #15, eq
+        ccmp    x0, #31, #0, al
+        csel    x0, x1, xzr, nv
+        csinc   x0, x1, xzr, nv
+        csinv   x0, x1, xzr, nv
+        csneg   x0, x1, xzr, nv
+        cset    x0, lo
+        csetm   x0, lo
+        cinc    x0, x1, ne
+        cinv    x0, x1, ne
+        cneg    x0, x1, ne
+        madd    x0, x1, x2, x3
+        msub    x0, x1, x2, x3
+        crc32b  w0, w1, w2
+        crc32h  w0, w1, w2
+        crc32w  w0, w1, w2
+        crc32cb w0, w1, w2
+        crc32ch w0, w1, w2
+        crc32cw w0, w1, w2
+        crc32x  w0, w1, x2
+        crc32cx w0, w1, x2
+        rev32   x0, x1
+        rev64   x0, x1
+        rmif    x1, #63, #15
+        setf8   w1
+        setf16  wzr
+        smaddl  x0, w1, w2, x3
+        smsubl  x0, w1, w2, x3
+        umaddl  x0, w1, w2, x3
+        umsubl  x0, w1, w2, x3
+        smull   x0, w1, w2
+        umull   x0, w1, w2
+        smnegl  x0, w1, w2
+        umnegl  x0, w1, w2
+        smulh   x0, x1, x2
+        umulh   x0, x1, x2
+        csel    x0, x1, x2, eq
+        csel    x0, x1, x2, ne
+        csel    x0, x1, x2, cs
+        csel    x0, x1, x2, hs
+        csel    x0, x1, x2, cc
+        csel    x0, x1, x2, lo
+        csel    x0, x1, x2, ul
+        csel    x0, x1, x2, mi
+        csel    x0, x1, x2, pl
+        csel    x0, x1, x2, vs
+        csel    x0, x1, x2, vc
+        csel    x0, x1, x2, hi
+        csel    x0, x1, x2, ls
+        csel    x0, x1, x2, ge
+        csel    x0, x1, x2, lt
+        csel    x0, x1, x2, gt
+        csel    x0, x1, x2, le
+        csel    x0, x1, x2, al
+        csel    x0, x1, x2, nv
+        csel    x0, x1, x2, none
+        csel    x0, x1, x2, any
+        csel    x0, x1, x2, nlast
+        csel    x0, x1, x2, last
+        csel    x0, x1, x2, first
+        csel    x0, x1, x2, nfrst
+        csel    x0, x1, x2, pmore
+        csel    x0, x1, x2, plast
+        csel    x0, x1, x2, tcont
+        csel    x0, x1, x2, tstop
+
+// Branches and labels
+1:      b       1b
+        b       1f
+        bl      start
+        b       end - 4
+        b       .
+        b       .+8
+        b       #8
+        b       #-4
+        b       #2*(3+1)
+1:      b       1b
+        cbz     w0, 1b
+        cbz     x0, 1f
+        cbnz    wzr, 1f
+        cbnz    xzr, #16
+        tbz     w0, #31, 1b
+        tbz     x0, #0, 1b
+        tbz     x0, #63, 1f
+        tbnz    w0, #5, 1f
+        tbnz    x0, #33, 1f
+1:
+2: 3:   br      x0
+        blr     x30
+        ret
+        ret     x1
+        b       2b; b 3b; nop
+        BR      X5
+        Add     X0, x1, W2, UXTW #1
+        mov     lr, fp
+        mov     ip0, ip1
+        b.eq    3b
+        b.ne    3b
+        b.cs    3b
+        b.hs    3b
+        b.cc    3b
+        b.lo    3b
+        b.mi    3b
+        b.pl    3b
+        b.vs    3b
+        b.vc    3b
+        b.hi    3b
+        b.ls    3b
+        b.ge    3b
+        b.lt    3b
+        b.gt    3b
+        b.le    3b
+        b.al    3b
+        b.nv    3b
+        b.none  3b
+        b.any   3b
+        b.nlast 3b
+        b.ul    3b
+        b.last  3b
+        b.first 3b
+        b.nfrst 3b
+        b.pmore 3b
+        b.plast 3b
+        b.tcont 3b
+        b.tstop 3b
+        beq     3b
+        bne     3b
+        bcs     3b
+        bhs     3b
+        bcc     3b
+        blo     3b
+        bmi     3b
+        bpl     3b
+        bvs     3b
+        bvc     3b
+        bhi     3b
+        bls     3b
+        bge     3b
+        blt     3b
+        bgt     3b
+        ble     3b
+
+// Loads and stores
+        strb    w0, [x1]
+        strb    w0, [sp, #0]
+        strb    w0, [x1, #4095]
+        strb    w0, [x1, 1]
+        strb    w0, [x1, #-1]
+        strb    w0, [x1, #-256]
+        strb    w0, [sp], #255
+        strb    w0, [x1], -256
+        strb    w0, [sp, #-16]!
+        strb    w0, [x1, 1]!
+        strb    w0, [x1, x2]
+        strb    w0, [sp, x2, lsl #0]
+        strb    w0, [x1, w2, uxtw]
+        strb    w0, [x1, w2, sxtw #0]
+        strb    w0, [x1, x2, sxtx]
+        strb    w0, [x1, xzr, sxtx #0]
+        sturb   w0, [sp]
+        sturb   w0, [x1, #-256]
+        sttrb   w0, [sp]
+        sttrb   w0, [x1, #-256]
+        stlurb  w0, [sp]
+        stlurb  w0, [x1, #-256]
+        ldrb    w0, [x1]
+        ldrb    w0, [sp, #0]
+        ldrb    w0, [x1, #4095]
+        ldrb    w0, [x1, 1]
+        ldrb    w0, [x1, #-1]
+        ldrb    w0, [x1, #-256]
+        ldrb    w0, [sp], #255
+        ldrb    w0, [x1], -256
+        ldrb    w0, [sp, #-16]!
+        ldrb    w0, [x1, 1]!
+        ldrb    w0, [x1, x2]
+        ldrb    w0, [sp, x2, lsl #0]
+        ldrb    w0, [x1, w2, uxtw]
+        ldrb    w0, [x1, w2, sxtw #0]
+        ldrb    w0, [x1, x2, sxtx]
+        ldrb    w0, [x1, xzr, sxtx #0]
+        ldurb   w0, [sp]
+        ldurb   w0, [x1, #-256]
+        ldtrb   w0, [sp]
+        ldtrb   w0, [x1, #-256]
+        ldapurb w0, [sp]
+        ldapurb w0, [x1, #-256]
+        ldrsb   w0, [x1]
+        ldrsb   w0, [sp, #0]
+        ldrsb   w0, [x1, #4095]
+        ldrsb   w0, [x1, 1]
+        ldrsb   w0, [x1, #-1]
+        ldrsb   w0, [x1, #-256]
+        ldrsb   w0, [sp], #255
+        ldrsb   w0, [x1], -256
+        ldrsb   w0, [sp, #-16]!
+        ldrsb   w0, [x1, 1]!
+        ldrsb   w0, [x1, x2]
+        ldrsb   w0, [sp, x2, lsl #0]
+        ldrsb   w0, [x1, w2, uxtw]
+        ldrsb   w0, [x1, w2, sxtw #0]
+        ldrsb   w0, [x1, x2, sxtx]
+        ldrsb   w0, [x1, xzr, sxtx #0]
+        ldursb  w0, [sp]
+        ldursb  w0, [x1, #-256]
+        ldtrsb  w0, [sp]
+        ldtrsb  w0, [x1, #-256]
+        ldapursb w0, [sp]
+        ldapursb w0, [x1, #-256]
+        ldrsb   x0, [x1]
+        ldrsb   x0, [sp, #0]
+        ldrsb   x0, [x1, #4095]
+        ldrsb   x0, [x1, 1]
+        ldrsb   x0, [x1, #-1]
+        ldrsb   x0, [x1, #-256]
+        ldrsb   x0, [sp], #255
+        ldrsb   x0, [x1], -256
+        ldrsb   x0, [sp, #-16]!
+        ldrsb   x0, [x1, 1]!
+        ldrsb   x0, [x1, x2]
+        ldrsb   x0, [sp, x2, lsl #0]
+        ldrsb   x0, [x1, w2, uxtw]
+        ldrsb   x0, [x1, w2, sxtw #0]
+        ldrsb   x0, [x1, x2, sxtx]
+        ldrsb   x0, [x1, xzr, sxtx #0]
+        ldursb  x0, [sp]
+        ldursb  x0, [x1, #-256]
+        ldtrsb  x0, [sp]
+        ldtrsb  x0, [x1, #-256]
+        ldapursb x0, [sp]
+        ldapursb x0, [x1, #-256]
+        strh    w0, [x1]
+        strh    w0, [sp, #0]
+        strh    w0, [x1, #8190]
+        strh    w0, [x1, 2]
+        strh    w0, [x1, #-1]
+        strh    w0, [x1, #-256]
+        strh    w0, [x1, #1]
+        strh    w0, [sp], #255
+        strh    w0, [x1], -256
+        strh    w0, [sp, #-16]!
+        strh    w0, [x1, 1]!
+        strh    w0, [x1, x2]
+        strh    w0, [sp, x2, lsl #1]
+        strh    w0, [x1, w2, uxtw]
+        strh    w0, [x1, w2, sxtw #1]
+        strh    w0, [x1, x2, sxtx]
+        strh    w0, [x1, xzr, sxtx #1]
+        strh    w0, [x1, x2, lsl #0]
+        strh    w0, [x1, w2, uxtw #0]
+        sturh   w0, [sp]
+        sturh   w0, [x1, #-256]
+        sttrh   w0, [sp]
+        sttrh   w0, [x1, #-256]
+        stlurh  w0, [sp]
+        stlurh  w0, [x1, #-256]
+        ldrh    w0, [x1]
+        ldrh    w0, [sp, #0]
+        ldrh    w0, [x1, #8190]
+        ldrh    w0, [x1, 2]
+        ldrh    w0, [x1, #-1]
+        ldrh    w0, [x1, #-256]
+        ldrh    w0, [x1, #1]
+        ldrh    w0, [sp], #255
+        ldrh    w0, [x1], -256
+        ldrh    w0, [sp, #-16]!
+        ldrh    w0, [x1, 1]!
+        ldrh    w0, [x1, x2]
+        ldrh    w0, [sp, x2, lsl #1]
+        ldrh    w0, [x1, w2, uxtw]
+        ldrh    w0, [x1, w2, sxtw #1]
+        ldrh    w0, [x1, x2, sxtx]
+        ldrh    w0, [x1, xzr, sxtx #1]
+        ldrh    w0, [x1, x2, lsl #0]
+        ldrh    w0, [x1, w2, uxtw #0]
+        ldurh   w0, [sp]
+        ldurh   w0, [x1, #-256]
+        ldtrh   w0, [sp]
+        ldtrh   w0, [x1, #-256]
+        ldapurh w0, [sp]
+        ldapurh w0, [x1, #-256]
+        ldrsh   w0, [x1]
+        ldrsh   w0, [sp, #0]
+        ldrsh   w0, [x1, #8190]
+        ldrsh   w0, [x1, 2]
+        ldrsh   w0, [x1, #-1]
+        ldrsh   w0, [x1, #-256]
+        ldrsh   w0, [x1, #1]
+        ldrsh   w0, [sp], #255
+        ldrsh   w0, [x1], -256
+        ldrsh   w0, [sp, #-16]!
+        ldrsh   w0, [x1, 1]!
+        ldrsh   w0, [x1, x2]
+        ldrsh   w0, [sp, x2, lsl #1]
+        ldrsh   w0, [x1, w2, uxtw]
+        ldrsh   w0, [x1, w2, sxtw #1]
+        ldrsh   w0, [x1, x2, sxtx]
+        ldrsh   w0, [x1, xzr, sxtx #1]
+        ldrsh   w0, [x1, x2, lsl #0]
+        ldrsh   w0, [x1, w2, uxtw #0]
+        ldursh  w0, [sp]
+        ldursh  w0, [x1, #-256]
+        ldtrsh  w0, [sp]
+        ldtrsh  w0, [x1, #-256]
+        ldapursh w0, [sp]
+        ldapursh w0, [x1, #-256]
+        ldrsh   x0, [x1]
+        ldrsh   x0, [sp, #0]
+        ldrsh   x0, [x1, #8190]
+        ldrsh   x0, [x1, 2]
+        ldrsh   x0, [x1, #-1]
+        ldrsh   x0, [x1, #-256]
+        ldrsh   x0, [x1, #1]
+        ldrsh   x0, [sp], #255
+        ldrsh   x0, [x1], -256
+        ldrsh   x0, [sp, #-16]!
+        ldrsh   x0, [x1, 1]!
+        ldrsh   x0, [x1, x2]
+        ldrsh   x0, [sp, x2, lsl #1]
+        ldrsh   x0, [x1, w2, uxtw]
+        ldrsh   x0, [x1, w2, sxtw #1]
+        ldrsh   x0, [x1, x2, sxtx]
+        ldrsh   x0, [x1, xzr, sxtx #1]
+        ldrsh   x0, [x1, x2, lsl #0]
+        ldrsh   x0, [x1, w2, uxtw #0]
+        ldursh  x0, [sp]
+        ldursh  x0, [x1, #-256]
+        ldtrsh  x0, [sp]
+        ldtrsh  x0, [x1, #-256]
+        ldapursh x0, [sp]
+        ldapursh x0, [x1, #-256]
+        str     w0, [x1]
+        str     w0, [sp, #0]
+        str     w0, [x1, #16380]
+        str     w0, [x1, 4]
+        str     w0, [x1, #-1]
+        str     w0, [x1, #-256]
+        str     w0, [x1, #2]
+        str     w0, [sp], #255
+        str     w0, [x1], -256
+        str     w0, [sp, #-16]!
+        str     w0, [x1, 1]!
+        str     w0, [x1, x2]
+        str     w0, [sp, x2, lsl #2]
+        str     w0, [x1, w2, uxtw]
+        str     w0, [x1, w2, sxtw #2]
+        str     w0, [x1, x2, sxtx]
+        str     w0, [x1, xzr, sxtx #2]
+        str     w0, [x1, x2, lsl #0]
+        str     w0, [x1, w2, uxtw #0]
+        stur    w0, [sp]
+        stur    w0, [x1, #-256]
+        sttr    w0, [sp]
+        sttr    w0, [x1, #-256]
+        stlur   w0, [sp]
+        stlur   w0, [x1, #-256]
+        ldr     w0, [x1]
+        ldr     w0, [sp, #0]
+        ldr     w0, [x1, #16380]
+        ldr     w0, [x1, 4]
+        ldr     w0, [x1, #-1]
+        ldr     w0, [x1, #-256]
+        ldr     w0, [x1, #2]
+        ldr     w0, [sp], #255
+        ldr     w0, [x1], -256
+        ldr     w0, [sp, #-16]!
+        ldr     w0, [x1, 1]!
+        ldr     w0, [x1, x2]
+        ldr     w0, [sp, x2, lsl #2]
+        ldr     w0, [x1, w2, uxtw]
+        ldr     w0, [x1, w2, sxtw #2]
+        ldr     w0, [x1, x2, sxtx]
+        ldr     w0, [x1, xzr, sxtx #2]
+        ldr     w0, [x1, x2, lsl #0]
+        ldr     w0, [x1, w2, uxtw #0]
+        ldur    w0, [sp]
+        ldur    w0, [x1, #-256]
+        ldtr    w0, [sp]
+        ldtr    w0, [x1, #-256]
+        ldapur  w0, [sp]
+        ldapur  w0, [x1, #-256]
+        ldrsw   x0, [x1]
+        ldrsw   x0, [sp, #0]
+        ldrsw   x0, [x1, #16380]
+        ldrsw   x0, [x1, 4]
+        ldrsw   x0, [x1, #-1]
+        ldrsw   x0, [x1, #-256]
+        ldrsw   x0, [x1, #2]
+        ldrsw   x0, [sp], #255
+        ldrsw   x0, [x1], -256
+        ldrsw   x0, [sp, #-16]!
+        ldrsw   x0, [x1, 1]!
+        ldrsw   x0, [x1, x2]
+        ldrsw   x0, [sp, x2, lsl #2]
+        ldrsw   x0, [x1, w2, uxtw]
+        ldrsw   x0, [x1, w2, sxtw #2]
+        ldrsw   x0, [x1, x2, sxtx]
+        ldrsw   x0, [x1, xzr, sxtx #2]
+        ldrsw   x0, [x1, x2, lsl #0]
+        ldrsw   x0, [x1, w2, uxtw #0]
+        ldursw  x0, [sp]
+        ldursw  x0, [x1, #-256]
+        ldtrsw  x0, [sp]
+        ldtrsw  x0, [x1, #-256]
+        ldapursw x0, [sp]
+        ldapursw x0, [x1, #-256]
+        str     x0, [x1]
+        str     x0, [sp, #0]
+        str     x0, [x1, #32760]
+        str     x0, [x1, 8]
+        str     x0, [x1, #-1]
+        str     x0, [x1, #-256]
+        str     x0, [x1, #4]
+        str     x0, [sp], #255
+        str     x0, [x1], -256
+        str     x0, [sp, #-16]!
+        str     x0, [x1, 1]!
+        str     x0, [x1, x2]
+        str     x0, [sp, x2, lsl #3]
+        str     x0, [x1, w2, uxtw]
+        str     x0, [x1, w2, sxtw #3]
+        str     x0, [x1, x2, sxtx]
+        str     x0, [x1, xzr, sxtx #3]
+        str     x0, [x1, x2, lsl #0]
+        str     x0, [x1, w2, uxtw #0]
+        stur    x0, [sp]
+        stur    x0, [x1, #-256]
+        sttr    x0, [sp]
+        sttr    x0, [x1, #-256]
+        stlur   x0, [sp]
+        stlur   x0, [x1, #-256]
+        ldr     x0, [x1]
+        ldr     x0, [sp, #0]
+        ldr     x0, [x1, #32760]
+        ldr     x0, [x1, 8]
+        ldr     x0, [x1, #-1]
+        ldr     x0, [x1, #-256]
+        ldr     x0, [x1, #4]
+        ldr     x0, [sp], #255
+        ldr     x0, [x1], -256
+        ldr     x0, [sp, #-16]!
+        ldr     x0, [x1, 1]!
+        ldr     x0, [x1, x2]
+        ldr     x0, [sp, x2, lsl #3]
+        ldr     x0, [x1, w2, uxtw]
+        ldr     x0, [x1, w2, sxtw #3]
+        ldr     x0, [x1, x2, sxtx]
+        ldr     x0, [x1, xzr, sxtx #3]
+        ldr     x0, [x1, x2, lsl #0]
+        ldr     x0, [x1, w2, uxtw #0]
+        ldur    x0, [sp]
+        ldur    x0, [x1, #-256]
+        ldtr    x0, [sp]
+        ldtr    x0, [x1, #-256]
+        ldapur  x0, [sp]
+        ldapur  x0, [x1, #-256]
+        ldr     w0, start
+        ldr     w0, #-8
+        ldr     w0, 3b
+        ldr     x0, start
+        ldr     x0, #-8
+        ldr     x0, 3b
+        ldrsw   x0, end
+        prfm    pldl1keep, [x1]
+        prfm    pldl1strm, [x1]
+        prfm    pldl2keep, [x1]
+        prfm    pldl2strm, [x1]
+        prfm    pldl3keep, [x1]
+        prfm    pldl3strm, [x1]
+        prfm    plil1keep, [x1]
+        prfm    plil2strm, [x1]
+        prfm    pstl1keep, [x1]
+        prfm    pstl3strm, [x1]
+        prfm    #6, [x1, #32760]
+        prfm    pldl1keep, [x1, #-8]
+        prfm    pldl1keep, [x1, x2]
+        prfm    pstl1keep, [x1, w2, uxtw #3]
+        prfm    pldl1keep, start
+        prfum   pldl1keep, [x1, #255]
+        stp     w0, w1, [sp]
+        stp     w0, wzr, [x1, #-256]
+        stp     w0, w2, [x1, #252]
+        ldp     w0, w1, [sp]
+        ldp     w0, wzr, [x1, #-256]
+        ldp     w0, w2, [x1, #252]
+        stnp    w0, w1, [sp]
+        stnp    w0, wzr, [x1, #-256]
+        stnp    w0, w2, [x1, #252]
+        ldnp    w0, w1, [sp]
+        ldnp    w0, wzr, [x1, #-256]
+        ldnp    w0, w2, [x1, #252]
+        stp     w0, w2, [sp, #-16]!
+        stp     w0, w2, [sp], #16
+        ldp     w0, w2, [sp, #-16]!
+        ldp     w0, w2, [sp], #16
+        stp     x0, x1, [sp]
+        stp     x0, xzr, [x1, #-512]
+        stp     x0, x2, [x1, #504]
+        ldp     x0, x1, [sp]
+        ldp     x0, xzr, [x1, #-512]
+        ldp     x0, x2, [x1, #504]
+        stnp    x0, x1, [sp]
+        stnp    x0, xzr, [x1, #-512]
+        stnp    x0, x2, [x1, #504]
+        ldnp    x0, x1, [sp]
+        ldnp    x0, xzr, [x1, #-512]
+        ldnp    x0, x2, [x1, #504]
+        stp     x0, x2, [sp, #-16]!
+        stp     x0, x2, [sp], #16
+        ldp     x0, x2, [sp, #-16]!
+        ldp     x0, x2, [sp], #16
+        ldpsw   x0, x2, [x1]
+        ldpsw   x0, x2, [x1, #-4]
+        ldpsw   x0, x2, [x1, #4]!
+        ldpsw   x0, x2, [x1], #4
+
+// Exclusive, ordered, atomic
+        stxrb   w5, w0, [sp]
+        stxrh   w5, w0, [sp]
+        stxr    w5, w0, [sp]
+        stxr    w5, x0, [sp]
+        stxp   w5, w0, w2, [x3]
+        stxp   w5, x0, x2, [x3]
+        stlxrb   w5, w0, [sp]
+        stlxrh   w5, w0, [sp]
+        stlxr    w5, w0, [sp]
+        stlxr    w5, x0, [sp]
+        stlxp   w5, w0, w2, [x3]
+        stlxp   w5, x0, x2, [x3]
+        ldxrb   w0, [sp, #0]
+        ldxrh   w0, [sp, #0]
+        ldxr    w0, [sp, #0]
+        ldxr    x0, [sp, #0]
+        ldxp   w0, w2, [x3]
+        ldxp   x0, x2, [x3]
+        ldaxrb   w0, [sp, #0]
+        ldaxrh   w0, [sp, #0]
+        ldaxr    w0, [sp, #0]
+        ldaxr    x0, [sp, #0]
+        ldaxp   w0, w2, [x3]
+        ldaxp   x0, x2, [x3]
+        stlrb   w0, [sp]
+        stlrh   w0, [sp]
+        stlr    w0, [sp]
+        stlr    x0, [sp]
+        stllrb  w0, [sp]
+        stllrh  w0, [sp]
+        stllr   w0, [sp]
+        stllr   x0, [sp]
+        ldarb   w0, [sp]
+        ldarh   w0, [sp]
+        ldar    w0, [sp]
+        ldar    x0, [sp]
+        ldlarb  w0, [sp]
+        ldlarh  w0, [sp]
+        ldlar   w0, [sp]
+        ldlar   x0, [sp]
+        ldaprb  w0, [sp]
+        ldaprh  w0, [sp]
+        ldapr   w0, [sp]
+        ldapr   x0, [sp]
+        casb     w0, w1, [sp]
+        swpb     w0, wzr, [x2]
+        cash     w0, w1, [sp]
+        swph     w0, wzr, [x2]
+        cas      w0, w1, [sp]
+        swp      w0, wzr, [x2]
+        cas      x0, x1, [sp]
+        swp      x0, xzr, [x2]
+        casp    w0, w1, w2, w3, [sp]
+        casp    x0, x1, x2, x3, [sp]
+        ldaddb    w0, w1, [sp]
+        ldaddh    w0, w1, [sp]
+        ldadd     w0, w1, [sp]
+        ldadd     x0, x1, [sp]
+        staddb    w0, [x1]
+        staddh    w0, [x1]
+        stadd     w0, [x1]
+        stadd     x0, [x1]
+        ldclrb    w0, w1, [sp]
+        ldclrh    w0, w1, [sp]
+        ldclr     w0, w1, [sp]
+        ldclr     x0, x1, [sp]
+        stclrb    w0, [x1]
+        stclrh    w0, [x1]
+        stclr     w0, [x1]
+        stclr     x0, [x1]
+        ldeorb    w0, w1, [sp]
+        ldeorh    w0, w1, [sp]
+        ldeor     w0, w1, [sp]
+        ldeor     x0, x1, [sp]
+        steorb    w0, [x1]
+        steorh    w0, [x1]
+        steor     w0, [x1]
+        steor     x0, [x1]
+        ldsetb    w0, w1, [sp]
+        ldseth    w0, w1, [sp]
+        ldset     w0, w1, [sp]
+        ldset     x0, x1, [sp]
+        stsetb    w0, [x1]
+        stseth    w0, [x1]
+        stset     w0, [x1]
+        stset     x0, [x1]
+        ldsmaxb   w0, w1, [sp]
+        ldsmaxh   w0, w1, [sp]
+        ldsmax    w0, w1, [sp]
+        ldsmax    x0, x1, [sp]
+        stsmaxb   w0, [x1]
+        stsmaxh   w0, [x1]
+        stsmax    w0, [x1]
+        stsmax    x0, [x1]
+        ldsminb   w0, w1, [sp]
+        ldsminh   w0, w1, [sp]
+        ldsmin    w0, w1, [sp]
+        ldsmin    x0, x1, [sp]
+        stsminb   w0, [x1]
+        stsminh   w0, [x1]
+        stsmin    w0, [x1]
+        stsmin    x0, [x1]
+        ldumaxb   w0, w1, [sp]
+        ldumaxh   w0, w1, [sp]
+        ldumax    w0, w1, [sp]
+        ldumax    x0, x1, [sp]
+        stumaxb   w0, [x1]
+        stumaxh   w0, [x1]
+        stumax    w0, [x1]
+        stumax    x0, [x1]
+        lduminb   w0, w1, [sp]
+        lduminh   w0, w1, [sp]
+        ldumin    w0, w1, [sp]
+        ldumin    x0, x1, [sp]
+        stuminb   w0, [x1]
+        stuminh   w0, [x1]
+        stumin    w0, [x1]
+        stumin    x0, [x1]
+        casab    w0, w1, [sp]
+        swpab    w0, wzr, [x2]
+        casah    w0, w1, [sp]
+        swpah    w0, wzr, [x2]
+        casa     w0, w1, [sp]
+        swpa     w0, wzr, [x2]
+        casa     x0, x1, [sp]
+        swpa     x0, xzr, [x2]
+        caspa   w0, w1, w2, w3, [sp]
+        caspa   x0, x1, x2, x3, [sp]
+        ldaddab   w0, w1, [sp]
+        ldaddah   w0, w1, [sp]
+        ldadda    w0, w1, [sp]
+        ldadda    x0, x1, [sp]
+        ldclrab   w0, w1, [sp]
+        ldclrah   w0, w1, [sp]
+        ldclra    w0, w1, [sp]
+        ldclra    x0, x1, [sp]
+        ldeorab   w0, w1, [sp]
+        ldeorah   w0, w1, [sp]
+        ldeora    w0, w1, [sp]
+        ldeora    x0, x1, [sp]
+        ldsetab   w0, w1, [sp]
+        ldsetah   w0, w1, [sp]
+        ldseta    w0, w1, [sp]
+        ldseta    x0, x1, [sp]
+        ldsmaxab  w0, w1, [sp]
+        ldsmaxah  w0, w1, [sp]
+        ldsmaxa   w0, w1, [sp]
+        ldsmaxa   x0, x1, [sp]
+        ldsminab  w0, w1, [sp]
+        ldsminah  w0, w1, [sp]
+        ldsmina   w0, w1, [sp]
+        ldsmina   x0, x1, [sp]
+        ldumaxab  w0, w1, [sp]
+        ldumaxah  w0, w1, [sp]
+        ldumaxa   w0, w1, [sp]
+        ldumaxa   x0, x1, [sp]
+        lduminab  w0, w1, [sp]
+        lduminah  w0, w1, [sp]
+        ldumina   w0, w1, [sp]
+        ldumina   x0, x1, [sp]
+        caslb    w0, w1, [sp]
+        swplb    w0, wzr, [x2]
+        caslh    w0, w1, [sp]
+        swplh    w0, wzr, [x2]
+        casl     w0, w1, [sp]
+        swpl     w0, wzr, [x2]
+        casl     x0, x1, [sp]
+        swpl     x0, xzr, [x2]
+        caspl   w0, w1, w2, w3, [sp]
+        caspl   x0, x1, x2, x3, [sp]
+        ldaddlb   w0, w1, [sp]
+        ldaddlh   w0, w1, [sp]
+        ldaddl    w0, w1, [sp]
+        ldaddl    x0, x1, [sp]
+        staddlb   w0, [x1]
+        staddlh   w0, [x1]
+        staddl    w0, [x1]
+        staddl    x0, [x1]
+        ldclrlb   w0, w1, [sp]
+        ldclrlh   w0, w1, [sp]
+        ldclrl    w0, w1, [sp]
+        ldclrl    x0, x1, [sp]
+        stclrlb   w0, [x1]
+        stclrlh   w0, [x1]
+        stclrl    w0, [x1]
+        stclrl    x0, [x1]
+        ldeorlb   w0, w1, [sp]
+        ldeorlh   w0, w1, [sp]
+        ldeorl    w0, w1, [sp]
+        ldeorl    x0, x1, [sp]
+        steorlb   w0, [x1]
+        steorlh   w0, [x1]
+        steorl    w0, [x1]
+        steorl    x0, [x1]
+        ldsetlb   w0, w1, [sp]
+        ldsetlh   w0, w1, [sp]
+        ldsetl    w0, w1, [sp]
+        ldsetl    x0, x1, [sp]
+        stsetlb   w0, [x1]
+        stsetlh   w0, [x1]
+        stsetl    w0, [x1]
+        stsetl    x0, [x1]
+        ldsmaxlb  w0, w1, [sp]
+        ldsmaxlh  w0, w1, [sp]
+        ldsmaxl   w0, w1, [sp]
+        ldsmaxl   x0, x1, [sp]
+        stsmaxlb  w0, [x1]
+        stsmaxlh  w0, [x1]
+        stsmaxl   w0, [x1]
+        stsmaxl   x0, [x1]
+        ldsminlb  w0, w1, [sp]
+        ldsminlh  w0, w1, [sp]
+        ldsminl   w0, w1, [sp]
+        ldsminl   x0, x1, [sp]
+        stsminlb  w0, [x1]
+        stsminlh  w0, [x1]
+        stsminl   w0, [x1]
+        stsminl   x0, [x1]
+        ldumaxlb  w0, w1, [sp]
+        ldumaxlh  w0, w1, [sp]
+        ldumaxl   w0, w1, [sp]
+        ldumaxl   x0, x1, [sp]
+        stumaxlb  w0, [x1]
+        stumaxlh  w0, [x1]
+        stumaxl   w0, [x1]
+        stumaxl   x0, [x1]
+        lduminlb  w0, w1, [sp]
+        lduminlh  w0, w1, [sp]
+        lduminl   w0, w1, [sp]
+        lduminl   x0, x1, [sp]
+        stuminlb  w0, [x1]
+        stuminlh  w0, [x1]
+        stuminl   w0, [x1]
+        stuminl   x0, [x1]
+        casalb   w0, w1, [sp]
+        swpalb   w0, wzr, [x2]
+        casalh   w0, w1, [sp]
+        swpalh   w0, wzr, [x2]
+        casal    w0, w1, [sp]
+        swpal    w0, wzr, [x2]
+        casal    x0, x1, [sp]
+        swpal    x0, xzr, [x2]
+        caspal  w0, w1, w2, w3, [sp]
+        caspal  x0, x1, x2, x3, [sp]
+        ldaddalb  w0, w1, [sp]
+        ldaddalh  w0, w1, [sp]
+        ldaddal   w0, w1, [sp]
+        ldaddal   x0, x1, [sp]
+        ldclralb  w0, w1, [sp]
+        ldclralh  w0, w1, [sp]
+        ldclral   w0, w1, [sp]
+        ldclral   x0, x1, [sp]
+        ldeoralb  w0, w1, [sp]
+        ldeoralh  w0, w1, [sp]
+        ldeoral   w0, w1, [sp]
+        ldeoral   x0, x1, [sp]
+        ldsetalb  w0, w1, [sp]
+        ldsetalh  w0, w1, [sp]
+        ldsetal   w0, w1, [sp]
+        ldsetal   x0, x1, [sp]
+        ldsmaxalb w0, w1, [sp]
+        ldsmaxalh w0, w1, [sp]
+        ldsmaxal  w0, w1, [sp]
+        ldsmaxal  x0, x1, [sp]
+        ldsminalb w0, w1, [sp]
+        ldsminalh w0, w1, [sp]
+        ldsminal  w0, w1, [sp]
+        ldsminal  x0, x1, [sp]
+        ldumaxalb w0, w1, [sp]
+        ldumaxalh w0, w1, [sp]
+        ldumaxal  w0, w1, [sp]
+        ldumaxal  x0, x1, [sp]
+        lduminalb w0, w1, [sp]
+        lduminalh w0, w1, [sp]
+        lduminal  w0, w1, [sp]
+        lduminal  x0, x1, [sp]
+
+// System
+        udf     #0
+        udf     #65535
+        svc     #0
+        svc     1
+        brk     #0xf000
+        hlt     #0
+        hint    #0
+        hint    #127
+        nop
+        yield
+        wfe
+        wfi
+        sev
+        sevl
+        dgh
+        xpaclri
+        pacia1716
+        pacib1716
+        autia1716
+        autib1716
+        esb
+        csdb
+        paciaz
+        paciasp
+        pacibz
+        pacibsp
+        autiaz
+        autiasp
+        autibz
+        autibsp
+        bti
+        psb     csync
+        tsb     csync
+        bti     c
+        bti     j
+        bti     jc
+        clrex
+        clrex   #3
+        isb
+        isb     sy
+        isb     #3
+        ssbb
+        pssbb
+        sb
+        cfinv
+        xaflag
+        axflag
+        dmb     sy
+        dsb     sy
+        dmb     st
+        dsb     st
+        dmb     ld
+        dsb     ld
+        dmb     ish
+        dsb     ish
+        dmb     ishst
+        dsb     ishst
+        dmb     ishld
+        dsb     ishld
+        dmb     nsh
+        dsb     nsh
+        dmb     nshst
+        dsb     nshst
+        dmb     nshld
+        dsb     nshld
+        dmb     osh
+        dsb     osh
+        dmb     oshst
+        dsb     oshst
+        dmb     oshld
+        dsb     oshld
+        dmb     #12
+        dsb     #8
+        mrs     x0, nzcv
+        mrs     x0, fpcr
+        mrs     x0, fpsr
+        mrs     x0, tpidr_el0
+        mrs     x0, tpidrro_el0
+        mrs     x0, ctr_el0
+        mrs     x0, dczid_el0
+        mrs     x0, cntfrq_el0
+        mrs     x0, cntvct_el0
+        mrs     x0, midr_el1
+        mrs     x0, mpidr_el1
+        mrs     x0, revidr_el1
+        mrs     x1, id_isar0_el1
+        mrs     x1, id_isar1_el1
+        mrs     x1, id_isar2_el1
+        mrs     x1, id_isar3_el1
+        mrs     x1, id_isar4_el1
+        mrs     x1, id_isar5_el1
+        mrs     x1, id_mmfr4_el1
+        mrs     x1, id_isar6_el1
+        mrs     x1, mvfr0_el1
+        mrs     x1, mvfr1_el1
+        mrs     x1, mvfr2_el1
+        mrs     x1, id_pfr2_el1
+        mrs     x1, id_dfr1_el1
+        mrs     x1, id_mmfr5_el1
+        mrs     x1, id_aa64pfr0_el1
+        mrs     x1, id_aa64pfr1_el1
+        mrs     x1, id_aa64dfr0_el1
+        mrs     x1, id_aa64dfr1_el1
+        mrs     x1, id_aa64afr0_el1
+        mrs     x1, id_aa64afr1_el1
+        mrs     x1, id_aa64isar0_el1
+        mrs     x1, id_aa64isar1_el1
+        mrs     x1, id_aa64isar2_el1
+        mrs     x1, id_aa64mmfr0_el1
+        mrs     x1, id_aa64mmfr1_el1
+        mrs     x1, id_aa64mmfr2_el1
+        mrs     x2, s3_3_c4_c2_0
+        mrs     x2, s3_3_c4_c4_0
+        mrs     x2, s3_3_c13_c0_2
+        mrs     x2, s3_3_c0_c0_1
+        mrs     x2, s3_3_c14_c0_2
+        mrs     x2, s3_0_c0_c0_0
+        mrs     x2, s3_0_c0_c7_7
+        msr     nzcv, xzr
+        msr     fpcr, xzr
+        msr     fpsr, xzr
+        msr     tpidr_el0, xzr
+        msr     s3_3_c4_c2_0, xzr
+        msr     S3_3_C13_C0_2, xzr
+        dc      zva, x3
+        dc      cvac, x3
+        dc      cvau, x3
+        dc      civac, x3
+        ic      ivau, x3
+        sys     #3, c7, c5, #1, x3
+        sys     3, C7, C4, 1, x3
+
+// Numbers and symbols
+        .equ    five, 5
+        .set    later, end - start
+        seven = 7
+        mov     x0, #five
+        mov     x0, seven * five
+        add     x0, x1, #later - later + 1
+        mov     x0, #1 << 4 | 1
+        mov     x0, #(1 + 2) << 3
+        mov     x0, #0x10 - 0b101 + 017
+        mov     x0, #~0
+        mov     w0, #'\n'
+        .set    five, 6
+        mov     x0, #five
+        .word   1+2<<3, 8-2|1, 010, 7/2, -7/2, -7 % 3, 5 ^ 3, ~5, 2*-3, -(4+1), 1<<31
+        .word   0xFFFFFFFF, -0x80000000, 0x1F & ~3, 100 / 7 * 7 + 100 % 7
+        .quad   0xffffffffffffffff, -1, start, end, end - start, later, far, -8 >> 60, 1b, .
+        .xword  ., 2f
+2:      .hword  0xffff, -0x8000, 'z'
+        .short  1
+        .byte   255, -128, 'a', '\\', '\''
+        .byte   1
+        .long   5; .int 6 ; .2byte 7
+        .byte   7
+        .4byte  8
+        .8byte  9, 10
+        .ascii  "abc", "d\n\t\r\b\f\\\"\101\x41\0"
+        .asciz  "é", ""
+        .string "x // y /* z */ ; #"
+        nop     /* aligned again */
+        .space  3
+        .skip   2, 0xff
+        .zero   1
+        .fill   2
+        .fill   2, 2
+        .fill   3, 4, 0x01020304
+        .byte   1
+        .align  3
+        nop
+        .p2align 4
+        nop
+        .balign 16
+        nop
+        .balign 8, 0x55
+        .byte   1
+        .p2align 2, 0xaa
+        .byte   1
+        .p2align 4,,3
+        .balign 4
+        .p2align 3,,7
+        .inst   0xd503201f, 0xd4400000
+        .byte   1
+        .inst   0xd503201f
+
+// Constants
+        ldr     x0, =0x123456789abcdef
+        ldr     w1, =0x12345678
+        ldr     x2, =0x12345678
+        ldr     x3, =0x123456789abcdee+1
+        ldr     x4, =end
+        ldr     x5, =end
+        ldr     w6, =-1
+        ldrsw   x7, =-2
+        b       4f
+        .ltorg
+4:      ldr     x0, =0x123456789abcdef
+        ldr     x1, =start + 8
+        b       5f
+        .pool
+5:
+
+// Macros
+        .macro  twice op, to, from=x9
+        \op     \to, \to, \from
+        \op     \to, \to, \from
+        .endm
+        .macro  load_far reg:req
+        adrp    \reg, far
+        ldr     w\()9, [\reg, :lo12:far]
+        b       skip\@
+skip\@:
+        .endm
+        twice   add, x1
+        twice   eor, x2, x3
+        twice   op=sub, from=x3, to=x2
+        load_far x5
+6:      load_far x6
+        .rept   3
+        add     x0, x0, #1
+        .endr
+
+        .type   start, %function
+        .size   start, . - start
+        ldr     x0, =0xfeedface12345678
+        nop
+end:
+        .set    far, start + 0x12345678 - 0x10000
