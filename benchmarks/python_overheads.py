@@ -27,7 +27,7 @@ def microseconds(call: Callable[[], object], seconds: float = 0.3) -> float:
 
 
 def machine(code: list[int], lanes: int = 1, engine: str = "cpu") -> kvrm.Machine:
-    m = kvrm.Machine(engine, lanes=lanes, memory="4K")  # type: ignore[arg-type]
+    m = kvrm.Machine(engine, lanes=lanes, memory="4K")
     m.load(code)
     return m
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, SupportsIndex, Union, final, overload
+from typing import Any, SupportsIndex, Union, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -116,11 +116,11 @@ class Instruction:
 class Machine:
     def __new__(
         cls,
-        engine: Literal["auto", "cpu", "cuda", "wgpu", "eval"] = "auto",
+        engine: str = "auto",
         *,
         lanes: SupportsIndex = 1,
         memory: SupportsIndex | str = "4M",
-        model: Literal["private", "shared", "read-only", "double-buffered"] = "private",
+        model: str = "private",
         device: SupportsIndex | Sequence[SupportsIndex] | None = None,
         threads: SupportsIndex | None = None,
     ) -> Self: ...

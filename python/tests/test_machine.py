@@ -171,7 +171,7 @@ def test_breakpoints(engine: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_models(engine: str, model: str) -> None:
-    m = kvrm.Machine(engine, lanes=2, memory="64K", model=model)  # type: ignore[arg-type]
+    m = kvrm.Machine(engine, lanes=2, memory="64K", model=model)
     m.load([STORE, HALT])
     m.set_register(0, 9)
     m.set_register(1, 0x3000, 0)

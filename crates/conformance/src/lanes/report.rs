@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-
 use super::{Plan, RowReport, Summary};
 use crate::report::quoted;
 
