@@ -66,7 +66,7 @@ def test_registers(engine: str) -> None:
     assert m.registers.shape == (3, 31) and m.registers.dtype == np.uint64
     m.registers = np.arange(31)
     assert m.registers[2].tolist() == list(range(31))
-    m.registers = np.array([[-1], [2], [2**63]], dtype=object).astype(np.uint64, casting="unsafe")
+    m.registers = np.array([[-1], [2], [-(2**63)]])
     assert m.registers[:, 30].tolist() == [2**64 - 1, 2, 2**63]
     copy = m.registers
     copy[:] = 0
@@ -136,7 +136,7 @@ def test_view_of_memory(engine: str) -> None:
 
 def test_stops(engine: str) -> None:
     m = kvrm.Machine(engine, lanes=6, memory="64K")
-    code = [HALT | 5 << 5, 0xD4000021, 0xD4200041, LOOP, 0xFFFFFFFF, 0xF9400020]
+    code = [HALT | 5 << 5, 0xD4000021, 0xD4200040, LOOP, 0xFFFFFFFF, 0xF9400020]
     m.load(code)
     m.pc = np.arange(6) * 4
     m.set_register(1, 65536 * 4)
