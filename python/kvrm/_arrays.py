@@ -11,8 +11,8 @@ import numpy.typing as npt
 def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.uint64]:
     """Broadcasts whole numbers to a shape; negative ones become what 64 bits make of them."""
     array = np.asarray(value)
-    if array.dtype == object and _too_large(array):
-        raise OverflowError(f"{what} must fit in 64 bits, with or without a sign")
+    if array.dtype.kind not in "iub" and not isinstance(value, np.ndarray):
+        array = _exact(value, what)
     if array.dtype.kind not in "iub":
         raise TypeError(f"{what} must be whole numbers, not {array.dtype}")
     try:
@@ -22,6 +22,12 @@ def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.ui
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)
 
 
-def _too_large(array: npt.NDArray[Any]) -> bool:
-    """True if it is an array of objects because some numbers have more than 64 bits."""
-    return all(isinstance(item, int) for item in array.flat)
+def _exact(value: Any, what: str) -> npt.NDArray[Any]:
+    """Python's numbers one by one: NumPy makes floats of lists with small and very large ones."""
+    array = np.asarray(value, dtype=object)
+    if not all(isinstance(item, (int, np.integer)) for item in array.flat):
+        return np.asarray(value)
+    if not all(-(2**63) <= item < 2**64 for item in array.flat):
+        raise OverflowError(f"{what} must fit in 64 bits, with or without a sign")
+    numbers = [int(item) % 2**64 for item in array.flat]
+    return np.array(numbers, dtype=np.uint64).reshape(array.shape)

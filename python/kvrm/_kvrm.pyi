@@ -6,11 +6,27 @@ from typing import Any, SupportsIndex, Union, final, overload
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, disjoint_base
+
+__all__ = [
+    "Device",
+    "Instruction",
+    "KvrmError",
+    "Machine",
+    "Progress",
+    "RunResult",
+    "Stop",
+    "Stops",
+    "__version__",
+    "assemble",
+    "devices",
+    "disassemble",
+]
 
 __version__: str
 
-_Program = Union[Buffer, Sequence[int]]
+_Data = Union[Buffer, npt.NDArray[Any]]
+_Program = Union[_Data, Sequence[int]]
 _Uint64 = npt.NDArray[np.uint64]
 
 class KvrmError(Exception): ...
@@ -113,6 +129,7 @@ class Instruction:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@disjoint_base
 class Machine:
     def __new__(
         cls,
@@ -187,7 +204,7 @@ class Machine:
     def get_stop(self, lane: SupportsIndex = 0) -> Stop: ...
     def read_memory(self, address: SupportsIndex, length: SupportsIndex, lane: SupportsIndex = 0) -> bytes: ...
     def write_memory(
-        self, address: SupportsIndex, data: Buffer, lane: SupportsIndex | None = None
+        self, address: SupportsIndex, data: _Data, lane: SupportsIndex | None = None
     ) -> None: ...
     def memory(self, lane: SupportsIndex = 0) -> npt.NDArray[np.uint8]: ...
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 
 def _tqdm(total: int | None) -> Any:
     try:
-        from tqdm.auto import tqdm
+        tqdm = importlib.import_module("tqdm.auto")
     except ImportError:
         return None
-    return tqdm(total=total, unit="instr", unit_scale=True, dynamic_ncols=True)
+    return tqdm.tqdm(total=total, unit="instr", unit_scale=True, dynamic_ncols=True)
 
 
 class Bar:

@@ -70,6 +70,6 @@ def test_readme() -> None:
 
 def test_stubs_are_complete() -> None:
     pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy.stubtest", "kvrm"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
+    for command in [["mypy.stubtest", "kvrm"], ["mypy", "--strict", "-p", "kvrm"]]:
+        result = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr

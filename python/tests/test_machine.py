@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import kvrm
 import numpy as np
@@ -66,8 +67,9 @@ def test_registers(engine: str) -> None:
     assert m.registers.shape == (3, 31) and m.registers.dtype == np.uint64
     m.registers = np.arange(31)
     assert m.registers[2].tolist() == list(range(31))
-    m.registers = np.array([[-1], [2], [2**63]], dtype=object).astype(np.uint64, casting="unsafe")
-    assert m.registers[:, 30].tolist() == [2**64 - 1, 2, 2**63]
+    for values in ([[-1], [2], [2**63]], np.array([[-1], [2], [-(2**63)]])):
+        m.registers = values
+        assert m.registers[:, 30].tolist() == [2**64 - 1, 2, 2**63]
     copy = m.registers
     copy[:] = 0
     assert m.get_register(30, 1) == 2
@@ -90,13 +92,15 @@ def test_registers(engine: str) -> None:
     ("value", "error", "message"),
     [
         (1.5, TypeError, "registers must be whole numbers, not float64"),
+        (np.ones(31), TypeError, "registers must be whole numbers, not float64"),
+        ([-1, 2**64], OverflowError, "registers must fit in 64 bits"),
         ("a", TypeError, "registers must be whole numbers"),
         ([1, 2], ValueError, r"registers of shape \(2,\) cannot be broadcast to \(4, 31\)"),
         (2**64, OverflowError, "registers must fit in 64 bits"),
         (None, TypeError, "registers must be whole numbers, not object"),
     ],
 )
-def test_bad_arrays(value: object, error: type[Exception], message: str) -> None:
+def test_bad_arrays(value: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         kvrm.Machine(lanes=4).registers = value
 
@@ -136,7 +140,7 @@ def test_view_of_memory(engine: str) -> None:
 
 def test_stops(engine: str) -> None:
     m = kvrm.Machine(engine, lanes=6, memory="64K")
-    code = [HALT | 5 << 5, 0xD4000021, 0xD4200041, LOOP, 0xFFFFFFFF, 0xF9400020]
+    code = [HALT | 5 << 5, 0xD4000021, 0xD4200040, LOOP, 0xFFFFFFFF, 0xF9400020]
     m.load(code)
     m.pc = np.arange(6) * 4
     m.set_register(1, 65536 * 4)

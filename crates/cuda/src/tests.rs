@@ -78,6 +78,15 @@ fn kernels_of_all_rows_assemble() {
 }
 
 #[test]
+fn kernels_of_read_only_memory_assemble() {
+    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    for generation in GENERATIONS {
+        let text = kernel(&all_handlers(), &Target { memory, capability: generation });
+        assert_eq!(assemble(&text, "read-only", generation), Ok(()), "sm_{generation}");
+    }
+}
+
+#[test]
 fn kernels_of_the_guests_assemble() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/bin"));
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -14,10 +14,10 @@ mod run;
 mod stops;
 mod view;
 
-use pyo3::prelude::*;
-
-#[pymodule]
+#[pyo3::pymodule]
 mod _kvrm {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::devices::{Device, devices};
     #[pymodule_export]
@@ -30,6 +30,9 @@ mod _kvrm {
     use crate::result::{Progress, RunResult};
     #[pymodule_export]
     use crate::stops::{Stop, Stops};
-    #[pymodule_export(name = "__version__")]
-    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

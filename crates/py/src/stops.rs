@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kvrm::Stop as Reason;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice};
+use pyo3::types::{PyIterator, PyList, PySlice};
 
 /// Why a lane does not run.
 ///
@@ -188,6 +188,16 @@ impl Stops {
             )));
         }
         Ok(Bound::new(py, self.get(at as usize))?.into_any())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let stops: Vec<_> = (0..self.reasons.len()).map(|lane| self.get(lane)).collect();
+        PyList::new(py, stops)?.try_iter()
+    }
+
+    fn __contains__(&self, stop: &Bound<'_, PyAny>) -> bool {
+        let stop = stop.cast::<Stop>().map(|stop| *stop.get());
+        stop.is_ok_and(|stop| (0..self.reasons.len()).any(|lane| self.get(lane) == stop))
     }
 
     fn __eq__(&self, other: &Stops) -> bool {
