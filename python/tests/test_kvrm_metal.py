@@ -59,7 +59,7 @@ class TestCommonMethods:
             (lambda cpu: cpu.get_register("x31"), ValueError, "x31"),
             (lambda cpu: cpu.get_register(31), (IndexError, ValueError), "31"),
             (lambda cpu: cpu.set_register(0, 1 << 64), OverflowError, "64 bits"),
-            (lambda cpu: cpu.set_register(0, 1.5), TypeError, "integer"),
+            (lambda cpu: cpu.set_register(0, 1.5), TypeError, "whole number"),
             (lambda cpu: cpu.set_pc(2), ValueError, "multiple of 4"),
             (lambda cpu: cpu.load_program("text"), TypeError, "list of byte values"),
             (lambda cpu: cpu.load_program([1.5]), TypeError, "list of byte values"),
