@@ -63,8 +63,10 @@ class ExecutionResult(_Summary):
     """Instructions completed."""
     elapsed_seconds: float
     """Time the run took."""
+    stop_reason: StopReason
+    """Why the machine stopped."""
     stop: kvrm.Stop
-    """Why the machine stopped, with details: ``str(result.stop)`` is a sentence."""
+    """The same with details: ``str(result.stop)`` is a sentence."""
     final_pc: int
     """Address of the next instruction, or of the one that could not be executed."""
     batch_count: int
@@ -72,17 +74,18 @@ class ExecutionResult(_Summary):
     committed: bool
     """False if memory is double-buffered and is as it was before the run."""
 
-    @property
-    def stop_reason(self) -> StopReason:
-        """Why the machine stopped."""
-        return StopReason(self.stop.code)
-
     @classmethod
     def of(cls, result: kvrm.RunResult) -> ExecutionResult:
         """From what :class:`kvrm.Machine` returns."""
-        pc = int(result.pcs[0])
-        batches, committed = result.batch_count, result.committed
-        return cls(result.cycles, result.elapsed_seconds, result.stop, pc, batches, committed)
+        return cls(
+            cycles=result.cycles,
+            elapsed_seconds=result.elapsed_seconds,
+            stop_reason=StopReason(result.stop.code),
+            stop=result.stop,
+            final_pc=int(result.pcs[0]),
+            batch_count=result.batch_count,
+            committed=result.committed,
+        )
 
 
 @dataclass(frozen=True)

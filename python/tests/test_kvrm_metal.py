@@ -3,8 +3,14 @@
 import kvrm
 import kvrm_metal
 import pytest
-from kvrm_metal import AsyncMetalCPU, ContinuousMetalCPU, MetalCPU, ParallelMetalCPU, StopReason
-from kvrm_metal import _device
+from kvrm_metal import (
+    AsyncMetalCPU,
+    ContinuousMetalCPU,
+    MetalCPU,
+    ParallelMetalCPU,
+    StopReason,
+    _device,
+)
 from mlx_kernel import MLXKernelCPU, MLXKernelCPUv2
 from programs import endless_store_loop, store_loop
 

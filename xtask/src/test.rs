@@ -122,6 +122,8 @@ fn test() -> Outcome {
 }
 
 fn python() -> Outcome {
+    // Shell blocks of the guide run it.
+    shell::run(cargo().args(["build", "--quiet", "--package", "kvrm-cli"]))?;
     let python = tools::python_with_kvrm()?;
     let mut command = command(python);
     command.args(["-m", "pytest", "--quiet"]).envs(tools::lavapipe()?);

@@ -6,9 +6,19 @@ use super::{VENV, install, remove};
 use crate::shell::{self, Outcome, command, root, works};
 
 /// What builds the wheel, and what tests import.
-const PACKAGES: &[&str] = &["maturin>=1.9,<2", "mypy", "numpy", "pytest", "tqdm"];
+const PACKAGES: &[&str] = &[
+    "maturin>=1.9,<2",
+    "mypy",
+    "numpy",
+    "pytest",
+    "tqdm",
+    // For the notebooks.
+    "ipykernel",
+    "matplotlib",
+    "nbclient",
+];
 /// Fails unless they can be imported.
-const IMPORTS: &str = "import maturin, mypy, numpy, pytest, tqdm";
+const IMPORTS: &str = "import ipykernel, matplotlib, maturin, mypy, nbclient, numpy, pytest, tqdm";
 
 /// The Python of an environment in `.cache/`, with kvrm as it is now.
 ///
