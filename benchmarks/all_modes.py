@@ -286,6 +286,20 @@ def charts(figures: list[dict]) -> dict[str, str]:
     }
 
 
+#: What stands around the tables in a page.
+BEGIN = "<!-- Written by benchmarks/all_modes.py. -->\n"
+END = "\n<!-- End of what it writes. -->"
+
+
+def write_into(page: Path, text: str) -> None:
+    """Replaces what was written into a page before."""
+    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise SystemExit(f"{page} has no place for tables: it needs the lines {BEGIN.strip()} and {END.strip()}")
+    page.write_text(before + begin + text + end + after, "utf-8")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -300,6 +314,7 @@ def arguments() -> argparse.Namespace:
                         help="measure nothing; tables and charts of figures written before, also of several "
                              "computers (repeat it)")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
+    parser.add_argument("--into", metavar="FILE", help="replace the tables in a Markdown page, as in docs/modes.md")
     parser.add_argument("--charts", metavar="FOLDER", help="write modes.svg and lanes.svg there")
     return parser.parse_args()
 
@@ -330,6 +345,8 @@ def main() -> int:
         print(report(figures, options.markdown))
         if options.json:
             Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    if options.into:
+        write_into(Path(options.into), report(figures, markdown=True))
     if options.charts:
         folder = Path(options.charts)
         folder.mkdir(parents=True, exist_ok=True)

@@ -60,6 +60,20 @@ def test_charts(figures, tmp_path):
     assert len(lines) == 3
 
 
+def test_tables_go_into_a_page(figures, tmp_path):
+    page = tmp_path / "page.md"
+    lines = ("<!-- Written by benchmarks/all_modes.py. -->", "old", "<!-- End of what it writes. -->", "after")
+    page.write_text("\n".join(("before", *lines)), "utf-8")
+    for _ in range(2):
+        done = run("all_modes.py", "--from-json", str(figures), "--into", str(page))
+        assert done.returncode == 0, done.stderr
+    text = page.read_text("utf-8")
+    assert text.startswith("before\n") and text.endswith("\nafter")
+    assert "old" not in text and text.count("### One machine") == 1
+    page.write_text("no place", "utf-8")
+    assert "needs the lines" in run("all_modes.py", "--from-json", str(figures), "--into", str(page)).stderr
+
+
 def test_json_alone_is_json():
     done = run("all_modes.py", "--device", "cpu", *QUICK, "--json", "-")
     assert json.loads(done.stdout)[0]["device"] == "cpu"
