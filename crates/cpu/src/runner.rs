@@ -229,9 +229,9 @@ impl Run<'_> {
         let pc = context.state.pc;
         // SAFETY: the code was made by `translate` for this engine and has not been freed; the context
         // is complete, and its memory outlives the call.
-        unsafe { (self.stubs.enter)(&mut **context, fuel, pc, code) };
+        unsafe { (self.stubs.enter)(&mut *context, fuel, pc, code) };
         status.count += fuel - context.fuel;
-        let LaneContext { flags, state, .. } = &mut **context;
+        let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);
         self.exited(lane, cache)
     }
