@@ -2,7 +2,7 @@
 
 Not here, because they are no uses of the machines but sketches of how slower ones worked inside:
 
-- mlx-kernel-architecture.md, "PyTorch approach (simplified)" and "PyTorch batch approach": their helpers are
+- mlx-kernel-architecture.md, "PyTorch approach (simplified)" and "PyTorch batch approach": their functions are
   never defined. ``benchmarks/pytorch_baselines.py`` is these two loops, made to run.
 - mlx-kernel-architecture.md, ``mx.fast.metal_kernel(...)``: how the prototype gave its shader to MLX. Here
   kernels are made from the instruction table, and MLX is not used.
