@@ -1,5 +1,6 @@
 """The benchmark scripts run and print what they should; no time is looked at."""
 
+import doctest
 import json
 import subprocess
 import sys
@@ -77,6 +78,13 @@ def test_tables_go_into_a_page(figures, tmp_path):
 def test_json_alone_is_json():
     done = run("all_modes.py", "--device", "cpu", *QUICK, "--json", "-")
     assert json.loads(done.stdout)[0]["device"] == "cpu"
+
+
+def test_numbers_are_written_for_people(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import all_modes
+
+    assert doctest.testmod(all_modes) == (0, 2)
 
 
 def test_a_device_that_is_not_there_is_an_error():
