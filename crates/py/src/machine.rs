@@ -51,10 +51,17 @@ pub(crate) struct Machine {
     model: MemoryModel,
 }
 
+/// A run, for those who cannot have the machine meanwhile.
 #[derive(Clone)]
 struct Current {
     control: Arc<RunControl>,
     start: Instant,
+}
+
+impl Current {
+    fn new(control: Arc<RunControl>) -> Option<Current> {
+        Some(Current { control, start: Instant::now() })
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -66,22 +73,32 @@ fn is_running() -> PyErr {
 }
 
 impl Machine {
+    /// The machine, if no thread is inside it; what is known of its run is brought up to date.
+    fn try_hold(&self) -> PyResult<Option<MutexGuard<'_, Option<kvrm::Machine>>>> {
+        let mut guard = match self.machine.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
+        let Some(machine) = guard.as_mut() else {
+            return Err(PyRuntimeError::new_err("the machine is closed: make another"));
+        };
+        if !machine.is_running() {
+            *lock(&self.current) = None;
+        }
+        Ok(Some(guard))
+    }
+
     /// The machine, if nobody runs it. Another thread that only looks at it is waited for.
     fn hold(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<kvrm::Machine>>> {
         loop {
-            match self.machine.try_lock() {
-                Ok(guard) if guard.is_some() => return Ok(guard),
-                Err(TryLockError::Poisoned(poisoned)) if poisoned.get_ref().is_some() => {
-                    return Ok(poisoned.into_inner());
-                }
-                Ok(_) | Err(TryLockError::Poisoned(_)) => {
-                    return Err(PyRuntimeError::new_err("the machine is closed: make another"));
-                }
-                Err(TryLockError::WouldBlock) if lock(&self.current).is_some() => {
-                    return Err(is_running());
-                }
-                Err(TryLockError::WouldBlock) => py.detach(|| std::thread::sleep(LOOK)),
+            if let Some(guard) = self.try_hold()? {
+                return Ok(guard);
             }
+            if lock(&self.current).is_some() {
+                return Err(is_running());
+            }
+            py.detach(|| std::thread::sleep(LOOK));
             py.check_signals()?;
         }
     }
@@ -94,7 +111,6 @@ impl Machine {
     ) -> PyResult<T> {
         let mut guard = self.hold(py)?;
         let machine = guard.as_mut().expect("it is not closed");
-        machine.settle();
         py.detach(|| guarded(|| work(machine)))
     }
 
@@ -116,7 +132,7 @@ impl Machine {
             return Err(is_running());
         }
         let control = Arc::new(watcher.control());
-        *lock(&self.current) = Some(Current { control: control.clone(), start: Instant::now() });
+        *lock(&self.current) = Current::new(control.clone());
         let result = watcher.watch(py, machine, &control, |machine, caller| {
             let report = work(machine, &control, caller)?;
             Outcome::of(machine, report)
@@ -125,25 +141,28 @@ impl Machine {
         Ok(self.keep(result?))
     }
 
-    /// Makes an outcome the last one.
+    /// Makes an outcome the last one; nothing is running any more.
     fn keep(&self, outcome: Outcome) -> RunResult {
         let outcome = Arc::new(outcome);
+        *lock(&self.current) = None;
         *lock(&self.last) = Some(outcome.clone());
         RunResult(outcome)
     }
 
     /// Waits for a run that was started, until it ends or `deadline`; `None` if it goes on.
     fn wait_until(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<Option<RunResult>> {
+        let was_running = lock(&self.current).is_some();
         loop {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             let wait = left.map_or(WAIT, |left| left.min(WAIT));
-            let outcome = self.with(py, |machine| match machine.wait_for(wait)? {
-                Some(report) => Outcome::of(machine, report).map(Some),
-                None => Ok(None),
-            })?;
-            if let Some(outcome) = outcome {
-                *lock(&self.current) = None;
-                return Ok(Some(self.keep(outcome)));
+            match self.wait_for(py, wait) {
+                Ok(None) => {}
+                Ok(Some(outcome)) => return Ok(Some(self.keep(outcome))),
+                // Somebody else, who cancelled it, has the result already.
+                Err(error) if was_running => {
+                    return lock(&self.last).clone().map(RunResult).map(Some).ok_or(error);
+                }
+                Err(error) => return Err(error),
             }
             if let Err(interrupt) = py.check_signals() {
                 self.cancel(py)?;
@@ -153,6 +172,21 @@ impl Machine {
                 return Ok(None);
             }
         }
+    }
+
+    /// Waits a while for a run that was started; `None` if it goes on, or another thread has the machine.
+    fn wait_for(&self, py: Python<'_>, wait: Duration) -> PyResult<Option<Outcome>> {
+        let Some(mut guard) = self.try_hold()? else {
+            py.detach(|| std::thread::sleep(LOOK.min(wait)));
+            return Ok(None);
+        };
+        let machine = guard.as_mut().expect("it is not closed");
+        py.detach(|| {
+            guarded(|| match machine.wait_for(wait)? {
+                Some(report) => Outcome::of(machine, report).map(Some),
+                None => Ok(None),
+            })
+        })
     }
 
     /// A register of all lanes as an array.
@@ -420,32 +454,35 @@ impl Machine {
         mega: bool,
     ) -> PyResult<()> {
         let max_cycles = arguments::cycles(max_cycles)?;
-        self.with(py, |machine| match mega {
-            true => machine.start_mega(max_cycles),
-            false => machine.start(max_cycles),
+        self.with(py, |machine| {
+            match mega {
+                true => machine.start_mega(max_cycles)?,
+                false => machine.start(max_cycles)?,
+            }
+            *lock(&self.current) = machine.control().and_then(Current::new);
+            Ok(())
         })
     }
 
     /// How far the run is, or was when it ended.
     fn poll(&self, py: Python<'_>) -> PyResult<Progress> {
-        if let Ok(mut guard) = self.machine.try_lock()
-            && let Some(machine) = guard.as_mut()
-        {
-            return Ok(Progress::new(machine.poll()));
+        loop {
+            if let Some(mut guard) = self.try_hold()? {
+                let machine = guard.as_mut().expect("it is not closed");
+                return Ok(Progress::new(machine.poll()));
+            }
+            if let Some(Current { control, start }) = lock(&self.current).clone() {
+                return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
+            }
+            py.detach(|| std::thread::sleep(LOOK));
         }
-        if let Some(Current { control, start }) = lock(&self.current).clone() {
-            return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
-        }
-        self.with(py, |machine| Ok(Progress::new(machine.poll())))
     }
 
     /// True while a run goes on.
     #[getter]
-    fn running(&self, py: Python<'_>) -> PyResult<bool> {
-        if lock(&self.current).is_some() {
-            return Ok(true);
-        }
-        self.with(py, |machine| Ok(machine.is_running()))
+    fn running(&self) -> PyResult<bool> {
+        drop(self.try_hold()?);
+        Ok(lock(&self.current).is_some())
     }
 
     /// Waits for the end of the run that was started. After timeout seconds it raises TimeoutError, and the
@@ -460,19 +497,29 @@ impl Machine {
     /// Ends the run, whoever waits for it, and returns its result. Lanes that had not stopped can go on.
     fn cancel(&self, py: Python<'_>) -> PyResult<RunResult> {
         let current = lock(&self.current).clone();
-        if let Some(Current { control, .. }) = current {
+        if let Some(Current { control, .. }) = &current {
             control.cancel();
-            while lock(&self.current).is_some() {
-                py.detach(|| std::thread::sleep(LOOK));
-            }
-            let last = lock(&self.last).clone();
-            return last.map(RunResult).ok_or_else(|| exception(kvrm::Error::NotStarted));
         }
-        let outcome = self.with(py, |machine| {
-            let report = machine.cancel()?;
-            Outcome::of(machine, report)
-        })?;
-        Ok(self.keep(outcome))
+        let mut guard = loop {
+            match self.try_hold()? {
+                Some(guard) => break guard,
+                None => py.detach(|| std::thread::sleep(LOOK)),
+            }
+        };
+        let machine = guard.as_mut().expect("it is not closed");
+        let result = py.detach(|| {
+            guarded(|| {
+                let report = machine.cancel()?;
+                Outcome::of(machine, report)
+            })
+        });
+        // Somebody else, who waited for it, has the result already.
+        let last = current.and_then(|_| lock(&self.last).clone());
+        match (result, last) {
+            (Ok(outcome), _) => Ok(self.keep(outcome)),
+            (Err(_), Some(last)) => Ok(RunResult(last)),
+            (Err(error), None) => Err(error),
+        }
     }
 
     /// Runs like run, for use with await: other tasks go on meanwhile. Cancelling the task cancels the run.
