@@ -104,6 +104,42 @@ def test_cancelling_from_another_thread(engine: str) -> None:
     assert not m.running and m.registers.shape == (2, 31)
 
 
+def test_one_thread_waits_and_another_cancels(engine: str) -> None:
+    m = machine(engine, FOREVER)
+    for _ in range(3):
+        m.start()
+        results: list[kvrm.RunResult] = []
+        thread = threading.Thread(target=lambda: results.append(m.wait()))
+        thread.start()
+        until_it_has_begun(m)
+        assert m.running
+        result = m.cancel()
+        thread.join()
+        assert result.cancelled and not m.running
+        assert results[0].cycles == result.cycles
+
+
+def test_threads_that_look_at_one_machine(engine: str) -> None:
+    m = machine(engine, [ADD, HALT])
+    failures: list[Exception] = []
+
+    def look() -> None:
+        try:
+            for _ in range(200):
+                m.registers
+                m.set_register(1, 5)
+                m.read_memory(0, 64)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
 def test_closing_while_running(engine: str) -> None:
     m = machine(engine, FOREVER)
     m.start()

@@ -1,5 +1,7 @@
 //! What callers give: whole numbers, lanes, registers, programs, arrays.
 
+use std::time::Duration;
+
 use kvrm::{Lanes, Reg};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -148,4 +150,32 @@ fn not_a_program(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "{what} must be bytes or a sequence of 32-bit words, not {given}; kvrm.assemble makes one from text"
     ))
+}
+
+/// Bytes of memory as callers write them.
+pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
+    let Some(memory) = memory else { return Ok(None) };
+    match memory.cast::<PyString>() {
+        Ok(text) => kvrm::parse_size(&text.to_cow()?).map(Some).map_err(crate::errors::exception),
+        Err(_) => unsigned(memory, "memory").map(Some),
+    }
+}
+
+/// One device's number, or several.
+pub(crate) fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
+    let Some(device) = device else { return Ok(Vec::new()) };
+    match device.try_iter() {
+        Ok(devices) => devices.map(|device| size(&device?, "device")).collect(),
+        Err(_) => Ok(vec![size(device, "device")?]),
+    }
+}
+
+/// A time in seconds.
+pub(crate) fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    if timeout.is_nan() || timeout < 0.0 {
+        return Err(PyValueError::new_err("timeout must be a number of seconds, not negative"));
+    }
+    // What is too long to be told is for ever.
+    Ok(Duration::try_from_secs_f64(timeout).ok())
 }

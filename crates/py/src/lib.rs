@@ -5,8 +5,10 @@
 //! time lets other Python threads run meanwhile, and looks for Ctrl-C (`run`).
 
 mod arguments;
+mod arrays;
 mod devices;
 mod errors;
+mod hold;
 mod instructions;
 mod machine;
 mod result;

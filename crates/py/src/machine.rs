@@ -1,24 +1,21 @@
 //! The machine.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use kvrm::{Batches, EngineKind, MemoryModel, Reg, RunControl};
+use kvrm::{Batches, EngineKind, MemoryModel, Reg};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyType};
+use pyo3::types::{PyBytes, PyType};
 
-use crate::arguments;
+use crate::arguments::{self, device_numbers, memory_size, seconds};
+use crate::arrays::{empty, to_lanes};
 use crate::errors::{exception, guarded};
+use crate::hold::{Current, LOOK, lock};
 use crate::result::{Outcome, Progress, RunResult};
 use crate::run::Watcher;
 use crate::stops::{Stop, Stops, code};
-
-/// How often a thread looks whether another is done with a machine.
-const LOOK: Duration = Duration::from_micros(50);
-/// How long `wait` waits before it looks for Ctrl-C.
-const WAIT: Duration = Duration::from_millis(20);
 
 /// One or more ARM64 machines, the lanes, that run the same program.
 ///
@@ -40,189 +37,15 @@ const WAIT: Duration = Duration::from_millis(20);
 #[pyclass(frozen, subclass, weakref, module = "kvrm")]
 pub(crate) struct Machine {
     /// `None` once it is closed.
-    machine: Mutex<Option<kvrm::Machine>>,
+    pub(crate) machine: Mutex<Option<kvrm::Machine>>,
     /// The run that goes on, whoever waits for it.
-    current: Mutex<Option<Current>>,
+    pub(crate) current: Mutex<Option<Current>>,
     /// What the last run did.
-    last: Mutex<Option<Arc<Outcome>>>,
+    pub(crate) last: Mutex<Option<Arc<Outcome>>>,
     engine: &'static str,
-    lanes: usize,
+    pub(crate) lanes: usize,
     memory_size: u64,
     model: MemoryModel,
-}
-
-#[derive(Clone)]
-struct Current {
-    control: Arc<RunControl>,
-    start: Instant,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_running() -> PyErr {
-    exception(kvrm::Error::Running)
-}
-
-impl Machine {
-    /// The machine, if nobody runs it. Another thread that only looks at it is waited for.
-    fn hold(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<kvrm::Machine>>> {
-        loop {
-            match self.machine.try_lock() {
-                Ok(guard) if guard.is_some() => return Ok(guard),
-                Err(TryLockError::Poisoned(poisoned)) if poisoned.get_ref().is_some() => {
-                    return Ok(poisoned.into_inner());
-                }
-                Ok(_) | Err(TryLockError::Poisoned(_)) => {
-                    return Err(PyRuntimeError::new_err("the machine is closed: make another"));
-                }
-                Err(TryLockError::WouldBlock) if lock(&self.current).is_some() => {
-                    return Err(is_running());
-                }
-                Err(TryLockError::WouldBlock) => py.detach(|| std::thread::sleep(LOOK)),
-            }
-            py.check_signals()?;
-        }
-    }
-
-    /// Does something quick with the machine.
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut kvrm::Machine) -> kvrm::Result<T> + Send,
-    ) -> PyResult<T> {
-        let mut guard = self.hold(py)?;
-        let machine = guard.as_mut().expect("it is not closed");
-        machine.settle();
-        py.detach(|| guarded(|| work(machine)))
-    }
-
-    /// Runs the machine, with this thread waiting for it.
-    fn run_watched(
-        &self,
-        py: Python<'_>,
-        watcher: &Watcher,
-        work: impl FnOnce(
-            &mut kvrm::Machine,
-            &RunControl,
-            &crate::run::Caller,
-        ) -> kvrm::Result<kvrm::RunReport>
-        + Send,
-    ) -> PyResult<RunResult> {
-        let mut guard = self.hold(py)?;
-        let machine = guard.as_mut().expect("it is not closed");
-        if machine.is_running() {
-            return Err(is_running());
-        }
-        let control = Arc::new(watcher.control());
-        *lock(&self.current) = Some(Current { control: control.clone(), start: Instant::now() });
-        let result = watcher.watch(py, machine, &control, |machine, caller| {
-            let report = work(machine, &control, caller)?;
-            Outcome::of(machine, report)
-        });
-        *lock(&self.current) = None;
-        Ok(self.keep(result?))
-    }
-
-    /// Makes an outcome the last one.
-    fn keep(&self, outcome: Outcome) -> RunResult {
-        let outcome = Arc::new(outcome);
-        *lock(&self.last) = Some(outcome.clone());
-        RunResult(outcome)
-    }
-
-    /// Waits for a run that was started, until it ends or `deadline`; `None` if it goes on.
-    fn wait_until(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<Option<RunResult>> {
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let wait = left.map_or(WAIT, |left| left.min(WAIT));
-            let outcome = self.with(py, |machine| match machine.wait_for(wait)? {
-                Some(report) => Outcome::of(machine, report).map(Some),
-                None => Ok(None),
-            })?;
-            if let Some(outcome) = outcome {
-                *lock(&self.current) = None;
-                return Ok(Some(self.keep(outcome)));
-            }
-            if let Err(interrupt) = py.check_signals() {
-                self.cancel(py)?;
-                return Err(interrupt);
-            }
-            if left.is_some_and(|left| left.is_zero()) {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// A register of all lanes as an array.
-    fn column<'py>(&self, py: Python<'py>, reg: Reg) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let array = empty(py, (self.lanes,), "uint64")?.cast_into::<PyArray1<u64>>()?;
-        let mut values = array.try_readwrite()?;
-        let values = values.as_slice_mut()?;
-        self.with(py, |machine| machine.read_register(reg, values))?;
-        Ok(array)
-    }
-
-    /// Sets a register of all lanes from whatever NumPy can make an array of.
-    fn set_column(&self, value: &Bound<'_, PyAny>, reg: Reg) -> PyResult<()> {
-        let py = value.py();
-        let array = to_lanes(value, (self.lanes,), &reg.to_string())?;
-        let array = array.cast_into::<PyArray1<u64>>()?;
-        let values = array.try_readonly()?;
-        let values = values.as_slice()?;
-        self.with(py, |machine| machine.write_register(reg, values))
-    }
-
-    fn statuses(&self, py: Python<'_>) -> PyResult<Vec<kvrm::LaneStatus>> {
-        self.with(py, |machine| machine.statuses())
-    }
-}
-
-/// An array of NumPy's, which raises MemoryError where there is no room.
-fn empty<'py, S: IntoPyObject<'py>>(
-    py: Python<'py>,
-    shape: S,
-    dtype: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import("numpy")?.call_method1("empty", (shape, dtype))
-}
-
-/// An array of uint64 with that shape, as callers may write it.
-fn to_lanes<'py, S: IntoPyObject<'py>>(
-    value: &Bound<'py, PyAny>,
-    shape: S,
-    what: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    value.py().import("kvrm._arrays")?.call_method1("to_lanes", (value, shape, what))
-}
-
-/// Bytes of memory as callers write them.
-fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
-    let Some(memory) = memory else { return Ok(None) };
-    match memory.cast::<PyString>() {
-        Ok(text) => kvrm::parse_size(&text.to_cow()?).map(Some).map_err(exception),
-        Err(_) => arguments::unsigned(memory, "memory").map(Some),
-    }
-}
-
-/// One device's number, or several.
-fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
-    let Some(device) = device else { return Ok(Vec::new()) };
-    match device.try_iter() {
-        Ok(devices) => devices.map(|device| arguments::size(&device?, "device")).collect(),
-        Err(_) => Ok(vec![arguments::size(device, "device")?]),
-    }
-}
-
-/// A time in seconds.
-fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
-    let Some(timeout) = timeout else { return Ok(None) };
-    if timeout.is_nan() || timeout < 0.0 {
-        return Err(PyValueError::new_err("timeout must be a number of seconds, not negative"));
-    }
-    // What is too long to be told is for ever.
-    Ok(Duration::try_from_secs_f64(timeout).ok())
 }
 
 #[pymethods]
@@ -420,32 +243,35 @@ impl Machine {
         mega: bool,
     ) -> PyResult<()> {
         let max_cycles = arguments::cycles(max_cycles)?;
-        self.with(py, |machine| match mega {
-            true => machine.start_mega(max_cycles),
-            false => machine.start(max_cycles),
+        self.with(py, |machine| {
+            match mega {
+                true => machine.start_mega(max_cycles)?,
+                false => machine.start(max_cycles)?,
+            }
+            *lock(&self.current) = machine.control().and_then(Current::new);
+            Ok(())
         })
     }
 
     /// How far the run is, or was when it ended.
     fn poll(&self, py: Python<'_>) -> PyResult<Progress> {
-        if let Ok(mut guard) = self.machine.try_lock()
-            && let Some(machine) = guard.as_mut()
-        {
-            return Ok(Progress::new(machine.poll()));
+        loop {
+            if let Some(mut guard) = self.try_hold()? {
+                let machine = guard.as_mut().expect("it is not closed");
+                return Ok(Progress::new(machine.poll()));
+            }
+            if let Some(Current { control, start }) = lock(&self.current).clone() {
+                return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
+            }
+            py.detach(|| std::thread::sleep(LOOK));
         }
-        if let Some(Current { control, start }) = lock(&self.current).clone() {
-            return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
-        }
-        self.with(py, |machine| Ok(Progress::new(machine.poll())))
     }
 
     /// True while a run goes on.
     #[getter]
-    fn running(&self, py: Python<'_>) -> PyResult<bool> {
-        if lock(&self.current).is_some() {
-            return Ok(true);
-        }
-        self.with(py, |machine| Ok(machine.is_running()))
+    fn running(&self) -> PyResult<bool> {
+        drop(self.try_hold()?);
+        Ok(lock(&self.current).is_some())
     }
 
     /// Waits for the end of the run that was started. After timeout seconds it raises TimeoutError, and the
@@ -459,20 +285,7 @@ impl Machine {
 
     /// Ends the run, whoever waits for it, and returns its result. Lanes that had not stopped can go on.
     fn cancel(&self, py: Python<'_>) -> PyResult<RunResult> {
-        let current = lock(&self.current).clone();
-        if let Some(Current { control, .. }) = current {
-            control.cancel();
-            while lock(&self.current).is_some() {
-                py.detach(|| std::thread::sleep(LOOK));
-            }
-            let last = lock(&self.last).clone();
-            return last.map(RunResult).ok_or_else(|| exception(kvrm::Error::NotStarted));
-        }
-        let outcome = self.with(py, |machine| {
-            let report = machine.cancel()?;
-            Outcome::of(machine, report)
-        })?;
-        Ok(self.keep(outcome))
+        self.end_run(py)
     }
 
     /// Runs like run, for use with await: other tasks go on meanwhile. Cancelling the task cancels the run.
@@ -770,6 +583,10 @@ impl Machine {
 }
 
 impl Machine {
+    fn statuses(&self, py: Python<'_>) -> PyResult<Vec<kvrm::LaneStatus>> {
+        self.with(py, |machine| machine.statuses())
+    }
+
     /// A bar for a run of so many instructions of each lane, if one is wanted.
     fn bar(&self, py: Python<'_>, wanted: bool, max_cycles: u64) -> PyResult<Option<Py<PyAny>>> {
         if !wanted {
