@@ -302,8 +302,8 @@ def charts(figures: list[dict]) -> dict[str, str]:
 
 
 #: What stands around the tables in a page.
-BEGIN = "<!-- Written by benchmarks/all_modes.py. -->\n"
-END = "\n<!-- End of what it writes. -->"
+BEGIN = "<!-- Written by benchmarks/all_modes.py. -->"
+END = "<!-- End of what it writes. -->"
 
 
 def write_into(page: Path, text: str) -> None:
@@ -311,8 +311,8 @@ def write_into(page: Path, text: str) -> None:
     before, begin, rest = page.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"{page} has no place for tables: it needs the lines {BEGIN.strip()} and {END.strip()}")
-    page.write_text(before + begin + text + end + after, "utf-8")
+        raise SystemExit(f"{page} has no place for tables: it needs the lines {BEGIN} and {END}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")
 
 
 def arguments() -> argparse.Namespace:
