@@ -233,8 +233,8 @@ def duration(seconds: float) -> str:
 def table(head: list[str], rows: list[list[str]], markdown: bool) -> str:
     """Columns that line up, or a Markdown table."""
     if markdown:
-        rule = ["---", *["---:"] * (len(head) - 1)]
-        return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows)).replace("| --- | ", "|---|")
+        first, *others = (f"| {' | '.join(row)} |" for row in (head, *rows))
+        return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
     widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
     line = "  ".join
     return "\n".join(
@@ -284,8 +284,8 @@ def cell(values: dict, row: str, loop: str) -> float | None:
 
 
 def charts(figures: list[dict]) -> dict[str, str]:
-    """File names and SVG."""
-    before = {mode: ips[1] or ips[0] for mode, ips in prototype.MODES.items()}
+    """File names and SVG: of the loop that stores, or where that cannot be, of the tight one."""
+    before = {mode.partition(",")[0]: ips[1] or ips[0] for mode, ips in prototype.MODES.items()}
     modes = [svg.Series("prototype", before)]
     lanes = [svg.Series("prototype", prototype.LANES)]
     for one in figures:

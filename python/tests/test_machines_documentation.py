@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 
 import kvrm_metal
 import mlx_kernel
@@ -40,3 +42,9 @@ def test_everything_is_documented(package):
         for member, value in inspect.getmembers(thing):
             if not member.startswith("_") and callable(value) and inspect.isclass(thing):
                 assert value.__doc__, f"{name}.{member}"
+
+
+def test_types(tmp_path):
+    command = [sys.executable, "-m", "mypy", "--strict", "-p", "kvrm_metal", "-p", "mlx_kernel"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
