@@ -39,7 +39,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Stop};
+use kvrm_engine::{
+    Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
+};
 use kvrm_mem::{Image, PAGE, RawMemory, Space, View as MemoryView};
 
 use code::Code;
@@ -52,6 +54,23 @@ use stubs::Stubs;
 const PRIVATE_SLICE: u64 = 1 << 23;
 /// Instructions before the next lane's turn, where lanes may wait for one another.
 const SHARED_SLICE: u64 = 1 << 18;
+
+/// Lanes whose registers are copied so quickly that threads would not help.
+const COPIED_ALONE: usize = 1 << 14;
+
+/// The registers of lanes, which several threads may read.
+struct States<'a>(&'a [Lane]);
+
+// SAFETY: only the registers are read, plain numbers that nobody writes while the engine is borrowed.
+unsafe impl Send for States<'_> {}
+
+impl States<'_> {
+    fn copy(self, rows: &mut [[u64; GENERAL]]) {
+        for (lane, row) in self.0.iter().zip(rows) {
+            row.copy_from_slice(&lane.context.state.x[..GENERAL]);
+        }
+    }
+}
 
 /// Lanes translated to host code and spread over threads.
 pub struct CpuEngine {
@@ -255,6 +274,20 @@ impl Engine for CpuEngine {
         visit: &mut dyn FnMut(&CpuState),
     ) -> Result<(), EngineError> {
         self.lanes[lanes].iter().for_each(|lane| visit(&lane.context.state));
+        Ok(())
+    }
+
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
+        let share = rows.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let mut shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
+            let first = shares.next();
+            shares.for_each(|(states, rows)| drop(scope.spawn(move || states.copy(rows))));
+            if let Some((states, rows)) = first {
+                states.copy(rows);
+            }
+        });
         Ok(())
     }
 

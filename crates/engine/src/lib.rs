@@ -24,6 +24,9 @@ use std::time::Duration;
 use kvrm_a64::state::CpuState;
 use kvrm_mem::View;
 
+/// General registers of a lane.
+pub const GENERAL: usize = 31;
+
 /// Whether lanes have one memory together or one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryModel {
@@ -174,6 +177,16 @@ pub trait Engine: Send {
         visit: &mut dyn FnMut(&CpuState),
     ) -> Result<(), EngineError> {
         lanes.into_iter().try_for_each(|lane| self.state(lane).map(|state| visit(&state)))
+    }
+
+    /// Copies x0 to x30 of all lanes, one row a lane.
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let lanes = 0..rows.len();
+        let mut rows = rows.iter_mut();
+        self.visit_states(lanes, &mut |state| {
+            let row = rows.next().expect("there is a row for each lane");
+            row.copy_from_slice(&state.x[..GENERAL]);
+        })
     }
 
     /// Shows why lanes do not run and how far they got, one after another.

@@ -6,7 +6,7 @@ use std::thread;
 
 use kvrm_a64::state::CpuState;
 
-use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest};
+use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest};
 
 /// Lanes spread over several engines, which run at once.
 ///
@@ -154,6 +154,11 @@ impl Engine for SplitEngine {
     ) -> Result<(), EngineError> {
         let mut parts = self.parts_of(lanes);
         parts.try_for_each(|(part, lanes)| part.engine.visit_states(lanes, visit))
+    }
+
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let copy = |part: &Part| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
+        self.parts.iter().try_for_each(copy)
     }
 
     fn visit_statuses(

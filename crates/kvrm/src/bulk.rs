@@ -1,12 +1,9 @@
 //! All lanes at once: registers, stops and counts as arrays, and memory without a copy.
 
-use kvrm_engine::LaneStatus;
+use kvrm_engine::{GENERAL, LaneStatus};
 use kvrm_mem::View;
 
 use crate::{Error, Machine, Reg, Result};
-
-/// General registers of a lane.
-const GENERAL: usize = 31;
 
 impl Machine {
     /// Copies x0 to x30 of every lane, lane after lane.
@@ -25,12 +22,8 @@ impl Machine {
     /// ```
     pub fn read_general_registers(&self, values: &mut [u64]) -> Result<()> {
         self.check_len(values.len(), GENERAL)?;
-        let (mut rows, _) = values.as_chunks_mut::<GENERAL>();
-        Ok(self.core()?.engine.visit_states(0..self.lanes(), &mut |state| {
-            let (row, rest) = std::mem::take(&mut rows).split_first_mut().expect("one a lane");
-            row.copy_from_slice(&state.x[..GENERAL]);
-            rows = rest;
-        })?)
+        let (rows, _) = values.as_chunks_mut::<GENERAL>();
+        Ok(self.core()?.engine.copy_registers(rows)?)
     }
 
     /// Changes x0 to x30 of every lane, given lane after lane.

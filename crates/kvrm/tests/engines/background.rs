@@ -11,7 +11,7 @@ for_every_engine! {
     a_started_run_ends_by_itself, a_running_machine_is_out_of_reach, a_cancelled_start_can_go_on,
     waiting_for_a_while, nothing_to_wait_for, a_dropped_machine_stops, breakpoints_of_a_started_run,
     batches_do_what_one_run_does, batches_keep_stops, batches_end_when_told, batches_of_nothing,
-    bulk_registers,
+    bulk_registers, registers_of_very_many_lanes,
 }
 
 for_split_engines! { a_started_run_ends_by_itself, batches_do_what_one_run_does, bulk_registers }
@@ -186,6 +186,17 @@ fn batches_of_nothing(subject: Subject) {
     assert!(matches!(error, Error::EmptyBatches));
     let report = machine.run_batches(Batches { max: Some(0), ..Batches::of(5) }, go_on).unwrap();
     assert_eq!((report.cycles, report.batches), (0, 0));
+}
+
+/// So many that engines may share the work among threads.
+fn registers_of_very_many_lanes(subject: Subject) {
+    let lanes = 40_000;
+    let mut machine = subject.shared(lanes, 3, &asm!(; hlt 0));
+    let wanted: Vec<u64> = (0..lanes as u64 * 31).collect();
+    machine.write_general_registers(&wanted).unwrap();
+    let mut all = vec![0; lanes * 31];
+    machine.read_general_registers(&mut all).unwrap();
+    assert!(all == wanted);
 }
 
 fn bulk_registers(subject: Subject) {
