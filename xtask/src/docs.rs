@@ -1,4 +1,5 @@
-//! Checks the Markdown pages: relative links lead somewhere, and README shows the tested example.
+//! Checks the Markdown pages: relative links lead somewhere, README shows the tested example, and the book
+//! has every page of docs/.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,25 @@ pub(crate) fn check() -> Outcome {
         return Err(wrong.join("\n"));
     }
     println!("{} pages", pages.len());
+    check_summary(&pages)?;
     check_example()
+}
+
+/// mdBook leaves out, without a word, what its table of contents does not name.
+fn check_summary(pages: &[PathBuf]) -> Outcome {
+    let folder = root().join("docs");
+    let summary = folder.join("SUMMARY.md");
+    let text = fs::read_to_string(&summary).map_err(|e| cannot("read", &summary, &e))?;
+    let chapters = links(&text);
+    let missing: Vec<_> = pages
+        .iter()
+        .filter_map(|page| page.strip_prefix(&folder).ok()?.to_str())
+        .filter(|page| *page != "SUMMARY.md" && !chapters.contains(page))
+        .collect();
+    match missing[..] {
+        [] => Ok(()),
+        _ => Err(format!("docs/SUMMARY.md does not name {}", missing.join(", "))),
+    }
 }
 
 fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) -> Outcome {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::shell::{self, Outcome, cargo};
+use crate::shell::{self, Outcome, cargo, command};
 use crate::{docs, guests, tools};
 
 /// One thing that must pass.
@@ -17,7 +17,7 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", run: fmt },
     Step {
         name: "docs",
-        about: "links lead somewhere, README shows a tested example",
+        about: "links lead somewhere, README shows a tested example, the book has every page",
         run: docs::check,
     },
     Step {
@@ -30,6 +30,11 @@ const STEPS: &[Step] = &[
         name: "test",
         about: "all tests, with Unicorn, QEMU and the PTX assembler as judges",
         run: test,
+    },
+    Step {
+        name: "python",
+        about: "the Python package builds, and its tests pass on every engine here",
+        run: python,
     },
     Step { name: "doc", about: "the API documentation builds without warnings", run: doc },
 ];
@@ -114,6 +119,15 @@ fn test() -> Outcome {
     let mut command = cargo();
     command.args(["test", "--workspace"]).envs(tools::lavapipe()?);
     shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
+}
+
+fn python() -> Outcome {
+    // Shell blocks of the guide run it.
+    shell::run(cargo().args(["build", "--quiet", "--package", "kvrm-cli"]))?;
+    let python = tools::python_with_kvrm()?;
+    let mut command = command(python);
+    command.args(["-m", "pytest", "--quiet"]).envs(tools::lavapipe()?);
+    shell::run(command.current_dir(shell::root()))
 }
 
 fn doc() -> Outcome {

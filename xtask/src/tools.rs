@@ -7,9 +7,11 @@ use crate::shell::{self, Outcome, cargo, command, root, works};
 
 mod apt;
 mod lavapipe;
+mod python;
 mod vulkan;
 
 pub(crate) use lavapipe::lavapipe;
+pub(crate) use python::python_with_kvrm;
 pub(crate) use vulkan::vulkan_loader;
 
 const UNICORN: &str = "unicorn==2.1.4";

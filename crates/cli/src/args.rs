@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg};
+use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg, parse_unsigned};
 
 /// Which engine runs the lanes.
 #[derive(Clone, clap::Args)]
@@ -58,58 +58,43 @@ fn engine_names(kinds: Vec<EngineKind>) -> impl TypedValueParser<Value = EngineK
     PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
 }
 
-/// Whether lanes share memory.
+/// What memory lanes have.
 #[derive(Clone, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// Give every lane a memory of its own (the default)
-    #[arg(long, conflicts_with = "shared")]
+    /// Memory of the lanes. private: one each. shared: one for all. read-only: one for all, where a store stops
+    /// the lane with FAULT. double-buffered: one for all, to which a run's changes come only if no lane
+    /// ends with FAULT or UNDEFINED and nobody cancels it
+    #[arg(long, value_name = "NAME", default_value = "private", value_parser = model_parser())]
+    model: MemoryModel,
+
+    /// The same as --model private
+    #[arg(long, conflicts_with_all = ["shared", "model"])]
     private: bool,
 
-    /// Let all lanes work on one memory
-    #[arg(long)]
-    pub(crate) shared: bool,
+    /// The same as --model shared
+    #[arg(long, conflicts_with = "model")]
+    shared: bool,
+}
+
+fn model_parser() -> impl TypedValueParser<Value = MemoryModel> {
+    let names = MemoryModel::ALL.map(MemoryModel::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<MemoryModel>())
 }
 
 impl ModelArgs {
     pub(crate) fn model(&self) -> MemoryModel {
-        if self.shared { MemoryModel::Shared } else { MemoryModel::Private }
+        if self.shared { MemoryModel::Shared } else { self.model }
     }
-}
-
-/// A whole number, decimal or hexadecimal; underscores may separate digits.
-fn unsigned(text: &str) -> Option<u64> {
-    let digits = text.replace('_', "");
-    let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
-        Some(hex) => (hex, 16),
-        None => (digits.as_str(), 10),
-    };
-    // from_str_radix would also take a sign.
-    let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
-    plain.then(|| u64::from_str_radix(digits, radix).ok())?
-}
-
-/// A number with one of the suffixes, each `step` times the one before it.
-fn with_suffix(text: &str, step: u64) -> Option<u64> {
-    let suffixes = ["K", "M", "G", "T"];
-    let upper = text.to_ascii_uppercase();
-    let (digits, power) = (1..)
-        .zip(suffixes)
-        .find_map(|(power, suffix)| Some((upper.strip_suffix(suffix)?, power)))
-        .unwrap_or((&upper, 0));
-    unsigned(digits)?.checked_mul(step.pow(power))
 }
 
 /// A number of bytes: `4M`, `64K`, `0x100000`, `65536`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let bytes = text.strip_suffix("iB").unwrap_or(text);
-    with_suffix(bytes, 1024).ok_or_else(|| {
-        "not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)".to_string()
-    })
+    kvrm::parse_size(text).map_err(|error| error.to_string())
 }
 
 /// A number of things: `1000`, `50K`, `2G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    with_suffix(text, 1000).ok_or_else(|| {
+    kvrm::parse_with_suffix(text, 1000).ok_or_else(|| {
         "not a count: write a whole number (1000000) or use K, M, G or T (1M)".to_string()
     })
 }
@@ -124,7 +109,7 @@ pub(crate) fn lanes(text: &str) -> Result<usize, String> {
 
 /// A guest address.
 pub(crate) fn address(text: &str) -> Result<u64, String> {
-    unsigned(text).ok_or_else(|| "not an address: write 0x10000 or 65536".to_string())
+    parse_unsigned(text).ok_or_else(|| "not an address: write 0x10000 or 65536".to_string())
 }
 
 /// An A64 instruction word, always in hexadecimal.
@@ -139,9 +124,9 @@ pub(crate) fn word(text: &str) -> Result<u32, String> {
 pub(crate) fn value(text: &str, reg: Reg) -> Result<u64, String> {
     let value = match text.strip_prefix('-') {
         Some(digits) => {
-            unsigned(digits).filter(|magnitude| *magnitude <= 1 << 63).map(u64::wrapping_neg)
+            parse_unsigned(digits).filter(|magnitude| *magnitude <= 1 << 63).map(u64::wrapping_neg)
         }
-        None => unsigned(text),
+        None => parse_unsigned(text),
     };
     let value = value.ok_or_else(|| format!("\"{text}\" is not a 64-bit number"))?;
     let narrow = u32::try_from(value).is_ok() || i32::try_from(value.cast_signed()).is_ok();

@@ -110,7 +110,7 @@ impl Bench {
         let mut wanted = all().filter(|guest| self.wanted(guest));
         if let Some(guest) = wanted.find(|guest| !self.possible(guest)) {
             return Err(Failure::Usage(format!(
-                "{} keeps its data where every lane would write it: leave out --shared",
+                "{} keeps its data where every lane would write it: leave out --shared and --model",
                 guest.name
             )));
         }
@@ -125,7 +125,7 @@ impl Bench {
     fn run_all(&self, engine: &'static str, out: &mut impl Write) -> Result<()> {
         let mut document = Document {
             engine,
-            memory: if self.model.shared { "shared" } else { "private" },
+            memory: self.model.model().name(),
             guests: Vec::new(),
             reset: None,
             starts: Vec::new(),
@@ -143,7 +143,7 @@ impl Bench {
             document.reset = Some(resets);
         }
         if self.only.iter().any(|name| name == start::NAME) {
-            document.starts = start::measure(&self.engine, self.lanes(), self.model.shared)?;
+            document.starts = start::measure(&self.engine, self.lanes(), self.model.model())?;
             self.start_rows(out, &document.starts)?;
         }
         match self.json {
@@ -161,7 +161,7 @@ impl Bench {
     }
 
     fn possible(&self, guest: &Guest) -> bool {
-        guest.shareable || !self.model.shared
+        guest.shareable || !self.model.model().is_one_for_all()
     }
 
     fn lanes(&self) -> usize {
@@ -262,7 +262,7 @@ impl Bench {
     /// Resets the lanes and runs the guest, each lane's number being its input.
     fn start(&self, machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
         machine.reset(Lanes::All)?;
-        if machine.memory_model() == MemoryModel::Shared {
+        if machine.memory_model().is_one_for_all() {
             machine.set_register(Lanes::All, Reg::X(2), SHARED_DISTANCE)?;
         }
         for lane in 0..machine.lanes() {
@@ -351,12 +351,8 @@ struct Outcome {
 
 /// Memory for a guest; in a shared one there is a word for each lane behind what the guest was built for.
 fn memory_size(lanes: usize, model: MemoryModel) -> u64 {
-    match model {
-        MemoryModel::Private => guests::MEMORY,
-        MemoryModel::Shared => {
-            guests::MEMORY + (lanes as u64 * SHARED_DISTANCE).next_multiple_of(kvrm::PAGE)
-        }
-    }
+    let words = (lanes as u64 * SHARED_DISTANCE).next_multiple_of(kvrm::PAGE);
+    guests::MEMORY + if model.is_one_for_all() { words } else { 0 }
 }
 
 fn wrong(guest: &Guest, input: u64, result: u64, right: u64) -> Failure {

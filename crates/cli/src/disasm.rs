@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use disarm64::InsnDisplay;
-use kvrm::a64::Instruction;
+use kvrm::Disassembled;
 use serde::Serialize;
 
 use crate::args;
@@ -51,16 +50,11 @@ struct Line {
 
 impl Disasm {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
-        let words = match &self.file {
-            Some(path) => {
-                let bytes = crate::read_code(path)?;
-                let (words, _) = bytes.as_chunks();
-                words.iter().map(|word| u32::from_le_bytes(*word)).collect()
-            }
-            None => self.words.clone(),
+        let code = match &self.file {
+            Some(path) => crate::read_code(path)?,
+            None => self.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
         };
-        let addresses = (0..).map(|index: u64| self.base.wrapping_add(4 * index));
-        let lines = addresses.zip(words).map(|(address, word)| line(address, word));
+        let lines = kvrm::disassemble(&code, self.base).into_iter().map(Line::from);
         if self.json {
             return crate::write_json(out, &lines.collect::<Vec<_>>());
         }
@@ -75,62 +69,13 @@ impl Disasm {
     }
 }
 
-fn line(address: u64, word: u32) -> Line {
-    let row = kvrm::a64::decode(word);
-    Line {
-        address: format!("{address:#x}"),
-        word: format!("{word:08x}"),
-        row: row.map(|row| row.name),
-        text: assembly(address, word),
-    }
-}
-
-/// A word in Arm's syntax.
-pub(crate) fn assembly(address: u64, word: u32) -> String {
-    match kvrm::a64::decode(word) {
-        Some(row) => text(address, usual(row, word)),
-        None => format!(".inst {word:#010x}  // undefined"),
-    }
-}
-
-/// The word with the bits that should have a value at that value: disassemblers insist on them.
-fn usual(row: &Instruction, word: u32) -> u32 {
-    let pattern = &row.pattern;
-    let fields = pattern.fields.iter();
-    let fields = fields.fold(0, |mask, field| field.set(mask, u32::MAX));
-    word & (pattern.mask | fields) | pattern.preferred
-}
-
-/// Assembly for a word of the table; the word itself if the disassembler does not know it.
-fn text(address: u64, word: u32) -> String {
-    let Some(instruction) = disarm64::decoder::decode(word) else {
-        return format!(".inst {word:#010x}");
-    };
-    let text = instruction.display_at(address).to_string();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_has_a_text_at_any_address() {
-        // Random fields: xorshift.
-        let mut random = 0x9e37_79b9_u32;
-        for row in kvrm::a64::table() {
-            for _ in 0..2_000 {
-                random ^= random << 13;
-                random ^= random >> 17;
-                random ^= random << 5;
-                let word = random & !row.pattern.mask | row.pattern.value;
-                if row.matches(word) {
-                    let address = u64::from(random) << 32 | 0xffff_fffc;
-                    let line = line(address, word);
-                    assert_eq!(line.row, Some(row.name));
-                    assert!(!line.text.starts_with(".inst"), "{}: {word:08x}", row.name);
-                }
-            }
+impl From<Disassembled> for Line {
+    fn from(line: Disassembled) -> Line {
+        Line {
+            address: format!("{:#x}", line.address),
+            word: format!("{:08x}", line.word),
+            row: line.row,
+            text: line.text,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use kvrm::{FaultKind, Machine, MemoryModel, Reg, RunReport, Stop};
+use kvrm::{Machine, Reg, RunReport, Stop};
 use serde::{Serialize, Serializer};
 
 use crate::failure::Result;
@@ -85,6 +85,9 @@ pub(crate) fn write_human(
         text::seconds(report.elapsed),
         text::short(report.ips()),
     )?;
+    if !report.committed {
+        writeln!(out, "rolled back: registers and memory are as they were before the run")?;
+    }
     if let Some(timing) = timing {
         writeln!(out, "{}", timing.text("run"))?;
     }
@@ -102,7 +105,7 @@ fn write_lane(
         out,
         "lane {lane}: {} at pc {:#x} after {}",
         stop.map_or("CANCELLED".to_string(), |stop| stop.to_string()),
-        machine.pc(lane)?,
+        machine.stopped_at(lane)?,
         text::instructions(machine.cycles(lane)?),
     )?;
     let mut registers = registers(machine, lane)?;
@@ -190,6 +193,8 @@ struct Totals {
     seconds: f64,
     instructions_per_second: f64,
     cancelled: bool,
+    /// False if double-buffered memory and registers were rolled back.
+    committed: bool,
 }
 
 /// As text, because many readers of JSON have no 64-bit integers.
@@ -218,15 +223,9 @@ impl From<Stop> for StopEntry {
             Stop::Breakpoint { imm } => Detail::Immediate { imm },
             Stop::MaxCycles => Detail::Nothing,
             Stop::Undefined { word } => Detail::Word { word: Hex(word.into()) },
-            Stop::Fault { kind, address } => Detail::Access {
-                kind: match kind {
-                    FaultKind::Read => "read",
-                    FaultKind::Write => "write",
-                    FaultKind::Fetch => "fetch",
-                    FaultKind::Unaligned => "unaligned",
-                },
-                address: Hex(address),
-            },
+            Stop::Fault { kind, address } => {
+                Detail::Access { kind: kind.name(), address: Hex(address) }
+            }
         };
         StopEntry { name: stop.name(), detail }
     }
@@ -243,7 +242,7 @@ fn lane_entry(machine: &Machine, lane: usize, shown: &Shown<'_>) -> Result<LaneE
     Ok(LaneEntry {
         lane,
         stop: machine.stop(lane)?.map(StopEntry::from),
-        pc: Hex(machine.pc(lane)?),
+        pc: Hex(machine.stopped_at(lane)?),
         cycles: machine.cycles(lane)?,
         registers: Registers(registers(machine, lane)?),
         dumps: shown.dumps.iter().map(dump).collect::<Result<_>>()?,
@@ -259,13 +258,9 @@ pub(crate) fn write_json(
 ) -> Result<()> {
     let lanes = shown.lanes.iter();
     let lanes = lanes.map(|&lane| lane_entry(machine, lane, shown));
-    let model = match machine.memory_model() {
-        MemoryModel::Shared => "shared",
-        MemoryModel::Private => "private",
-    };
     let document = Document {
         engine: machine.engine(),
-        memory: MemoryEntry { size: machine.memory_size(), model },
+        memory: MemoryEntry { size: machine.memory_size(), model: machine.memory_model().name() },
         lanes: lanes.collect::<Result<_>>()?,
         totals: Totals {
             lanes: machine.lanes(),
@@ -274,6 +269,7 @@ pub(crate) fn write_json(
             seconds: report.elapsed.as_secs_f64(),
             instructions_per_second: report.ips(),
             cancelled: report.cancelled,
+            committed: report.committed,
         },
         timing,
     };

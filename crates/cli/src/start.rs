@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use kvrm::MemoryModel;
 use kvrm::a64::{Instruction, table};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -42,7 +43,7 @@ impl fmt::Display for Start {
 }
 
 /// Starts a small program and one that needs every handler, cold and, if that makes a difference, warm.
-pub(crate) fn measure(engine: &EngineArgs, lanes: usize, shared: bool) -> Result<Vec<Start>> {
+pub(crate) fn measure(engine: &EngineArgs, lanes: usize, model: MemoryModel) -> Result<Vec<Start>> {
     let small = &GUESTS[0];
     let mut starts = Vec::new();
     for (program, code) in [(small.name, small.code.to_vec()), ("every_row", every_row())] {
@@ -51,7 +52,7 @@ pub(crate) fn measure(engine: &EngineArgs, lanes: usize, shared: bool) -> Result
         std::fs::write(&file, code).map_err(temporary)?;
         let start = || {
             let mut command = command(folder.path(), &file, engine, lanes)?;
-            run(command.args(shared.then_some("--shared")), program)
+            run(command.args(["--model", model.name()]), program)
         };
         let mut first = start()?;
         if !first.timing.kernels.is_empty() {

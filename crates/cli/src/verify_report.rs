@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use kvrm::Stop;
 use kvrm::verify::{Agreement, Difference, Side};
+use kvrm::{Disassembled, Stop};
 use serde::Serialize;
 
-use crate::disasm::assembly;
 use crate::exec_report::{Hex, StopEntry, count_stops, stops_text};
 use crate::failure::Result;
 use crate::text;
@@ -106,7 +105,11 @@ fn write_difference(out: &mut impl Write, difference: &Difference) -> Result<()>
             write!(out, "{a} and {b} part in lane {lane}{others}, after {count}")?;
             match instruction {
                 Some((pc, word)) => {
-                    writeln!(out, ", with\n  {pc:#x}  {word:08x}  {}", assembly(*pc, *word))?;
+                    writeln!(
+                        out,
+                        ", with\n  {pc:#x}  {word:08x}  {}",
+                        Disassembled::new(*pc, *word).text
+                    )?;
                 }
                 None => writeln!(out)?,
             }
@@ -232,7 +235,7 @@ fn difference_entry(difference: &Difference, program: Option<u64>) -> Difference
     let instruction = difference.instruction.map(|(pc, word)| InstructionEntry {
         pc: Hex(pc),
         word: Hex(word.into()),
-        text: assembly(pc, word),
+        text: Disassembled::new(pc, word).text,
     });
     let side = |side: &Side| SideEntry {
         engine: side.engine,

@@ -10,8 +10,10 @@ use crate::context::LaneContext;
 use crate::stubs::Stubs;
 
 /// One machine: its registers, its memory if it has its own, and how far it got.
+// Neighbours run on different threads, which should not write the same cache lines.
+#[repr(align(128))]
 pub(crate) struct Lane {
-    pub(crate) context: Box<LaneContext>,
+    pub(crate) context: LaneContext,
     pub(crate) status: LaneStatus,
     /// Private memory.
     pub(crate) space: Option<Space>,
@@ -32,7 +34,7 @@ unsafe impl Send for Lane {}
 impl Lane {
     pub(crate) fn new(space: Option<Space>) -> Lane {
         Lane {
-            context: Box::new(LaneContext::new()),
+            context: LaneContext::new(),
             status: LaneStatus { stop: None, count: 0 },
             space,
             own_code: None,

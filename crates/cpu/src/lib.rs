@@ -39,8 +39,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Stop};
-use kvrm_mem::{Image, PAGE, RawMemory, Space};
+use kvrm_engine::{
+    Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
+};
+use kvrm_mem::{Image, PAGE, RawMemory, Space, View as MemoryView};
 
 use code::Code;
 use lane::Lane;
@@ -52,6 +54,23 @@ use stubs::Stubs;
 const PRIVATE_SLICE: u64 = 1 << 23;
 /// Instructions before the next lane's turn, where lanes may wait for one another.
 const SHARED_SLICE: u64 = 1 << 18;
+
+/// Lanes whose registers are copied so quickly that threads would not help.
+const COPIED_ALONE: usize = 1 << 14;
+
+/// The registers of lanes, which several threads may read.
+struct States<'a>(&'a [Lane]);
+
+// SAFETY: only the registers are read, plain numbers that nobody writes while the engine is borrowed.
+unsafe impl Send for States<'_> {}
+
+impl States<'_> {
+    fn copy(self, rows: &mut [[u64; GENERAL]]) {
+        for (lane, row) in self.0.iter().zip(rows) {
+            row.copy_from_slice(&lane.context.state.x[..GENERAL]);
+        }
+    }
+}
 
 /// Lanes translated to host code and spread over threads.
 pub struct CpuEngine {
@@ -75,12 +94,16 @@ impl CpuEngine {
         if config.threads == 0 {
             config.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let stubs = Arc::new(Stubs::new(size, config.model)?);
+        let stubs = Arc::new(Stubs::new(&config)?);
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let mut shared = None;
         let mut lanes: Vec<Lane> = match config.model {
             MemoryModel::Shared => {
-                shared = Some(Space::shared(&image).map_err(|e| memory((0, e)))?);
+                let space = match config.read_only {
+                    true => Space::read_only(&image),
+                    false => Space::shared(&image),
+                };
+                shared = Some(space.map_err(|e| memory((0, e)))?);
                 (0..config.lanes).map(|_| Lane::new(None)).collect()
             }
             MemoryModel::Private => {
@@ -199,6 +222,9 @@ impl CpuEngine {
         let running = |lanes: &[Lane]| lanes.iter().any(|lane| lane.status.stop.is_none());
         while running(&self.lanes) && !request.control.is_cancelled() {
             self.for_running_lanes(request, SHARED_SLICE, |run, lane, cache| {
+                if run.control.is_cancelled() {
+                    return Ok(());
+                }
                 run.slice(lane, cache)
             })?;
             if self.lanes.iter().any(|lane| lane.writes_code) {
@@ -240,6 +266,46 @@ impl Engine for CpuEngine {
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
         Ok(self.lanes[lane].status)
+    }
+
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(&lane.context.state));
+        Ok(())
+    }
+
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
+        let share = rows.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let mut shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
+            let first = shares.next();
+            shares.for_each(|(states, rows)| drop(scope.spawn(move || states.copy(rows))));
+            if let Some((states, rows)) = first {
+                states.copy(rows);
+            }
+        });
+        Ok(())
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(lane.status));
+        Ok(())
+    }
+
+    fn view_memory(&self, lane: usize) -> Option<MemoryView> {
+        Some(self.space(lane).view())
+    }
+
+    fn runs_on_caller(&self) -> bool {
+        self.caches.len() == 1
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
@@ -298,10 +364,14 @@ impl Engine for CpuEngine {
             self.clear_code();
         }
         for lane in &mut self.lanes {
+            if request.continues && lane.status.is_final() {
+                continue;
+            }
             lane.budget = request.max_cycles;
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
         }
-        if !self.breakpoints.is_empty() && !request.control.is_cancelled() {
+        let passes = !self.breakpoints.is_empty() && !request.continues;
+        if passes && !request.control.is_cancelled() {
             self.pass_breakpoints(request)?;
         }
         match self.config.model {

@@ -13,6 +13,9 @@ use crate::lane::Lane;
 use crate::slow::{SlowPath, View, begin_write};
 use crate::stubs::Stubs;
 
+/// Turns between two looks at whether the run is cancelled, within a slice.
+const LOOK: u32 = 16;
+
 /// A thread's jump cache, kept from run to run.
 pub(crate) struct JumpCache {
     entries: Box<[JumpEntry; JUMP_ENTRIES]>,
@@ -88,8 +91,12 @@ impl Run<'_> {
         let before = lane.status.count;
         let end = before + lane.budget.min(self.slice);
         lane.slice_over = false;
+        let mut turns = 0u32;
         while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
             self.advance(lane, cache, end - lane.status.count)?;
+            turns = turns.wrapping_add(1);
+            // Turns that only translate or step are slow.
+            lane.slice_over |= turns.is_multiple_of(LOOK) && self.control.is_cancelled();
         }
         lane.budget -= lane.status.count - before;
         if lane.budget == 0 && lane.status.stop.is_none() {
@@ -138,7 +145,9 @@ impl Run<'_> {
     }
 
     fn memory(&self, lane: &Lane) -> RawMemory {
-        lane.memory(self.stubs.target.memory_size)
+        let target = &self.stubs.target;
+        let memory = lane.memory(target.memory_size);
+        if target.read_only { memory.read_only() } else { memory }
     }
 
     /// The words translations are made from, but for addresses where they must end.
@@ -220,9 +229,9 @@ impl Run<'_> {
         let pc = context.state.pc;
         // SAFETY: the code was made by `translate` for this engine and has not been freed; the context
         // is complete, and its memory outlives the call.
-        unsafe { (self.stubs.enter)(&mut **context, fuel, pc, code) };
+        unsafe { (self.stubs.enter)(&mut *context, fuel, pc, code) };
         status.count += fuel - context.fuel;
-        let LaneContext { flags, state, .. } = &mut **context;
+        let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);
         self.exited(lane, cache)
     }

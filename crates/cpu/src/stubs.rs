@@ -7,7 +7,7 @@ use cranelift::codegen::{Context, settings};
 use cranelift::prelude::*;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, default_libcall_names};
-use kvrm_engine::{EngineError, MemoryModel};
+use kvrm_engine::{Config, EngineError, MemoryModel};
 
 use crate::context::{ExitKind, LaneContext};
 use crate::slow;
@@ -66,11 +66,12 @@ pub(crate) fn module(target: &Target) -> JITModule {
 }
 
 impl Stubs {
-    pub(crate) fn new(memory_size: u64, model: MemoryModel) -> Result<Stubs, EngineError> {
+    pub(crate) fn new(config: &Config) -> Result<Stubs, EngineError> {
+        let &Config { memory_size, model, read_only, .. } = config;
         let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let target = Target { isa, memory_size, shared: model == MemoryModel::Shared };
+        let target = Target { isa, memory_size, shared: model == MemoryModel::Shared, read_only };
         let mut module = module(&target);
         let probe = define(&mut module, "probe", stub_signature(), |b, args| {
             call_host(b, slow::probe as *const u8, args);

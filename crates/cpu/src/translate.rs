@@ -27,6 +27,8 @@ pub(crate) struct Target {
     pub(crate) memory_size: u64,
     /// Whether other threads use the same guest memory.
     pub(crate) shared: bool,
+    /// Stores fault.
+    pub(crate) read_only: bool,
 }
 
 /// Where code for a guest address will be found, once there is some.

@@ -79,7 +79,8 @@ impl CudaEngine {
     pub fn new(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
         let device = Device::open(device)?;
         let lanes = config.lanes;
-        let guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
+        let mut guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
+        guest.read_only = config.read_only;
         Ok(CudaEngine {
             states: Mirror::new(&device, CpuState::new(), lanes)?,
             statuses: Mirror::new(&device, Status::default(), lanes)?,
@@ -102,7 +103,11 @@ impl CudaEngine {
     fn target(&self) -> Target {
         let (major, minor) = self.device.info.capability;
         Target {
-            memory: Memory { model: self.config.model, size: self.config.memory_size },
+            memory: Memory {
+                model: self.config.model,
+                size: self.config.memory_size,
+                read_only: self.config.read_only,
+            },
             capability: (10 * major + minor) as u32,
         }
     }
@@ -246,9 +251,17 @@ impl CudaEngine {
         Ok(self.states.modify(&excepted, |state| state.exclusive_len = 0)?)
     }
 
-    /// Gives all lanes the run's instructions.
-    fn start(&mut self, max_cycles: u64) -> Result<(), EngineError> {
-        self.stops.fill(None);
+    /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
+    fn start(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
+        let max_cycles = request.max_cycles;
+        let ended = |stop: &Option<Stop>| stop.is_some_and(|stop| stop != Stop::MaxCycles);
+        let mut kept = Vec::new();
+        for (lane, stop) in self.stops.iter_mut().enumerate() {
+            match request.continues && ended(stop) {
+                true => kept.push(lane),
+                false => *stop = (max_cycles == 0).then_some(Stop::MaxCycles),
+            }
+        }
         self.statuses.upload()?;
         self.statuses.will_change();
         let fill = |field: usize, value: u32| {
@@ -258,9 +271,11 @@ impl CudaEngine {
         fill(offset_of!(Status, budget), max_cycles as u32)?;
         fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
         fill(offset_of!(Status, stop), stop::RUNNING)?;
+        self.statuses.modify(&kept, |status| status.stop = stop::ENDED)?;
         self.control.set_cancel(false);
         let pool = self.guest.counters()?;
-        Ok(self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?)
+        self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?;
+        Ok(kept.len())
     }
 
     /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
@@ -293,8 +308,9 @@ impl CudaEngine {
         Ok(())
     }
 
-    fn run_lanes(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        let mut running = self.config.lanes - self.pass_breakpoints()?;
+    fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
+        let passed = if request.continues { 0 } else { self.pass_breakpoints()? };
+        let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
             let pc = self.states.get_one(0)?.pc;
@@ -370,6 +386,28 @@ impl Engine for CudaEngine {
         Ok(LaneStatus { stop: self.stops[lane], count: self.statuses.get(lane)?.count })
     }
 
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        self.device.make_current()?;
+        Ok(self.states.visit(lanes, visit)?)
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        self.device.make_current()?;
+        let mut stops = self.stops[lanes.clone()].iter();
+        Ok(self.statuses.visit(lanes, &mut |status| {
+            let stop = *stops.next().expect("every lane has one");
+            visit(LaneStatus { stop, count: status.count });
+        })?)
+    }
+
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         self.device.make_current()?;
         Ok(self.guest.read(lane, addr, bytes)?)
@@ -399,15 +437,11 @@ impl Engine for CudaEngine {
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.device.make_current()?;
         self.code.set_breakpoints(request.breakpoints);
-        self.start(request.max_cycles)?;
-        if request.max_cycles == 0 {
-            self.stops.fill(Some(Stop::MaxCycles));
+        let ended = self.start(request)?;
+        if request.max_cycles == 0 || request.control.is_cancelled() {
             return Ok(());
         }
-        match request.control.is_cancelled() {
-            true => Ok(()),
-            false => self.run_lanes(request),
-        }
+        self.run_lanes(request, ended)
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {

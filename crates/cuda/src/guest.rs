@@ -20,6 +20,8 @@ const FRAME_PITCH: u64 = 8 * FRAME_LANES;
 /// The memory of all lanes.
 pub(crate) struct Guest {
     pub(crate) size: u64,
+    /// Guests may not write.
+    pub(crate) read_only: bool,
     lanes: usize,
     /// Shared memory, or the image.
     pub(crate) flat: Buffer,
@@ -55,7 +57,7 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(device)? })
             }
         };
-        let guest = Guest { size, lanes, flat, pool, private };
+        let guest = Guest { size, read_only: false, lanes, flat, pool, private };
         guest.drop_frames()?;
         Ok(guest)
     }
@@ -283,6 +285,10 @@ pub(crate) struct OnDevice<'a> {
 impl DeviceMemory for OnDevice<'_> {
     fn size(&self) -> u64 {
         self.guest.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.guest.read_only
     }
 
     fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {

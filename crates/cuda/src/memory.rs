@@ -25,6 +25,8 @@ use crate::emit::{Emitter, ptx};
 pub(crate) struct Memory {
     pub(crate) model: MemoryModel,
     pub(crate) size: u64,
+    /// Every write faults.
+    pub(crate) read_only: bool,
 }
 
 /// Lanes that share a frame.
@@ -54,6 +56,12 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn probe(&mut self, access: Access, addr: &str, len: u32) {
+        if self.memory.read_only && access != Access::Read {
+            ptx!(self, "mov.b64 %detail, {addr};");
+            ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::fault(access));
+            ptx!(self, "bra STOP;");
+            return;
+        }
         let (outside, size) = (self.temp_p(), self.memory.size);
         let fault = self.cold(|e| {
             ptx!(e, "max.u64 %detail, {addr}, 0x{size:x};");

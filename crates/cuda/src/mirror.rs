@@ -48,6 +48,17 @@ impl<T: Plain> Mirror<T> {
         Ok(self.host.borrow()[index])
     }
 
+    /// Shows elements, one after another.
+    pub(crate) fn visit(
+        &self,
+        range: Range<usize>,
+        visit: &mut dyn FnMut(&T),
+    ) -> Result<(), CudaError> {
+        self.fetch()?;
+        self.host.borrow()[range].iter().for_each(visit);
+        Ok(())
+    }
+
     /// An element, without copying the others.
     pub(crate) fn get_one(&self, index: usize) -> Result<T, CudaError> {
         if !self.stale.get() {

@@ -41,7 +41,7 @@ fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
 }
 
 fn memory(model: MemoryModel) -> Memory {
-    Memory { model, size: 1 << 20 }
+    Memory { model, size: 1 << 20, read_only: false }
 }
 
 fn target(model: MemoryModel, capability: u32) -> Target {
@@ -57,6 +57,15 @@ fn kernels_of_all_rows_assemble() {
             let result = assemble(&text, &format!("all-{model:?}"), generation);
             assert_eq!(result, Ok(()), "{model:?} memory on sm_{generation}");
         }
+    }
+}
+
+#[test]
+fn kernels_of_read_only_memory_assemble() {
+    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    for generation in GENERATIONS {
+        let text = kernel(&Handlers::of_all_rows(), &Target { memory, capability: generation });
+        assert_eq!(assemble(&text, "read-only", generation), Ok(()), "sm_{generation}");
     }
 }
 

@@ -18,6 +18,9 @@ pub trait DeviceMemory {
     /// Bytes of guest memory.
     fn size(&self) -> u64;
 
+    /// True if guests may not write.
+    fn is_read_only(&self) -> bool;
+
     /// Reads as a lane sees it, or the image.
     fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
@@ -384,8 +387,12 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 }
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
-    fn probe(&self, _: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let size = self.memory.borrow().size();
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        let memory = self.memory.borrow();
+        if access != Access::Read && memory.is_read_only() {
+            return Err(addr);
+        }
+        let size = memory.size();
         match addr.checked_add(len.into()) {
             Some(end) if end <= size => Ok(()),
             _ => Err(addr.max(size)),

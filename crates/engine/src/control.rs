@@ -1,7 +1,8 @@
 //! Watching and cancelling a run from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// What a run does while no instructions are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +14,15 @@ pub enum Activity {
     },
 }
 
+/// Asked by a run now and then whether it should end.
+type Interrupt = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// Shared between a run and whoever watches it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RunControl {
     cancelled: AtomicBool,
+    deadline: OnceLock<Instant>,
+    interrupt: Option<Interrupt>,
     executed: AtomicU64,
     stopped: AtomicU64,
     activity: Mutex<Option<Activity>>,
@@ -28,13 +34,51 @@ impl RunControl {
         RunControl::default()
     }
 
+    /// Asks the run to end at a point in time. Only the first call counts.
+    ///
+    /// ```
+    /// let control = kvrm_engine::RunControl::new();
+    /// control.cancel_at(std::time::Instant::now());
+    /// assert!(control.is_cancelled());
+    /// ```
+    pub fn cancel_at(&self, deadline: Instant) {
+        // Somebody else's deadline stays.
+        let _ = self.deadline.set(deadline);
+    }
+
+    /// Cancels the run when `interrupt` says so, which is asked often, on whatever threads the run has.
+    ///
+    /// ```
+    /// let control = kvrm_engine::RunControl::new().with_interrupt(|| true);
+    /// assert!(control.is_cancelled());
+    /// ```
+    pub fn with_interrupt(
+        self,
+        interrupt: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> RunControl {
+        RunControl { interrupt: Some(Box::new(interrupt)), ..self }
+    }
+
     /// Asks the run to end soon; the lanes are left between two instructions.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// True once [`cancel`](Self::cancel) was called.
+    /// True once the run should end.
     pub fn is_cancelled(&self) -> bool {
+        if self.was_cancelled() {
+            return true;
+        }
+        let late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
+        let over = late || self.interrupt.as_ref().is_some_and(|interrupt| interrupt());
+        if over {
+            self.cancel();
+        }
+        over
+    }
+
+    /// True once somebody has found that the run should end; asks nobody.
+    pub fn was_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 

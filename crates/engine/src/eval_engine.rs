@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use kvrm_a64::state::CpuState;
-use kvrm_mem::{Image, Space};
+use kvrm_mem::{Image, Space, View};
 
 use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, step};
 
@@ -37,6 +37,9 @@ impl EvalEngine {
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let spaces = match config.model {
+            MemoryModel::Shared if config.read_only => {
+                vec![Space::read_only(&image).map_err(|e| memory((0, e)))?]
+            }
             MemoryModel::Shared => vec![Space::shared(&image).map_err(|e| memory((0, e)))?],
             MemoryModel::Private => Space::private(&image, config.lanes).map_err(memory)?,
         };
@@ -102,6 +105,14 @@ impl Engine for EvalEngine {
         Ok(self.lanes[lane].status)
     }
 
+    fn view_memory(&self, lane: usize) -> Option<View> {
+        Some(self.spaces[self.space(lane)].view())
+    }
+
+    fn runs_on_caller(&self) -> bool {
+        true
+    }
+
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         let from = &self.spaces[self.space(lane)].bytes()[addr as usize..];
         bytes.copy_from_slice(&from[..bytes.len()]);
@@ -135,15 +146,22 @@ impl Engine for EvalEngine {
     }
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        for lane in &mut self.lanes {
-            lane.status.stop = None;
+        let mut running = Vec::with_capacity(self.lanes.len());
+        for (number, lane) in self.lanes.iter_mut().enumerate() {
+            if !request.continues || !lane.status.is_final() {
+                lane.status.stop = None;
+                running.push(number);
+            }
         }
-        let mut running: Vec<usize> = (0..self.lanes.len()).collect();
         let mut spent = 0;
         while !running.is_empty() && !request.control.is_cancelled() {
             let budget = SLICE.min(request.max_cycles - spent);
+            let passes = spent == 0 && !request.continues;
             running.retain(|&lane| {
-                let executed = self.slice(lane, budget, request.breakpoints, spent == 0);
+                if request.control.is_cancelled() {
+                    return true;
+                }
+                let executed = self.slice(lane, budget, request.breakpoints, passes);
                 if spent + budget == request.max_cycles {
                     self.lanes[lane].status.stop.get_or_insert(Stop::MaxCycles);
                 }

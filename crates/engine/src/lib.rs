@@ -23,6 +23,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use kvrm_a64::state::CpuState;
+use kvrm_mem::View;
+
+/// General registers of a lane.
+pub const GENERAL: usize = 31;
 
 /// Whether lanes have one memory together or one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +46,8 @@ pub struct Config {
     pub memory_size: u64,
     /// Who sees which memory.
     pub model: MemoryModel,
+    /// Stores fault: only the host writes memory, which is shared.
+    pub read_only: bool,
     /// Host threads a CPU engine may use; 0 takes one per core.
     pub threads: usize,
     /// How often code is reached before a translating engine translates it rather than step through
@@ -59,6 +65,9 @@ pub struct RunRequest<'a> {
     /// Do not slice the run into launches of bounded length, so that the host has nothing to do between
     /// the launch and the last lane's stop. Results are the same; engines that cannot are free to slice.
     pub single_launch: bool,
+    /// Go on with the run before: lanes that it stopped for anything but its limit keep that stop, and no
+    /// lane passes a breakpoint that it stands at.
+    pub continues: bool,
     /// How the host watches and cancels.
     pub control: &'a RunControl,
 }
@@ -90,6 +99,13 @@ pub struct StartTimes {
     pub driver: Option<Duration>,
     /// The kernels loaded so far, in order.
     pub kernels: Vec<KernelLoad>,
+}
+
+impl LaneStatus {
+    /// True if a run that [continues](RunRequest::continues) the one before leaves the lane alone.
+    pub fn is_final(&self) -> bool {
+        !matches!(self.stop, None | Some(Stop::MaxCycles))
+    }
 }
 
 /// The host's failures; a guest's are [`Stop`]s.
@@ -154,6 +170,45 @@ pub trait Engine: Send {
 
     /// Why a lane does not run, and how far it got.
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError>;
+
+    /// Shows the registers of lanes, one after another.
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| self.state(lane).map(|state| visit(&state)))
+    }
+
+    /// Copies x0 to x30 of all lanes, one row a lane.
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let lanes = 0..rows.len();
+        let mut rows = rows.iter_mut();
+        self.visit_states(lanes, &mut |state| {
+            let row = rows.next().expect("there is a row for each lane");
+            row.copy_from_slice(&state.x[..GENERAL]);
+        })
+    }
+
+    /// Shows why lanes do not run and how far they got, one after another.
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| self.status(lane).map(&mut *visit))
+    }
+
+    /// A lane's memory, where the host can look at it without copying.
+    fn view_memory(&self, _lane: usize) -> Option<View> {
+        None
+    }
+
+    /// True if [`run`](Self::run) works on the thread that calls it alone, and looks at its control there at
+    /// least every 50 ms.
+    fn runs_on_caller(&self) -> bool {
+        false
+    }
 
     /// Copies out of a lane's memory.
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;

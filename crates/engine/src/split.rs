@@ -6,7 +6,7 @@ use std::thread;
 
 use kvrm_a64::state::CpuState;
 
-use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest};
+use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest};
 
 /// Lanes spread over several engines, which run at once.
 ///
@@ -35,8 +35,14 @@ impl SplitEngine {
     ///
     /// ```
     /// use kvrm_engine::{Config, Engine, EvalEngine, MemoryModel, SplitEngine};
-    /// let model = MemoryModel::Private;
-    /// let config = Config { lanes: 100, memory_size: 4096, model, threads: 0, translate_after: 0 };
+    /// let config = Config {
+    ///     lanes: 100,
+    ///     memory_size: 4096,
+    ///     model: MemoryModel::Private,
+    ///     read_only: false,
+    ///     threads: 0,
+    ///     translate_after: 0,
+    /// };
     /// let mut sizes = Vec::new();
     /// let engine = SplitEngine::new(config, 2, 32, |_, config| {
     ///     sizes.push(config.lanes);
@@ -75,6 +81,20 @@ impl SplitEngine {
     fn part(&self, lane: usize) -> (usize, usize) {
         let part = self.parts.partition_point(|part| part.lanes.end <= lane);
         (part, lane - self.parts[part].lanes.start)
+    }
+
+    /// The parts, each with the numbers that a range of lanes has there.
+    fn parts_of(&self, lanes: Range<usize>) -> impl Iterator<Item = (&Part, Range<usize>)> {
+        self.parts.iter().map(move |part| (part, part.own(&lanes)))
+    }
+}
+
+impl Part {
+    /// Which lanes of a range it has, by its own numbers.
+    fn own(&self, lanes: &Range<usize>) -> Range<usize> {
+        let first = self.lanes.start;
+        let (start, end) = (lanes.start.max(first), lanes.end.min(self.lanes.end));
+        if start < end { start - first..end - first } else { 0..0 }
     }
 }
 
@@ -127,6 +147,29 @@ impl Engine for SplitEngine {
         self.parts[part].engine.status(lane)
     }
 
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        let mut parts = self.parts_of(lanes);
+        parts.try_for_each(|(part, lanes)| part.engine.visit_states(lanes, visit))
+    }
+
+    fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
+        let copy = |part: &Part| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
+        self.parts.iter().try_for_each(copy)
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        let mut parts = self.parts_of(lanes);
+        parts.try_for_each(|(part, lanes)| part.engine.visit_statuses(lanes, visit))
+    }
+
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         let (part, lane) = self.part(lane);
         self.parts[part].engine.read_memory(lane, addr, bytes)
@@ -173,10 +216,9 @@ impl Engine for SplitEngine {
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
         for part in &mut self.parts {
-            let first = part.lanes.start;
-            let (start, end) = (lanes.start.max(first), lanes.end.min(part.lanes.end));
-            if start < end {
-                part.engine.reset(start - first..end - first)?;
+            let own = part.own(&lanes);
+            if !own.is_empty() {
+                part.engine.reset(own)?;
             }
         }
         Ok(())
@@ -194,7 +236,14 @@ mod tests {
 
     fn config(lanes: usize) -> Config {
         let model = MemoryModel::Private;
-        Config { lanes, memory_size: 2 * PAGE, model, threads: 0, translate_after: 0 }
+        Config {
+            lanes,
+            memory_size: 2 * PAGE,
+            model,
+            read_only: false,
+            threads: 0,
+            translate_after: 0,
+        }
     }
 
     fn eval(_: usize, config: Config) -> Result<Box<dyn Engine>, EngineError> {
@@ -206,7 +255,7 @@ mod tests {
     }
 
     fn request(max_cycles: u64, control: &RunControl) -> RunRequest<'_> {
-        RunRequest { max_cycles, breakpoints: &[], single_launch: false, control }
+        RunRequest { max_cycles, breakpoints: &[], single_launch: false, continues: false, control }
     }
 
     /// `str x0, [x1]`, `subs x0, x0, #1`, `b.ne` to the beginning, `hlt #0`.

@@ -44,12 +44,24 @@ pub enum Stop {
 pub enum FaultKind {
     /// Reading outside memory.
     Read,
-    /// Writing outside memory.
+    /// Writing outside memory, or to memory that can only be read.
     Write,
     /// Fetching an instruction outside memory.
     Fetch,
     /// An address that must be aligned is not.
     Unaligned,
+}
+
+impl FaultKind {
+    /// What was tried, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::Read => "read",
+            FaultKind::Write => "write",
+            FaultKind::Fetch => "fetch",
+            FaultKind::Unaligned => "unaligned",
+        }
+    }
 }
 
 impl Stop {
@@ -67,6 +79,31 @@ impl Stop {
             Stop::Undefined { .. } => "UNDEFINED",
             Stop::Fault { .. } => "FAULT",
         }
+    }
+
+    /// The stop's number, as arrays of stops hold it. A lane that has not stopped has [`Stop::NONE`].
+    ///
+    /// ```
+    /// use kvrm_engine::Stop;
+    /// assert_eq!((Stop::Halt { imm: 7 }.code(), Stop::Syscall { imm: 0 }.code()), (1, 2));
+    /// ```
+    pub fn code(&self) -> u8 {
+        match self {
+            Stop::MaxCycles => 0,
+            Stop::Halt { .. } => 1,
+            Stop::Syscall { .. } => 2,
+            Stop::Breakpoint { .. } => 3,
+            Stop::Undefined { .. } => 4,
+            Stop::Fault { .. } => 5,
+        }
+    }
+
+    /// What stands for no stop where [codes](Self::code) are listed.
+    pub const NONE: u8 = 255;
+
+    /// True if the program did something that it cannot do: it met an undefined word or faulted.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Stop::Undefined { .. } | Stop::Fault { .. })
     }
 
     /// The stop for an exit that A64 semantics took.
@@ -107,15 +144,7 @@ impl Display for Stop {
             }
             Stop::Breakpoint { imm: None } | Stop::MaxCycles => Ok(()),
             Stop::Undefined { word } => write!(f, " {word:#010x}"),
-            Stop::Fault { kind, address } => {
-                let kind = match kind {
-                    FaultKind::Read => "read",
-                    FaultKind::Write => "write",
-                    FaultKind::Fetch => "fetch",
-                    FaultKind::Unaligned => "unaligned",
-                };
-                write!(f, " {kind} at {address:#x}")
-            }
+            Stop::Fault { kind, address } => write!(f, " {} at {address:#x}", kind.name()),
         }
     }
 }

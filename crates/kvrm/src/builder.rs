@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use kvrm_cpu::CpuEngine;
 use kvrm_cuda::{CudaEngine, DeviceInfo};
-use kvrm_engine::{Config, Engine, EngineError, EvalEngine, MemoryModel, SplitEngine};
+use kvrm_engine::{Config, Engine, EngineError, EvalEngine, SplitEngine};
 use kvrm_mem::PAGE;
 use kvrm_wgpu::WgpuEngine;
 
-use crate::{Error, Machine, Result};
+use crate::{Error, Machine, MemoryModel, Result};
 
 /// Which engine a machine runs on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -102,6 +102,16 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Bytes that every engine needs for a lane in the host's memory, at the least.
+const LANE_BYTES: usize = 512;
+
+/// Finds out whether the host has memory for that many lanes: an allocation that fails later would end
+/// the process.
+fn check_room(lanes: usize) -> Result<()> {
+    let probe = Vec::<u8>::new().try_reserve_exact(lanes * LANE_BYTES);
+    probe.map_err(|_| Error::NoRoomForLanes(lanes))
+}
+
 /// Lanes for each host thread from which `auto` takes a GPU.
 ///
 /// A lane runs hundreds of times as fast on a core as on a GPU, which makes up for it by running very many
@@ -132,19 +142,22 @@ const WARP: usize = 32;
 pub struct MachineBuilder {
     engine: EngineKind,
     devices: Vec<usize>,
+    model: MemoryModel,
     config: Config,
 }
 
 impl Default for MachineBuilder {
     fn default() -> Self {
+        let model = MemoryModel::default();
         let config = Config {
             lanes: 1,
             memory_size: 4 << 20,
-            model: MemoryModel::Private,
+            model: model.visibility(),
+            read_only: false,
             threads: 0,
             translate_after: 3,
         };
-        MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), config }
+        MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), model, config }
     }
 }
 
@@ -195,9 +208,11 @@ impl MachineBuilder {
         self
     }
 
-    /// Whether lanes share memory; private by default.
+    /// What memory lanes have; one each by default.
     pub fn model(mut self, model: MemoryModel) -> Self {
-        self.config.model = model;
+        self.model = model;
+        self.config.model = model.visibility();
+        self.config.read_only = model == MemoryModel::ReadOnly;
         self
     }
 
@@ -231,7 +246,9 @@ impl MachineBuilder {
         if no_devices && !self.devices.is_empty() {
             return Err(Error::NoDevices(self.engine.name()));
         }
-        Ok(Machine::new(self.build_engine()?))
+        check_room(lanes)?;
+        let model = self.model;
+        Ok(Machine::new(self.build_engine()?, model))
     }
 
     fn build_engine(self) -> Result<Box<dyn Engine>, EngineError> {
@@ -251,12 +268,12 @@ impl MachineBuilder {
 
     /// True if a GPU would run the lanes faster, and has room for them.
     fn suits_gpu(&self) -> bool {
-        let Config { lanes, memory_size, model, threads, .. } = self.config;
+        let Config { lanes, memory_size, threads, .. } = self.config;
         let threads = if threads == 0 { cores() } else { threads };
-        let room = |free| match model {
+        let room = |free| match self.model {
             MemoryModel::Private => kvrm_cuda::lanes_that_fit(free, memory_size, WRITTEN),
             // There is one memory, which the engine makes at once or not at all.
-            MemoryModel::Shared => u64::MAX,
+            MemoryModel::Shared | MemoryModel::ReadOnly | MemoryModel::DoubleBuffered => u64::MAX,
         };
         lanes >= GPU_LANES_PER_THREAD.saturating_mul(threads)
             && kvrm_cuda::free_memory(0).is_ok_and(|free| room(free) >= lanes as u64)

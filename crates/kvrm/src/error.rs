@@ -29,6 +29,17 @@ pub enum Error {
     /// A memory of this size cannot be built.
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
+    /// A size is not written as one.
+    #[error("\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)")]
+    NotASize(String),
+    /// An array is not as long as the lanes need it.
+    #[error("{len} values were given where all lanes together need {wanted}")]
+    WrongLength {
+        /// How long it is.
+        len: usize,
+        /// How long it should be.
+        wanted: usize,
+    },
     /// An address range leaves the guest's memory.
     #[error(
         "{len} bytes at {address:#x} do not fit: memory ends at {size:#x}; use a larger memory or a lower address"
@@ -47,6 +58,11 @@ pub enum Error {
     /// No engine has that name.
     #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, wgpu, eval")]
     UnknownEngine(String),
+    /// No memory model has that name.
+    #[error(
+        "there is no memory model \"{0}\": choose one of private, shared, read-only, double-buffered"
+    )]
+    UnknownModel(String),
     /// Devices were chosen for an engine that has none.
     #[error(
         "the {0} engine has no devices to choose from: only cuda and wgpu have; leave the device out, or use one of these"
@@ -66,6 +82,31 @@ pub enum Error {
         "lanes that share memory race, so that engines may differ and all be right: compare one lane, or lanes with private memory"
     )]
     RacingLanes,
+    /// The lanes are in the hands of a thread that runs them.
+    #[error("the machine is running: wait for it, or cancel the run, and then try again")]
+    Running,
+    /// There is no run to wait for.
+    #[error("no run was started, or its result has been given already: start one first")]
+    NotStarted,
+    /// A thread that ran the lanes has panicked.
+    #[error(
+        "the machine is lost, because running it panicked: build another, and please report this as a bug"
+    )]
+    Lost,
+    /// The operating system gave no thread.
+    #[error("cannot start a thread to run on: {0}")]
+    NoThread(std::io::Error),
+    /// Batches of no instructions would never end.
+    #[error("a batch needs at least one instruction")]
+    EmptyBatches,
+    /// There is not enough of the host's memory for the copy that double buffering keeps.
+    #[error(
+        "there is no room for a copy of {0} bytes of guest memory: use a smaller memory, or one that is not double-buffered"
+    )]
+    NoRoomForCopy(u64),
+    /// There is not enough of the host's memory for so many lanes.
+    #[error("there is no room for {0} lanes in this computer's memory: use fewer")]
+    NoRoomForLanes(usize),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -23,21 +23,41 @@
 //! # Ok::<(), kvrm::Error>(())
 //! ```
 
+mod batches;
 mod builder;
+mod bulk;
+mod core;
+mod devices;
+mod disassembly;
 mod error;
 mod machine;
+mod model;
 mod register;
+mod running;
+mod saved;
+mod size;
 pub mod verify;
 
+pub use batches::Batches;
 pub use builder::{EngineInfo, EngineKind, MachineBuilder, engines};
+pub use devices::{Device, devices};
+pub use disassembly::{Disassembled, disassemble};
 pub use error::{Error, Result};
 pub use kvrm_a64 as a64;
 pub use kvrm_asm as asm;
 pub use kvrm_asm::assemble;
 pub use kvrm_cuda::{DeviceInfo, lanes_that_fit};
 pub use kvrm_engine::{
-    Activity, EngineError, FaultKind, KernelLoad, MemoryModel, RunControl, StartTimes, Stop,
+    Activity, EngineError, FaultKind, KernelLoad, LaneStatus, RunControl, StartTimes, Stop,
 };
-pub use kvrm_mem::PAGE;
+pub use kvrm_mem::{PAGE, View};
 pub use machine::{Lanes, Machine, RunReport};
+pub use model::MemoryModel;
 pub use register::{Reg, Registers};
+pub use running::Progress;
+pub use size::{parse_size, parse_unsigned, parse_with_suffix};
+
+/// The guide's page about this crate, so that its examples are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;

@@ -1,12 +1,14 @@
 //! The machine: lanes, their registers and memory, and running them.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::{Engine, MemoryModel, RunControl, RunRequest, StartTimes, Stop};
+use kvrm_engine::{Config, Engine, LaneStatus, RunControl, StartTimes, Stop};
 
-use crate::{Error, MachineBuilder, Reg, Registers, Result};
+use crate::core::{Core, Limits};
+use crate::running::{LastStart, Place};
+use crate::{Error, MachineBuilder, MemoryModel, Reg, Registers, Result};
 
 /// One lane or all of them. A lane number converts into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,11 @@ pub struct RunReport {
     pub elapsed: Duration,
     /// True if it was cancelled: lanes without a stop can go on.
     pub cancelled: bool,
+    /// False if memory is double-buffered and the run was rolled back:
+    /// see [`MemoryModel::DoubleBuffered`].
+    pub committed: bool,
+    /// Batches it had: one, unless it was a run in batches.
+    pub batches: u64,
 }
 
 impl RunReport {
@@ -43,11 +50,13 @@ impl RunReport {
 
 /// One or more ARM64 machines that run the same program.
 pub struct Machine {
-    engine: Box<dyn Engine>,
+    pub(crate) place: Place,
+    pub(crate) last_start: LastStart,
+    pub(crate) breakpoints: Vec<u64>,
     entry: u64,
-    breakpoints: Vec<u64>,
-    /// Each lane's instruction count when the last run began.
-    counts_before: Vec<u64>,
+    engine: &'static str,
+    config: Config,
+    model: MemoryModel,
 }
 
 impl Machine {
@@ -56,37 +65,78 @@ impl Machine {
         MachineBuilder::default()
     }
 
-    pub(crate) fn new(engine: Box<dyn Engine>) -> Machine {
-        let counts_before = vec![0; engine.config().lanes];
-        Machine { engine, entry: 0, breakpoints: Vec::new(), counts_before }
+    pub(crate) fn new(engine: Box<dyn Engine>, model: MemoryModel) -> Machine {
+        Machine {
+            engine: engine.name(),
+            config: engine.config().clone(),
+            model,
+            entry: 0,
+            breakpoints: Vec::new(),
+            last_start: LastStart::default(),
+            place: Place::Here(Box::new(Core::new(engine, model))),
+        }
+    }
+
+    /// What runs, if it is not running.
+    pub(crate) fn core(&self) -> Result<&Core> {
+        match &self.place {
+            Place::Here(core) => Ok(core),
+            Place::Running(_) => Err(Error::Running),
+            Place::Lost => Err(Error::Lost),
+        }
+    }
+
+    pub(crate) fn core_mut(&mut self) -> Result<&mut Core> {
+        self.settle();
+        match &mut self.place {
+            Place::Here(core) => Ok(core),
+            Place::Running(_) => Err(Error::Running),
+            Place::Lost => Err(Error::Lost),
+        }
+    }
+
+    fn engine_mut(&mut self) -> Result<&mut dyn Engine> {
+        Ok(&mut *self.core_mut()?.engine)
+    }
+
+    fn status(&self, lane: usize) -> Result<LaneStatus> {
+        self.check_lane(lane)?;
+        Ok(self.core()?.engine.status(lane)?)
     }
 
     /// Name of the engine it runs on.
     pub fn engine(&self) -> &'static str {
-        self.engine.name()
+        self.engine
     }
 
-    /// What its lanes had to wait for so far: the driver when it was built, kernels when it ran.
+    /// What its lanes had to wait for so far: the driver when it was built, kernels when it ran. Nothing is known
+    /// while it runs in the background.
     pub fn start_times(&self) -> StartTimes {
-        self.engine.start_times()
+        self.core().map_or_else(|_| StartTimes::default(), |core| core.engine.start_times())
     }
 
     /// Number of lanes.
     pub fn lanes(&self) -> usize {
-        self.counts_before.len()
+        self.config.lanes
     }
 
     /// Bytes of guest memory (per lane, if it is private).
     pub fn memory_size(&self) -> u64 {
-        self.engine.config().memory_size
+        self.config.memory_size
     }
 
-    /// Whether lanes share memory.
+    /// What memory lanes have.
     pub fn memory_model(&self) -> MemoryModel {
-        self.engine.config().model
+        self.model
     }
 
-    fn check_lane(&self, lane: usize) -> Result<()> {
+    /// True if a run works on the thread that calls it alone, so that a control's
+    /// [interrupt](RunControl::with_interrupt) is asked there, at least every 50 ms.
+    pub fn runs_on_caller(&self) -> Result<bool> {
+        Ok(self.core()?.engine.runs_on_caller())
+    }
+
+    pub(crate) fn check_lane(&self, lane: usize) -> Result<()> {
         let lanes = self.lanes();
         if lane < lanes { Ok(()) } else { Err(Error::NoSuchLane { lane, lanes }) }
     }
@@ -97,6 +147,18 @@ impl Machine {
             Some(end) if end <= size => Ok(()),
             _ => Err(Error::OutsideMemory { address, len, size }),
         }
+    }
+
+    /// Makes sure that a lane has that memory, and that the machine is not running.
+    pub fn check_access(&self, lane: usize, address: u64, len: u64) -> Result<()> {
+        self.check_idle()?;
+        self.check_lane(lane)?;
+        self.check_range(address, len)
+    }
+
+    /// Makes sure that the machine is not running.
+    pub fn check_idle(&self) -> Result<()> {
+        self.core().map(drop)
     }
 
     /// The numbers of the lanes chosen.
@@ -112,10 +174,12 @@ impl Machine {
 
     /// Applies `change` to the registers of the lanes chosen.
     fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
-        for lane in self.range(lanes)? {
-            let mut state = self.engine.state(lane)?;
+        let lanes = self.range(lanes)?;
+        let engine = self.engine_mut()?;
+        for lane in lanes {
+            let mut state = engine.state(lane)?;
             change(&mut state);
-            self.engine.set_state(lane, &state)?;
+            engine.set_state(lane, &state)?;
         }
         Ok(())
     }
@@ -125,7 +189,7 @@ impl Machine {
     /// Puts bytes into the image, and so into every lane's memory, now and after each reset.
     pub fn load(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(address, bytes.len() as u64)?;
-        Ok(self.engine.write_image(address, bytes)?)
+        Ok(self.engine_mut()?.write_image(address, bytes)?)
     }
 
     /// Where every lane starts, now and after each reset.
@@ -139,12 +203,12 @@ impl Machine {
     pub fn read_memory(&self, lane: usize, address: u64, bytes: &mut [u8]) -> Result<()> {
         self.check_lane(lane)?;
         self.check_range(address, bytes.len() as u64)?;
-        Ok(self.engine.read_memory(lane, address, bytes)?)
+        Ok(self.core()?.engine.read_memory(lane, address, bytes)?)
     }
 
     /// Pages that may differ from the image, as lanes and page numbers; none if memory is shared.
     pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>> {
-        Ok(self.engine.private_pages()?)
+        Ok(self.core()?.engine.private_pages()?)
     }
 
     /// Writes memory of one lane or of all. Unlike [`load`](Self::load), a reset undoes it if memory is
@@ -157,11 +221,11 @@ impl Machine {
     ) -> Result<()> {
         self.check_range(address, bytes.len() as u64)?;
         let lanes = match lanes.into() {
-            Lanes::All if self.memory_model() == MemoryModel::Shared => 0..1,
+            Lanes::All if self.model.is_one_for_all() => 0..1,
             lanes => self.range(lanes)?,
         };
         for lane in lanes {
-            self.engine.write_memory(lane, address, bytes)?;
+            self.engine_mut()?.write_memory(lane, address, bytes)?;
         }
         Ok(())
     }
@@ -171,34 +235,25 @@ impl Machine {
     /// Reads a register of a lane.
     pub fn register(&self, lane: usize, reg: Reg) -> Result<u64> {
         self.check_lane(lane)?;
-        if !reg.exists() {
-            return Err(Error::UnknownRegister(reg.to_string()));
-        }
-        Ok(reg.get(&self.engine.state(lane)?))
+        reg.check()?;
+        Ok(reg.get(&self.core()?.engine.state(lane)?))
     }
 
     /// Writes a register of one lane or of all.
     pub fn set_register(&mut self, lanes: impl Into<Lanes>, reg: Reg, value: u64) -> Result<()> {
-        if !reg.exists() {
-            return Err(Error::UnknownRegister(reg.to_string()));
-        }
-        if reg == Reg::Pc && !value.is_multiple_of(4) {
-            return Err(Error::MisalignedPc(value));
-        }
+        reg.check_value(value)?;
         self.change_states(lanes.into(), |state| reg.set(state, value))
     }
 
     /// Reads all registers of a lane.
     pub fn registers(&self, lane: usize) -> Result<Registers> {
         self.check_lane(lane)?;
-        Ok(Registers::of(&self.engine.state(lane)?))
+        Ok(Registers::of(&self.core()?.engine.state(lane)?))
     }
 
     /// Writes all registers of one lane or of all.
     pub fn set_registers(&mut self, lanes: impl Into<Lanes>, registers: &Registers) -> Result<()> {
-        if !registers.pc.is_multiple_of(4) {
-            return Err(Error::MisalignedPc(registers.pc));
-        }
+        Reg::Pc.check_value(registers.pc)?;
         self.change_states(lanes.into(), |state| registers.put_into(state))
     }
 
@@ -297,48 +352,51 @@ impl Machine {
         single_launch: bool,
         control: &RunControl,
     ) -> Result<RunReport> {
-        let breakpoints = &self.breakpoints;
-        for (lane, count) in self.counts_before.iter_mut().enumerate() {
-            *count = self.engine.status(lane)?.count;
+        self.settle();
+        match &mut self.place {
+            Place::Here(core) => {
+                core.run(Limits { max_cycles, single_launch }, &self.breakpoints, control)
+            }
+            Place::Running(_) => Err(Error::Running),
+            Place::Lost => Err(Error::Lost),
         }
-        let start = Instant::now();
-        self.engine.run(&RunRequest { max_cycles, breakpoints, single_launch, control })?;
-        let elapsed = start.elapsed();
-        let cycles = (0..self.lanes()).map(|lane| self.cycles_of(lane)).sum::<Result<u64>>()?;
-        Ok(RunReport { cycles, elapsed, cancelled: control.is_cancelled() })
-    }
-
-    fn cycles_of(&self, lane: usize) -> Result<u64> {
-        Ok(self.engine.status(lane)?.count - self.counts_before[lane])
     }
 
     /// Instructions a lane completed in the last run.
     pub fn cycles(&self, lane: usize) -> Result<u64> {
-        self.check_lane(lane)?;
-        self.cycles_of(lane)
+        Ok(self.status(lane)?.count - self.core()?.counts_before[lane])
     }
 
     /// Instructions a lane has completed since it was built or reset.
     pub fn total_cycles(&self, lane: usize) -> Result<u64> {
-        self.check_lane(lane)?;
-        Ok(self.engine.status(lane)?.count)
+        Ok(self.status(lane)?.count)
     }
 
     /// Why a lane stopped; `None` before its first run, after a reset, or if the run was cancelled.
     pub fn stop(&self, lane: usize) -> Result<Option<Stop>> {
+        Ok(self.status(lane)?.stop)
+    }
+
+    /// Where a lane stopped: its program counter at the end of the last run, even if that was rolled back.
+    pub fn stopped_at(&self, lane: usize) -> Result<u64> {
         self.check_lane(lane)?;
-        Ok(self.engine.status(lane)?.stop)
+        match &self.core()?.rolled_back {
+            Some(pcs) => Ok(pcs[lane]),
+            None => self.pc(lane),
+        }
     }
 
     /// Gives lanes back their first state: registers zero, PC at the entry, private memory as the image
-    /// has it. Shared memory stays as it is.
+    /// has it. A memory that all lanes have together stays as it is.
     pub fn reset(&mut self, lanes: impl Into<Lanes>) -> Result<()> {
         let lanes = self.range(lanes.into())?;
-        self.engine.reset(lanes.clone())?;
+        let state = CpuState { pc: self.entry, ..CpuState::new() };
+        let core = self.core_mut()?;
+        core.rolled_back = None;
+        core.engine.reset(lanes.clone())?;
         for lane in lanes {
-            let state = CpuState { pc: self.entry, ..CpuState::new() };
-            self.engine.set_state(lane, &state)?;
-            self.counts_before[lane] = 0;
+            core.engine.set_state(lane, &state)?;
+            core.counts_before[lane] = 0;
         }
         Ok(())
     }

@@ -61,8 +61,20 @@ impl Reg {
     }
 
     /// Whether the number, if there is one, is that of a register.
-    pub(crate) fn exists(self) -> bool {
-        !matches!(self, Reg::X(31..) | Reg::W(31..))
+    pub(crate) fn check(self) -> Result<(), Error> {
+        match self {
+            Reg::X(31..) | Reg::W(31..) => Err(Error::UnknownRegister(self.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it exists and can have that value.
+    pub(crate) fn check_value(self, value: u64) -> Result<(), Error> {
+        self.check()?;
+        match self {
+            Reg::Pc if !value.is_multiple_of(4) => Err(Error::MisalignedPc(value)),
+            _ => Ok(()),
+        }
     }
 }
 

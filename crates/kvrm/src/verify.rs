@@ -39,10 +39,10 @@ pub use random::{RandomPrograms, RandomVerdict};
 
 use std::collections::BTreeSet;
 
-use kvrm_engine::{MemoryModel, RunControl, Stop};
+use kvrm_engine::{RunControl, Stop};
 use kvrm_mem::PAGE;
 
-use crate::{EngineKind, Error, Lanes, Machine, Result};
+use crate::{EngineKind, Error, Lanes, Machine, MemoryModel, Result};
 
 /// How long to run, and how often to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +180,10 @@ impl<'a> Verifier<'a> {
         let (lanes, size, model) = form(first);
         let shared = match model {
             MemoryModel::Private => None,
-            MemoryModel::Shared if lanes > 1 => return Err(Error::RacingLanes),
-            MemoryModel::Shared => {
+            MemoryModel::Shared | MemoryModel::DoubleBuffered if lanes > 1 => {
+                return Err(Error::RacingLanes);
+            }
+            MemoryModel::Shared | MemoryModel::DoubleBuffered | MemoryModel::ReadOnly => {
                 let mut bytes = vec![0; size as usize];
                 first.read_memory(0, 0, &mut bytes)?;
                 Some(bytes)
@@ -331,7 +333,7 @@ impl<'a> Verifier<'a> {
 
 /// Pages in which two machines might differ, by lane.
 fn written_pages(pair: [&Machine; 2]) -> Result<Vec<(usize, u64)>> {
-    if pair[0].memory_model() == MemoryModel::Shared {
+    if pair[0].memory_model().is_one_for_all() {
         return Ok((0..pair[0].memory_size() / PAGE).map(|page| (0, page)).collect());
     }
     let mut pages = pair[0].private_pages()?;

@@ -62,8 +62,13 @@ fn run(mut engine: impl Engine) -> Vec<(kvrm::Stop, u64, u64)> {
         engine.set_state(lane, &state).unwrap();
     }
     let control = RunControl::new();
-    let request =
-        RunRequest { max_cycles: 120, breakpoints: &[], single_launch: false, control: &control };
+    let request = RunRequest {
+        max_cycles: 120,
+        breakpoints: &[],
+        single_launch: false,
+        continues: false,
+        control: &control,
+    };
     engine.run(&request).unwrap();
     let results: Vec<_> = lanes
         .map(|lane| {
@@ -80,8 +85,15 @@ fn run(mut engine: impl Engine) -> Vec<(kvrm::Stop, u64, u64)> {
 
 #[test]
 fn parts_of_any_kind() {
-    let model = MemoryModel::Private;
-    let config = Config { lanes: 200, memory_size: 0x2000, model, threads: 2, translate_after: 0 };
+    let model = kvrm_engine::MemoryModel::Private;
+    let config = Config {
+        lanes: 200,
+        memory_size: 0x2000,
+        model,
+        read_only: false,
+        threads: 2,
+        translate_after: 0,
+    };
     let expected = run(EvalEngine::new(config.clone()).unwrap());
     let split = SplitEngine::new(config.clone(), 3, 32, |part, config| {
         Ok(match part {

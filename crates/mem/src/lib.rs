@@ -16,7 +16,7 @@ mod space;
 
 pub use image::Image;
 pub use raw::{GuestMemory, RawMemory};
-pub use space::Space;
+pub use space::{Space, View};
 
 /// Bytes in a page: the unit of copy-on-write and reset.
 pub const PAGE: u64 = 4096;

@@ -27,6 +27,7 @@ pub trait GuestMemory {
 pub struct RawMemory {
     base: *mut u8,
     size: u64,
+    writable: bool,
 }
 
 // SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
@@ -40,7 +41,12 @@ impl RawMemory {
     /// # Safety
     /// It must stay mapped for as long as the result is used.
     pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory {
-        RawMemory { base, size }
+        RawMemory { base, size, writable: true }
+    }
+
+    /// The same memory, where every write is refused.
+    pub fn read_only(self) -> RawMemory {
+        RawMemory { writable: false, ..self }
     }
 
     fn at(&self, addr: u64, len: u32) -> *mut u8 {
@@ -51,7 +57,10 @@ impl RawMemory {
 }
 
 impl GuestMemory for RawMemory {
-    fn probe(&self, _access: Access, addr: u64, len: u32) -> Result<(), u64> {
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        if access != Access::Read && !self.writable {
+            return Err(addr);
+        }
         match addr.checked_add(len.into()) {
             Some(end) if end <= self.size => Ok(()),
             _ => Err(addr.max(self.size)),

@@ -13,8 +13,8 @@ const GRANULES: usize = (PAGE / GRANULE) as usize;
 
 /// A guest's memory: its bytes and the state of their granules.
 pub struct Space {
-    bytes: MmapMut,
-    granules: Granules,
+    bytes: Part,
+    granules: Part,
     /// Pages written since the last reset; unused by shared memory, which has no reset of its own.
     dirty: Vec<u32>,
     /// The same as a set.
@@ -22,22 +22,30 @@ pub struct Space {
     /// Pages that are no longer the image's, dirty or not.
     own: PageSet,
     private: bool,
+    /// Guests may not write: all granules stay closed.
+    read_only: bool,
 }
 
 impl Space {
     /// The image itself, for every lane: all granules start open.
     pub fn shared(image: &Image) -> io::Result<Space> {
-        let [granules] =
-            Granules::new(image.size(), 1)?.try_into().ok().expect("one was asked for");
-        let mut space = Space::over(image.map_shared()?, granules, false);
+        let mut space = Space::read_only(image)?;
+        space.read_only = false;
         space.granules.fill(OPEN);
         Ok(space)
+    }
+
+    /// The image itself, for every lane, which only the host can write: all granules are closed for good.
+    pub fn read_only(image: &Image) -> io::Result<Space> {
+        let [granules] = granules(image.size(), 1)?.try_into().ok().expect("one was asked for");
+        let space = Space::over(image.map_shared()?, granules, false);
+        Ok(Space { read_only: true, ..space })
     }
 
     /// Copy-on-write views of the image, one for each lane: all granules start closed. An error comes
     /// with the number of the lane for which there was no more room.
     pub fn private(image: &Image, lanes: usize) -> Result<Vec<Space>, (usize, io::Error)> {
-        let granules = Granules::new(image.size(), lanes).map_err(|e| (0, e))?;
+        let granules = granules(image.size(), lanes).map_err(|e| (0, e))?;
         let spaces = granules.into_iter().enumerate().map(|(lane, granules)| {
             let bytes = image.map_private().map_err(|e| (lane, e))?;
             Ok(Space::over(bytes, granules, true))
@@ -45,14 +53,15 @@ impl Space {
         spaces.collect()
     }
 
-    fn over(bytes: MmapMut, granules: Granules, private: bool) -> Space {
+    fn over(bytes: MmapMut, granules: Part, private: bool) -> Space {
         Space {
-            bytes,
+            bytes: Part::whole(bytes),
             granules,
             dirty: Vec::new(),
             dirty_set: PageSet::default(),
             own: PageSet::default(),
             private,
+            read_only: false,
         }
     }
 
@@ -70,7 +79,13 @@ impl Space {
     pub fn raw(&mut self) -> RawMemory {
         let (base, size) = (self.bytes.as_mut_ptr(), self.size());
         // SAFETY: engines use it only while they hold the space.
-        unsafe { RawMemory::new(base, size) }
+        let raw = unsafe { RawMemory::new(base, size) };
+        if self.read_only { raw.read_only() } else { raw }
+    }
+
+    /// The bytes, to look at for as long as one likes.
+    pub fn view(&self) -> View {
+        View { bytes: self.bytes.clone() }
     }
 
     /// Where the bytes start.
@@ -110,6 +125,9 @@ impl Space {
 
     /// Opens the granules of the page that holds `addr`, but for those whose bit is set, which it closes.
     pub fn set_page_granules(&mut self, addr: u64, closed: u64) {
+        if self.read_only {
+            return;
+        }
         let first = (addr / PAGE) as usize * GRANULES;
         let granules = &mut self.granules[first..first + GRANULES];
         granules.fill(OPEN);
@@ -176,44 +194,77 @@ impl Space {
     }
 }
 
-/// The state bytes of one space, part of one mapping for all of them: the operating system limits the
-/// number of mappings, not their size.
-struct Granules {
-    start: *mut u8,
-    len: usize,
-    /// Keeps the mapping.
-    _arena: Arc<MmapMut>,
+/// A space's bytes, which stay mapped as long as this lives. Guests may change them while it is looked at.
+///
+/// ```
+/// use kvrm_mem::{Image, PAGE, Space};
+/// let mut image = Image::new(PAGE)?;
+/// let view = Space::shared(&image)?.view();
+/// image.bytes_mut()[3] = 7;
+/// // SAFETY: the address is within the view.
+/// assert_eq!((unsafe { view.as_ptr().add(3).read() }, view.size()), (7, 4096));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct View {
+    bytes: Part,
 }
 
-// SAFETY: no two spaces have the same part of the arena.
-unsafe impl Send for Granules {}
-// SAFETY: as above.
-unsafe impl Sync for Granules {}
+impl View {
+    /// Where the bytes start.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.bytes.start
+    }
 
-impl Granules {
-    /// State bytes for `count` spaces of `size` bytes, all closed.
-    fn new(size: u64, count: usize) -> io::Result<Vec<Granules>> {
-        let len = (size / GRANULE) as usize;
-        let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "address space exhausted");
-        let total = len.checked_mul(count).ok_or_else(too_large)?;
-        let mut arena = MmapOptions::new().len(total).no_reserve_swap().map_anon()?;
-        let start = arena.as_mut_ptr();
-        let arena = Arc::new(arena);
-        let part =
-            |i: usize| Granules { start: start.wrapping_add(i * len), len, _arena: arena.clone() };
-        Ok((0..count).map(part).collect())
+    /// How many there are.
+    pub fn size(&self) -> usize {
+        self.bytes.len
     }
 }
 
-impl Deref for Granules {
+/// The state bytes of `count` spaces of `size` bytes, all closed. They are parts of one mapping: the
+/// operating system limits the number of mappings, not their size.
+fn granules(size: u64, count: usize) -> io::Result<Vec<Part>> {
+    let len = (size / GRANULE) as usize;
+    let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "address space exhausted");
+    let total = len.checked_mul(count).ok_or_else(too_large)?;
+    let arena = MmapOptions::new().len(total).no_reserve_swap().map_anon()?;
+    let Part { start, mapping, .. } = Part::whole(arena);
+    let part =
+        |i: usize| Part { start: start.wrapping_add(i * len), len, mapping: mapping.clone() };
+    Ok((0..count).map(part).collect())
+}
+
+/// Part of a mapping that one space alone writes.
+#[derive(Clone)]
+struct Part {
+    start: *mut u8,
+    len: usize,
+    /// Keeps it mapped.
+    mapping: Arc<MmapMut>,
+}
+
+// SAFETY: no two spaces have the same part of a mapping.
+unsafe impl Send for Part {}
+// SAFETY: as above.
+unsafe impl Sync for Part {}
+
+impl Part {
+    fn whole(mut mapping: MmapMut) -> Part {
+        let (start, len) = (mapping.as_mut_ptr(), mapping.len());
+        Part { start, len, mapping: Arc::new(mapping) }
+    }
+}
+
+impl Deref for Part {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the part of the arena that is this space's alone.
+        // SAFETY: the part of the mapping that is this space's alone.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
 
-impl DerefMut for Granules {
+impl DerefMut for Part {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
@@ -277,6 +328,20 @@ mod tests {
         let space = Space::shared(&image).unwrap();
         image.bytes_mut()[1] = 3;
         assert_eq!(space.bytes()[1], 3);
+    }
+
+    #[test]
+    fn read_only_memory_refuses_writes_and_stays_closed() {
+        let image = Image::new(PAGE).unwrap();
+        let mut space = Space::read_only(&image).unwrap();
+        space.write(8, &[1]);
+        space.set_page_granules(0, 0);
+        assert_eq!((space.bytes()[8], space.granule(0)), (1, CLOSED));
+        let raw = space.raw();
+        let probe = |access, addr| raw.probe(access, addr, 8);
+        assert_eq!(probe(kvrm_ir::Access::Read, 16), Ok(()));
+        assert_eq!(probe(kvrm_ir::Access::Write, 16), Err(16));
+        assert_eq!(probe(kvrm_ir::Access::ReadWrite, PAGE - 4), Err(PAGE - 4));
     }
 
     #[test]

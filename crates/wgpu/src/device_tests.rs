@@ -18,7 +18,7 @@ struct Way {
 const USUAL: Way = Way { largest_window: u64::MAX, without: Features::empty() };
 
 fn config(model: MemoryModel, memory_size: u64) -> Config {
-    Config { lanes: LANES, memory_size, model, threads: 1, translate_after: 0 }
+    Config { lanes: LANES, memory_size, model, read_only: false, threads: 1, translate_after: 0 }
 }
 
 fn build(model: MemoryModel, memory_size: u64, way: &Way, text: &str) -> WgpuEngine {
@@ -39,6 +39,7 @@ fn run(engine: &mut WgpuEngine) -> Result<(), EngineError> {
         max_cycles: 1 << 40,
         breakpoints: &[],
         single_launch: false,
+        continues: false,
         control: &control,
     };
     engine.run(&request)

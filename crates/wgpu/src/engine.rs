@@ -142,7 +142,7 @@ impl WgpuEngine {
         let device = Device::open(device, without)?;
         let start_time = start.elapsed();
         let lanes = config.lanes;
-        let guest = Guest::new(device, config.model, config.memory_size, lanes, largest_window)?;
+        let guest = Guest::new(device, &config, largest_window)?;
         let device = &guest.device;
         let states = Array::new::<CpuState>(device, "registers", lanes)?;
         let statuses = Array::new::<Status>(device, "statuses", lanes)?;
@@ -180,12 +180,13 @@ impl WgpuEngine {
             size: self.config.memory_size,
             group: self.guest.group,
             subgroup: device.largest_subgroup,
+            read_only: self.config.read_only,
             windows,
             atomics: device.atomics(),
         };
         let text = kernel(&self.code.handlers, &memory);
         let (pipeline, load) = control.during(Activity::Compiling { handlers }, || {
-            Pipeline::load(device, text, model, windows, handlers)
+            Pipeline::load(device, text, &memory, handlers)
         })?;
         self.pipeline = Some(pipeline);
         self.kernel_loads.push(load);
@@ -373,33 +374,50 @@ impl WgpuEngine {
         Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
     }
 
-    /// Gives all lanes the run's instructions. Lanes that start at a breakpoint execute the instruction
-    /// there; how many stop by that.
-    fn start(&mut self, max_cycles: u64) -> Result<usize, EngineError> {
-        self.stops.fill(None);
-        self.begins = Some(max_cycles);
-        if self.code.breakpoints().is_empty() {
+    /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
+    fn start(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
+        let max_cycles = request.max_cycles;
+        let mut ended = Vec::new();
+        for (lane, stop) in self.stops.iter_mut().enumerate() {
+            match request.continues && stop.is_some_and(|stop| stop != Stop::MaxCycles) {
+                true => ended.push(lane),
+                false => *stop = (max_cycles == 0).then_some(Stop::MaxCycles),
+            }
+        }
+        let passes = !request.continues && !self.code.breakpoints().is_empty();
+        if ended.is_empty() && !passes {
+            self.begins = Some(max_cycles);
             return Ok(0);
         }
         self.begins = None;
-        let mut ended = Vec::new();
         for lane in 0..self.config.lanes {
             let mut status = self.statuses.get(lane)?;
             (status.budget, status.stop) = (max_cycles, stop::RUNNING);
             self.statuses.set(lane..lane + 1, status)?;
-            if self.code.breakpoints().binary_search(&self.states.get(lane)?.pc).is_ok() {
-                self.stops[lane] = self.step(lane, status)?;
-                if self.stops[lane].is_some() {
-                    ended.push(lane);
-                }
-            }
+        }
+        if passes && max_cycles > 0 {
+            ended.extend(self.pass_breakpoints()?);
         }
         self.end(&ended)?;
         Ok(ended.len())
     }
 
-    fn run_lanes(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        let mut running = self.config.lanes - self.start(request.max_cycles)?;
+    /// Lanes that start at a breakpoint execute the instruction there. Those that stop by that.
+    fn pass_breakpoints(&mut self) -> Result<Vec<usize>, EngineError> {
+        let mut ended = Vec::new();
+        for lane in 0..self.config.lanes {
+            if self.code.breakpoints().binary_search(&self.states.get(lane)?.pc).is_ok() {
+                self.stops[lane] = self.step(lane, self.statuses.get(lane)?)?;
+                if self.stops[lane].is_some() {
+                    ended.push(lane);
+                }
+            }
+        }
+        Ok(ended)
+    }
+
+    fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
+        let mut running = self.config.lanes - ended;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
             let pc = self.states.get_of(1, 0)?.pc;
@@ -464,17 +482,11 @@ impl Engine for WgpuEngine {
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         self.code.set_breakpoints(request.breakpoints);
-        if request.max_cycles == 0 {
-            self.stops.fill(Some(Stop::MaxCycles));
+        let ended = self.start(request)?;
+        if request.max_cycles == 0 || request.control.is_cancelled() {
             return Ok(());
         }
-        match request.control.is_cancelled() {
-            true => {
-                self.stops.fill(None);
-                Ok(())
-            }
-            false => self.run_lanes(request),
-        }
+        self.run_lanes(request, ended)
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {

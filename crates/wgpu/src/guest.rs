@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use kvrm_engine::code::{DeviceMemory, pages};
-use kvrm_engine::{EngineError, MemoryModel};
+use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
 use crate::device::{Device, Part, WgpuError};
@@ -22,6 +22,8 @@ const PAGES_AT_ONCE: u64 = 256;
 pub(crate) struct Guest {
     pub(crate) device: Device,
     size: u64,
+    /// Guests may not write.
+    read_only: bool,
     /// Lanes that share a frame.
     pub(crate) group: u32,
     /// Bytes of a window of flat memory, and of one of frames.
@@ -54,11 +56,10 @@ pub(crate) struct Pool {
 impl Guest {
     pub(crate) fn new(
         device: Device,
-        model: MemoryModel,
-        size: u64,
-        lanes: usize,
+        config: &Config,
         largest_window: u64,
     ) -> Result<Guest, WgpuError> {
+        let Config { lanes, memory_size: size, read_only, model, .. } = *config;
         let group = device.group;
         let largest_window = device.limit.min(largest_window);
         let window = 1 << largest_window.ilog2();
@@ -80,7 +81,8 @@ impl Guest {
                 })
             }
         };
-        let guest = Guest { device, size, group, window, frames_window, flat, pool, private };
+        let guest =
+            Guest { device, size, read_only, group, window, frames_window, flat, pool, private };
         guest.check_windows(guest.flat.len() + 1)?;
         guest.set_pool(Pool { next: 1, ..Pool::default() });
         Ok(guest)
@@ -378,6 +380,10 @@ fn window_sizes(size: u64, window: u64) -> impl Iterator<Item = u64> {
 impl DeviceMemory for Guest {
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {

@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     pub(crate) size: u64,
     /// Lanes that share a frame: 32 or fewer, and no more than a subgroup has.
     pub(crate) group: u32,
+    /// Every write faults; memory is shared.
+    pub(crate) read_only: bool,
     /// The most lanes in a subgroup.
     pub(crate) subgroup: u32,
     /// How memory is spread over bindings.
@@ -60,9 +62,13 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
     memory.windows.declare(&mut out, memory);
     out.push_str(match memory.model {
         MemoryModel::Private => include_str!("private.wgsl"),
+        MemoryModel::Shared if memory.read_only => include_str!("read_only.wgsl"),
         MemoryModel::Shared => include_str!("shared.wgsl"),
     });
     out.push_str(include_str!("memory.wgsl"));
+    if !memory.read_only {
+        out.push_str(include_str!("write.wgsl"));
+    }
     let mut made = Vec::new();
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "\n// {}", handler.row.name);

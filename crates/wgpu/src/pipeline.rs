@@ -6,6 +6,7 @@ use kvrm_engine::cache::{KernelCache, KernelKey};
 use kvrm_engine::{KernelLoad, MemoryModel};
 
 use crate::device::{Device, WgpuError};
+use crate::kernel::Memory;
 use crate::windows::Windows;
 
 /// A kernel that is ready to run.
@@ -23,18 +24,18 @@ impl Pipeline {
     pub(crate) fn load(
         device: &Device,
         text: String,
-        model: MemoryModel,
-        windows: Windows,
+        memory: &Memory,
         handlers: usize,
     ) -> Result<(Pipeline, KernelLoad), WgpuError> {
         let start = Instant::now();
         let cache = Cache::open(device, &text);
         let (pipeline, layouts) = device.checked(|| {
-            let layouts = layouts(&device.device, model, windows);
+            let layouts = layouts(&device.device, memory);
             (compile(&device.device, text.clone(), &layouts, cache.cache.as_ref()), layouts)
         })?;
         cache.keep(device, &text);
         let load = KernelLoad { handlers, time: start.elapsed(), cached: cache.found };
+        let windows = memory.windows;
         Ok((Pipeline { pipeline, layouts, handlers, windows }, load))
     }
 }
@@ -69,18 +70,15 @@ fn compile(
 }
 
 /// The layouts of the bind groups: the fixed one, windows of flat memory, windows of frames.
-fn layouts(
-    device: &wgpu::Device,
-    model: MemoryModel,
-    windows: Windows,
-) -> Vec<wgpu::BindGroupLayout> {
+fn layouts(device: &wgpu::Device, memory: &Memory) -> Vec<wgpu::BindGroupLayout> {
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write]];
-    let flat = match model {
-        MemoryModel::Shared => write,
-        MemoryModel::Private => read,
+    let flat = match memory.model {
+        MemoryModel::Shared if !memory.read_only => write,
+        MemoryModel::Shared | MemoryModel::Private => read,
     };
+    let windows = memory.windows;
     groups.push(vec![flat; windows.flat as usize]);
     if windows.frames > 0 {
         groups.push(vec![write; windows.frames as usize]);

@@ -16,7 +16,15 @@ const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
 
 fn memory(model: MemoryModel) -> Memory {
     let windows = Windows { bytes: 1 << 30, flat: 1, frames_each: 1 << 13, frames: 1 };
-    Memory { model, size: 1 << 20, group: 32, subgroup: 32, windows, atomics: Atomics::Wide }
+    Memory {
+        model,
+        size: 1 << 20,
+        group: 32,
+        subgroup: 32,
+        read_only: false,
+        windows,
+        atomics: Atomics::Wide,
+    }
 }
 
 /// Parses and validates a kernel.
@@ -81,9 +89,9 @@ fn to_spirv(module: &Module, info: &ModuleInfo) -> Vec<u32> {
 }
 
 /// By the Khronos Group's own validator.
-fn validate_spirv(words: &[u32], model: MemoryModel) {
+fn validate_spirv(words: &[u32], name: &str) {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let name = format!("kvrm-{}-{model:?}.spv", std::process::id());
+    let name = format!("kvrm-{}-{name}.spv", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
     let output = Command::new("spirv-val")
@@ -100,7 +108,7 @@ fn kernels_of_all_rows_translate() {
     let handlers = Handlers::of_all_rows();
     for model in MODELS {
         let (module, info) = checked(&kernel(&handlers, &memory(model)));
-        validate_spirv(&to_spirv(&module, &info), model);
+        validate_spirv(&to_spirv(&module, &info), &format!("{model:?}"));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
         // Metal has no 64-bit compare-and-exchange, which shared memory needs.
         if model == MemoryModel::Private {
@@ -111,6 +119,16 @@ fn kernels_of_all_rows_translate() {
             }
         }
     }
+}
+
+/// They need no atomics, so that Metal has them, too.
+#[test]
+fn kernels_of_read_only_memory_translate() {
+    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    let (module, info) = checked(&kernel(&Handlers::of_all_rows(), &memory));
+    validate_spirv(&to_spirv(&module, &info), "read_only");
+    assert!(to_hlsl(&module, &info).contains("uint64_t"));
+    assert!(to_msl(&module, &info).contains("ulong"));
 }
 
 /// Instructions whose kernel is recorded.

@@ -28,14 +28,16 @@ impl Windows {
     /// Declares the windows, and functions for words in them.
     pub(crate) fn declare(&self, out: &mut String, memory: &Memory) {
         match memory.model {
-            MemoryModel::Shared => self.declare_shared(out, memory.atomics),
-            MemoryModel::Private => {
+            MemoryModel::Shared if !memory.read_only => self.declare_shared(out, memory.atomics),
+            MemoryModel::Shared | MemoryModel::Private => {
                 let image = Array { name: "image", group: FLAT_GROUP, count: self.flat };
                 image.declare(out, "var<storage, read>", "u64");
                 let (window, index) = self.place_of_word();
                 let head = "fn image_word(word: u32) -> u64";
                 image.function(out, head, &window, &format!("return _[{index}];"));
-                self.declare_frames(out, memory.group);
+                if memory.model == MemoryModel::Private {
+                    self.declare_frames(out, memory.group);
+                }
             }
         }
     }

@@ -110,6 +110,8 @@ fn names() {
     fails("exec halt.bin --set w0=0x100000000", "does not fit in the 32 bits of w0");
     fails("exec halt.bin --set pc=2", "0x2 is not an instruction address");
     fails("exec halt.bin --private --shared", "cannot be used with");
+    fails("exec halt.bin --model shared --private", "cannot be used with");
+    fails("exec halt.bin --model own", "invalid value 'own'");
     fails("disasm --word 123456789", "not an instruction word");
     fails("bench --only chess", "invalid value 'chess'");
     fails("bench --seconds=-1", "not a time");

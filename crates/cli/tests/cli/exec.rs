@@ -138,6 +138,32 @@ fn lanes_share_memory_on_request() {
     };
     assert_eq!(dumps("--private"), ["01", "02"]);
     assert_eq!(dumps("--shared"), ["02", "02"]);
+    assert_eq!(dumps("--model private"), ["01", "02"]);
+    assert_eq!(dumps("--model shared"), ["02", "02"]);
+    assert_eq!(dumps("--model double-buffered"), ["02", "02"]);
+    assert_eq!(dumps("--model read-only"), ["00", "00"]);
+}
+
+#[test]
+fn stores_to_read_only_memory_are_told() {
+    let folder = folder();
+    let result = folder.json("exec square.bin --model read-only");
+    assert_eq!(result["memory"]["model"], "read-only");
+    let stop = &result["lanes"][0]["stop"];
+    assert_eq!((&stop["name"], &stop["detail"]["kind"]), (&"FAULT".into(), &"write".into()));
+    assert_eq!(result["totals"]["committed"], true);
+}
+
+#[test]
+fn rolling_back_is_told() {
+    let folder = folder();
+    // The address is behind the memory's end.
+    let options = "exec square.bin --model double-buffered --memory 0x20000 --set x0=3";
+    let result = folder.json(options);
+    assert_eq!(result["totals"]["committed"], false);
+    assert_eq!(result["lanes"][0]["stop"]["name"], "FAULT");
+    assert_eq!(result["lanes"][0]["registers"]["x0"], "0x3");
+    assert!(folder.output(options).contains("rolled back: registers and memory are as they were"));
 }
 
 #[test]

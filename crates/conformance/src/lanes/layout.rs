@@ -72,9 +72,9 @@ impl Layout {
     /// The data of all lanes, which reaches to the end of memory.
     pub(crate) fn all_data(&self) -> Range<u64> {
         let start = (self.slot(self.lanes).end + GAP).next_multiple_of(PAGE);
-        let len = match self.model {
-            MemoryModel::Private => PRIVATE_DATA,
-            MemoryModel::Shared => self.lanes as u64 * SHARED_DATA,
+        let len = match self.model.is_one_for_all() {
+            false => PRIVATE_DATA,
+            true => self.lanes as u64 * SHARED_DATA,
         };
         start..(start + len).next_multiple_of(PAGE)
     }
@@ -82,13 +82,11 @@ impl Layout {
     /// The data that a lane may write.
     pub(crate) fn data(&self, lane: usize) -> Range<u64> {
         let all = self.all_data();
-        match self.model {
-            MemoryModel::Private => all,
-            MemoryModel::Shared => {
-                let start = all.start + lane as u64 * SHARED_DATA;
-                start..start + SHARED_DATA
-            }
+        if !self.model.is_one_for_all() {
+            return all;
         }
+        let start = all.start + lane as u64 * SHARED_DATA;
+        start..start + SHARED_DATA
     }
 
     /// Bytes of memory.

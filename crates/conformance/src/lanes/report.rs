@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use kvrm::MemoryModel;
-
 use super::{Plan, RowReport, Summary};
 use crate::report::quoted;
 
@@ -14,13 +12,6 @@ const SHOWN: usize = 10;
 /// The first differences, in words.
 fn descriptions(summary: &Summary) -> impl Iterator<Item = &String> {
     summary.rows.iter().flat_map(|row| &row.descriptions).take(SHOWN)
-}
-
-fn model_name(plan: &Plan) -> &'static str {
-    match plan.model {
-        MemoryModel::Private => "private",
-        MemoryModel::Shared => "shared",
-    }
 }
 
 /// The first differences, a table by group, and the sums.
@@ -50,7 +41,7 @@ pub fn text(plan: &Plan, summary: &Summary) -> String {
         summary.rows.len(),
         summary.cases(),
         plan.engine.name(),
-        model_name(plan),
+        plan.model.name(),
         summary.different(),
         plan.seed,
         plan.threads
@@ -78,7 +69,7 @@ pub fn json(plan: &Plan, summary: &Summary) -> String {
     format!(
         r#"{{"engine":{},"memory":{},"seed":{},"cases":{},"different":{},"seconds":{{"making":{made:.3},"evaluating":{evaluated:.3},"running":{ran:.3}}},"rows":[{}],"differences":[{}]}}"#,
         quoted(plan.engine.name()),
-        quoted(model_name(plan)),
+        quoted(plan.model.name()),
         plan.seed,
         summary.cases(),
         summary.different(),

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{
-    Config, Engine, EngineError, EvalEngine, LaneStatus, MemoryModel, RunControl, RunRequest, Stop,
+    Config, Engine, EngineError, EvalEngine, LaneStatus, RunControl, RunRequest, Stop,
 };
 
 use super::{Difference, Plan, RandomPrograms, RandomVerdict, Verdict, verify};
-use crate::{EngineKind, Error, Machine, MachineBuilder, Reg, Result};
+use crate::{EngineKind, Error, Machine, MachineBuilder, MemoryModel, Reg, Result};
 
 /// `again: add x0, x0, #1 ; str x0, [x1] ; add x1, x1, #8 ; subs x2, x2, #1 ; b.ne again ; svc #3`
 const CODE: [u32; 6] =
@@ -120,12 +120,13 @@ fn wrong(like: &Machine, mistake: Mistake) -> Machine {
     let config = Config {
         lanes: like.lanes(),
         memory_size: like.memory_size(),
-        model: like.memory_model(),
+        model: like.memory_model().visibility(),
+        read_only: false,
         threads: 1,
         translate_after: 0,
     };
     let inner = EvalEngine::new(config).unwrap();
-    loaded(Machine::new(Box::new(Wrong { inner, mistake, made: false })))
+    loaded(Machine::new(Box::new(Wrong { inner, mistake, made: false }), like.memory_model()))
 }
 
 fn builder(lanes: usize) -> MachineBuilder {

@@ -51,6 +51,7 @@ macro_rules! asm {
     }};
 }
 
+mod background;
 mod breakpoints;
 mod cancelling;
 mod changed_code;
@@ -62,6 +63,7 @@ mod lanes;
 mod many_lanes;
 mod mega;
 mod memory;
+mod models;
 mod random_programs;
 mod shared_code;
 mod shared_memory;

@@ -1,0 +1,105 @@
+"""What calling kvrm from Python costs.
+
+Usage: python benchmarks/python_overheads.py [--lanes N] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import timeit
+from collections.abc import Callable
+
+import kvrm
+import numpy as np
+
+HALT = [0xD4400000]
+FOREVER = [0x14000000]
+
+
+def microseconds(call: Callable[[], object], seconds: float = 0.3) -> float:
+    """The best of five tries of a call, each of many."""
+    timer = timeit.Timer(call)
+    count, _ = timer.autorange()
+    count = max(1, int(count * seconds / 5 / 0.2))
+    return min(timer.repeat(5, count)) / count * 1e6
+
+
+def machine(code: list[int], lanes: int = 1, engine: str = "cpu") -> kvrm.Machine:
+    m = kvrm.Machine(engine, lanes=lanes, memory="4K")
+    m.load(code)
+    return m
+
+
+def cancel_milliseconds() -> float:
+    """The longest of ten cancellations."""
+    m = machine(FOREVER)
+    times = []
+    for _ in range(10):
+        m.start()
+        while m.poll().cycles == 0:
+            pass
+        start = time.perf_counter()
+        m.cancel()
+        times.append(time.perf_counter() - start)
+    return max(times) * 1e3
+
+
+def bulk(lanes: int) -> dict[str, float]:
+    """Registers of very many lanes beside a copy of as many bytes."""
+    m = kvrm.Machine("cpu", lanes=lanes, memory="4K", model="shared")
+    registers = m.registers
+    copy = microseconds(registers.copy, 1.0)
+    read = microseconds(lambda: m.registers, 1.0)
+
+    def write() -> None:
+        m.registers = registers
+
+    size = registers.nbytes
+    return {
+        f"copying an array of {size >> 20} MiB, GB/s": size / copy / 1e3,
+        f"registers of {lanes} lanes, GB/s": size / read / 1e3,
+        f"setting registers of {lanes} lanes, GB/s": size / microseconds(write, 1.0) / 1e3,
+    }
+
+
+def measure(lanes: int) -> dict[str, float]:
+    halted, running = machine(HALT), machine(FOREVER)
+
+    def start_and_wait() -> None:
+        halted.start()
+        halted.wait()
+
+    results = {
+        "run() of a program that halts at once, us": microseconds(halted.run),
+        "run(0), us": microseconds(lambda: halted.run(0)),
+        "start() and wait(), us": microseconds(start_and_wait),
+        "get_register(0), us": microseconds(lambda: halted.get_register(0)),
+        "registers of one lane, us": microseconds(lambda: halted.registers),
+        "read_memory(0, 64), us": microseconds(lambda: halted.read_memory(0, 64)),
+        "memory(), us": microseconds(halted.memory),
+    }
+    running.start()
+    results["poll(), us"] = microseconds(running.poll)
+    running.cancel()
+    results["cancel(), ms at most"] = cancel_milliseconds()
+    results.update(bulk(lanes))
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--lanes", type=int, default=1_000_000, help="lanes whose registers are read (1000000)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    results = measure(options.lanes)
+    if options.json:
+        print(json.dumps({"kvrm": kvrm.__version__, "numpy": np.__version__, "results": results}, indent=2))
+        return
+    for name, value in results.items():
+        print(f"{name:50} {value:10.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+//! All lanes at once: registers, stops and counts as arrays, and memory without a copy.
+
+use kvrm_engine::{GENERAL, LaneStatus};
+use kvrm_mem::View;
+
+use crate::{Error, Machine, Reg, Result};
+
+impl Machine {
+    /// Copies x0 to x30 of every lane, lane after lane.
+    ///
+    /// ```
+    /// use kvrm::{Machine, Reg};
+    /// let mut machine = Machine::builder().lanes(2).build()?;
+    /// machine.set_register(1, Reg::X(3), 7)?;
+    /// let mut registers = vec![0; 2 * 31];
+    /// machine.read_general_registers(&mut registers)?;
+    /// assert_eq!(registers[31 + 3], 7);
+    /// registers[4] = 9;
+    /// machine.write_general_registers(&registers)?;
+    /// assert_eq!(machine.register(0, Reg::X(4))?, 9);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn read_general_registers(&self, values: &mut [u64]) -> Result<()> {
+        self.check_len(values.len(), GENERAL)?;
+        let (rows, _) = values.as_chunks_mut::<GENERAL>();
+        Ok(self.core()?.engine.copy_registers(rows)?)
+    }
+
+    /// Changes x0 to x30 of every lane, given lane after lane.
+    pub fn write_general_registers(&mut self, values: &[u64]) -> Result<()> {
+        self.check_len(values.len(), GENERAL)?;
+        let (rows, _) = values.as_chunks::<GENERAL>();
+        let engine = &mut self.core_mut()?.engine;
+        for (lane, row) in rows.iter().enumerate() {
+            let mut state = engine.state(lane)?;
+            state.x[..GENERAL].copy_from_slice(row);
+            engine.set_state(lane, &state)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a register of every lane.
+    ///
+    /// ```
+    /// use kvrm::{Machine, Reg};
+    /// let mut machine = Machine::builder().lanes(3).build()?;
+    /// machine.write_register(Reg::Sp, &[1, 2, 3])?;
+    /// let mut values = [0; 3];
+    /// machine.read_register(Reg::Sp, &mut values)?;
+    /// assert_eq!(values, [1, 2, 3]);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn read_register(&self, reg: Reg, values: &mut [u64]) -> Result<()> {
+        reg.check()?;
+        self.check_len(values.len(), 1)?;
+        let mut values = values.iter_mut();
+        Ok(self.core()?.engine.visit_states(0..self.lanes(), &mut |state| {
+            *values.next().expect("one a lane") = reg.get(state);
+        })?)
+    }
+
+    /// Changes a register of every lane. Where one of the values cannot be, none is changed.
+    pub fn write_register(&mut self, reg: Reg, values: &[u64]) -> Result<()> {
+        self.check_len(values.len(), 1)?;
+        values.iter().try_for_each(|value| reg.check_value(*value))?;
+        let engine = &mut self.core_mut()?.engine;
+        for (lane, value) in values.iter().enumerate() {
+            let mut state = engine.state(lane)?;
+            reg.set(&mut state, *value);
+            engine.set_state(lane, &state)?;
+        }
+        Ok(())
+    }
+
+    /// Why every lane stopped, and how many instructions it has completed since it was built or reset.
+    pub fn statuses(&self) -> Result<Vec<LaneStatus>> {
+        let mut statuses = Vec::with_capacity(self.lanes());
+        let engine = &self.core()?.engine;
+        engine.visit_statuses(0..self.lanes(), &mut |status| statuses.push(status))?;
+        Ok(statuses)
+    }
+
+    /// Instructions every lane had completed when the last run began.
+    pub fn counts_before(&self) -> Result<&[u64]> {
+        Ok(&self.core()?.counts_before)
+    }
+
+    /// A lane's memory without a copy; `None` if it is on a device that the host cannot look into.
+    ///
+    /// ```
+    /// use kvrm::{EngineKind, Machine};
+    /// let mut machine = Machine::builder().engine(EngineKind::Cpu).build()?;
+    /// let view = machine.view_memory(0)?.expect("the CPU's memory is the host's");
+    /// machine.write_memory(0, 0x100, &[7])?;
+    /// // SAFETY: the address is in the view, and nobody writes it now.
+    /// assert_eq!(unsafe { view.as_ptr().add(0x100).read() }, 7);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn view_memory(&self, lane: usize) -> Result<Option<View>> {
+        self.check_lane(lane)?;
+        Ok(self.core()?.engine.view_memory(lane))
+    }
+
+    /// Copies where every lane stopped: see [`stopped_at`](Self::stopped_at).
+    pub fn read_stopped_at(&self, values: &mut [u64]) -> Result<()> {
+        self.check_len(values.len(), 1)?;
+        match &self.core()?.rolled_back {
+            Some(pcs) => values.copy_from_slice(pcs),
+            None => self.read_register(Reg::Pc, values)?,
+        }
+        Ok(())
+    }
+
+    fn check_len(&self, len: usize, each: usize) -> Result<()> {
+        let wanted = self.lanes() * each;
+        if len == wanted { Ok(()) } else { Err(Error::WrongLength { len, wanted }) }
+    }
+}

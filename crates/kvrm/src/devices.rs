@@ -1,0 +1,56 @@
+//! What there is to run on.
+
+use crate::EngineKind;
+
+/// Something to run on: one of an engine's devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The engine.
+    pub engine: EngineKind,
+    /// The number to choose it by ([`MachineBuilder::device`](crate::MachineBuilder::device)), for engines
+    /// that have several.
+    pub index: usize,
+    /// What it is called.
+    pub name: String,
+    /// Bytes of its memory, where that is known.
+    pub memory: Option<u64>,
+    /// Its driver, with the version, if it needs one.
+    pub driver: Option<String>,
+    /// Why it cannot be used, if it cannot.
+    pub why_not: Option<String>,
+}
+
+/// The devices on this computer, those that cannot be used included.
+///
+/// ```
+/// use kvrm::EngineKind;
+/// let devices = kvrm::devices();
+/// assert!(devices.iter().any(|device| device.engine == EngineKind::Cpu && device.why_not.is_none()));
+/// ```
+pub fn devices() -> Vec<Device> {
+    let host = |engine, name| {
+        let (memory, driver, why_not) = (None, None, None);
+        Device { engine, index: 0, name, memory, driver, why_not }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let arch = std::env::consts::ARCH;
+    let mut devices = vec![host(EngineKind::Cpu, format!("{arch}, {threads} threads"))];
+    devices.extend(kvrm_cuda::devices().into_iter().map(|gpu| Device {
+        engine: EngineKind::Cuda,
+        index: gpu.index,
+        memory: Some(gpu.memory),
+        driver: Some(format!("CUDA {}.{}", gpu.driver.0, gpu.driver.1)),
+        why_not: gpu.free.is_none().then(|| "it cannot be opened".to_string()),
+        name: gpu.name,
+    }));
+    devices.extend(kvrm_wgpu::devices().into_iter().map(|gpu| Device {
+        engine: EngineKind::Wgpu,
+        index: gpu.index,
+        memory: None,
+        driver: Some(format!("{}, {}", gpu.backend, gpu.driver)),
+        why_not: gpu.unfit.map(str::to_string),
+        name: gpu.name,
+    }));
+    devices.push(host(EngineKind::Eval, format!("{arch}, 1 thread")));
+    devices
+}

@@ -1,0 +1,47 @@
+//! What a double-buffered machine was when a run began.
+
+use kvrm_a64::state::CpuState;
+use kvrm_engine::Engine;
+
+use crate::{Error, Result};
+
+/// Bytes compared and restored at a time.
+const PIECE: usize = 4096;
+
+/// Registers and memory, kept on the host whatever the engine.
+#[derive(Default)]
+pub(crate) struct Saved {
+    memory: Vec<u8>,
+    states: Vec<CpuState>,
+}
+
+impl Saved {
+    /// Keeps what the lanes are now.
+    pub(crate) fn save(&mut self, engine: &dyn Engine) -> Result<()> {
+        let size = engine.config().memory_size;
+        let too_large = |_| Error::NoRoomForCopy(size);
+        let len = usize::try_from(size).map_err(|_| Error::NoRoomForCopy(size))?;
+        self.memory.try_reserve_exact(len - self.memory.len()).map_err(too_large)?;
+        self.memory.resize(len, 0);
+        engine.read_memory(0, 0, &mut self.memory)?;
+        self.states.clear();
+        engine.visit_states(0..engine.config().lanes, &mut |state| self.states.push(*state))?;
+        Ok(())
+    }
+
+    /// Makes the lanes what they were. Only what has changed is written: engines forget code that they have
+    /// translated from memory which the host writes.
+    pub(crate) fn restore(&self, engine: &mut dyn Engine) -> Result<()> {
+        let mut now = vec![0; self.memory.len()];
+        engine.read_memory(0, 0, &mut now)?;
+        for (index, (was, is)) in self.memory.chunks(PIECE).zip(now.chunks(PIECE)).enumerate() {
+            if was != is {
+                engine.write_memory(0, (index * PIECE) as u64, was)?;
+            }
+        }
+        for (lane, state) in self.states.iter().enumerate() {
+            engine.set_state(lane, state)?;
+        }
+        Ok(())
+    }
+}

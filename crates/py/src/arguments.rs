@@ -1,0 +1,181 @@
+//! What callers give: whole numbers, lanes, registers, programs, arrays.
+
+use std::time::Duration;
+
+use kvrm::{Lanes, Reg};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
+
+/// The name of a value's type, for messages.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "object".to_string(), |name| name.to_string())
+}
+
+/// A Python integer, or what can stand for one.
+fn integer<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    if value.is_instance_of::<PyInt>() {
+        return Ok(value.clone());
+    }
+    value.call_method0("__index__").map_err(|_| {
+        let given = type_name(value);
+        PyTypeError::new_err(format!("{what} must be a whole number, not {given}"))
+    })
+}
+
+/// A number from 0 to 2**64 - 1.
+pub(crate) fn unsigned(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(number);
+    }
+    let number = integer(value, what)?;
+    match number.extract::<u64>() {
+        Ok(number) => Ok(number),
+        Err(_) if number.lt(0)? => {
+            Err(PyValueError::new_err(format!("{what} must not be negative")))
+        }
+        Err(_) => Err(PyOverflowError::new_err(format!("{what} must be less than 2**64"))),
+    }
+}
+
+/// Instructions a run may take; without a limit if none is given.
+pub(crate) fn cycles(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+    value.map_or(Ok(u64::MAX), |value| unsigned(value, "max_cycles"))
+}
+
+/// A number of things that a computer can count.
+pub(crate) fn size(value: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
+    let number = unsigned(value, what)?;
+    usize::try_from(number)
+        .map_err(|_| PyOverflowError::new_err(format!("{what} is larger than an address")))
+}
+
+/// The number of a lane. Whether it exists is for the library to say.
+pub(crate) fn lane(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let number = integer(value, "lane")?;
+    number.extract::<usize>().map_err(|_| {
+        let text = number.str().map_or_else(|_| "?".to_string(), |text| text.to_string());
+        PyIndexError::new_err(format!("lane {text} does not exist: lanes are numbered from 0"))
+    })
+}
+
+/// One lane, or all if none is given.
+pub(crate) fn lanes(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lanes> {
+    value.map_or(Ok(Lanes::All), |value| Ok(Lanes::One(lane(value)?)))
+}
+
+/// A register's value: anything of 64 bits, signed or not.
+pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(number);
+    }
+    let number = integer(value, "the value of a register")?;
+    if let Ok(number) = number.extract::<u64>() {
+        return Ok(number);
+    }
+    number.extract::<i64>().map(i64::cast_unsigned).map_err(|_| {
+        PyOverflowError::new_err(
+            "the value of a register must fit in 64 bits, with or without a sign",
+        )
+    })
+}
+
+/// A register, by number or name.
+pub(crate) fn register(register: &Bound<'_, PyAny>) -> PyResult<Reg> {
+    if let Ok(name) = register.cast::<PyString>() {
+        return name.to_cow()?.parse().map_err(crate::errors::exception);
+    }
+    let number = integer(register, "a register that is not named")?;
+    match number.extract::<u8>() {
+        Ok(number @ 0..=30) => Ok(Reg::X(number)),
+        _ => Err(PyValueError::new_err(format!(
+            "there is no register {}: numbers go from 0 to 30",
+            number.str()?
+        ))),
+    }
+}
+
+/// Bytes from anything that has bytes or words of 32 bits: `bytes`, `bytearray`, arrays, sequences of
+/// numbers.
+pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+    if let Some(bytes) = plain_bytes(program) {
+        return Ok(bytes);
+    }
+    if program.is_instance_of::<PyString>() {
+        return Err(not_a_program(program, what));
+    }
+    let memory = program.py().import("builtins")?.getattr("memoryview")?;
+    if let Ok(view) = memory.call1((program,)) {
+        return match view.getattr("itemsize")?.extract::<usize>()? {
+            1 | 4 => Ok(view.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec()),
+            size => Err(PyTypeError::new_err(format!(
+                "{what} has items of {size} bytes: use an array of uint8 or uint32"
+            ))),
+        };
+    }
+    let items = program.try_iter().map_err(|_| not_a_program(program, what))?;
+    let mut bytes = Vec::new();
+    for item in items {
+        let word = unsigned(&item?, "an instruction word")?;
+        let word = u32::try_from(word).map_err(|_| {
+            PyOverflowError::new_err(format!("the word {word:#x} has more than 32 bits"))
+        })?;
+        bytes.extend(word.to_le_bytes());
+    }
+    Ok(bytes)
+}
+
+/// Bytes to write into memory.
+pub(crate) fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Some(bytes) = plain_bytes(data) {
+        return Ok(bytes);
+    }
+    let memory = data.py().import("builtins")?.getattr("memoryview")?;
+    let view = memory.call1((data,)).map_err(|_| {
+        let given = type_name(data);
+        PyTypeError::new_err(format!("data must be bytes, a bytearray or an array, not {given}"))
+    })?;
+    Ok(view.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec())
+}
+
+fn plain_bytes(value: &Bound<'_, PyAny>) -> Option<Vec<u8>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Some(bytes.as_bytes().to_vec());
+    }
+    value.cast::<PyByteArray>().ok().map(|bytes| bytes.to_vec())
+}
+
+fn not_a_program(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
+    let given = type_name(value);
+    PyTypeError::new_err(format!(
+        "{what} must be bytes or a sequence of 32-bit words, not {given}; kvrm.assemble makes one from text"
+    ))
+}
+
+/// Bytes of memory as callers write them.
+pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
+    let Some(memory) = memory else { return Ok(None) };
+    match memory.cast::<PyString>() {
+        Ok(text) => kvrm::parse_size(&text.to_cow()?).map(Some).map_err(crate::errors::exception),
+        Err(_) => unsigned(memory, "memory").map(Some),
+    }
+}
+
+/// One device's number, or several.
+pub(crate) fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
+    let Some(device) = device else { return Ok(Vec::new()) };
+    match device.try_iter() {
+        Ok(devices) => devices.map(|device| size(&device?, "device")).collect(),
+        Err(_) => Ok(vec![size(device, "device")?]),
+    }
+}
+
+/// A time in seconds.
+pub(crate) fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(timeout) = timeout else { return Ok(None) };
+    if timeout.is_nan() || timeout < 0.0 {
+        return Err(PyValueError::new_err("timeout must be a number of seconds, not negative"));
+    }
+    // What is too long to be told is for ever.
+    Ok(Duration::try_from_secs_f64(timeout).ok())
+}

@@ -1,0 +1,40 @@
+//! The native part of the Python package `kvrm`: its classes, over those of the Rust library.
+//!
+//! Nothing here may end the interpreter. Bad calls raise exceptions with a sentence, the library's errors
+//! are turned into Python's in one place (`errors`), and a panic becomes a `KvrmError`. Whatever takes
+//! time lets other Python threads run meanwhile, and looks for Ctrl-C (`run`).
+
+mod arguments;
+mod arrays;
+mod devices;
+mod errors;
+mod hold;
+mod instructions;
+mod machine;
+mod result;
+mod run;
+mod stops;
+mod view;
+
+#[pyo3::pymodule]
+mod _kvrm {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::devices::{Device, devices};
+    #[pymodule_export]
+    use crate::errors::KvrmError;
+    #[pymodule_export]
+    use crate::instructions::{Instruction, assemble, disassemble};
+    #[pymodule_export]
+    use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::result::{Progress, RunResult};
+    #[pymodule_export]
+    use crate::stops::{Stop, Stops};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,599 @@
+//! The machine.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use kvrm::{Batches, EngineKind, MemoryModel, Reg};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::arguments::{self, device_numbers, memory_size, seconds};
+use crate::arrays::{empty, to_lanes};
+use crate::errors::{exception, guarded};
+use crate::hold::{Current, LOOK, lock};
+use crate::result::{Outcome, Progress, RunResult};
+use crate::run::Watcher;
+use crate::stops::{Stop, Stops, code};
+
+/// One or more ARM64 machines, the lanes, that run the same program.
+///
+/// engine: "auto", "cpu", "cuda", "wgpu" or "eval". "auto" takes a GPU for very many lanes, else the CPU.
+/// lanes: how many. memory: bytes, or text like "16M"; for each lane, if it is private.
+/// model: "private" (a memory each), "shared" (one for all), "read-only" (one for all; a store stops the lane
+/// with FAULT) or "double-buffered" (one for all; a run's changes stay only if it ends well).
+/// device: number of the engine's device, or a list of them to split the lanes over. threads: how many the cpu
+/// engine may use.
+///
+/// >>> import kvrm
+/// >>> m = kvrm.Machine(lanes=4)
+/// >>> m.load([0x9b007c00, 0xd4400000])                # mul x0, x0, x0; hlt #0
+/// >>> m.registers = [[n] + [0] * 30 for n in range(4)]
+/// >>> m.run().cycles
+/// 4
+/// >>> m.registers[:, 0].tolist()
+/// [0, 1, 4, 9]
+#[pyclass(frozen, subclass, weakref, module = "kvrm")]
+pub(crate) struct Machine {
+    /// `None` once it is closed.
+    pub(crate) machine: Mutex<Option<kvrm::Machine>>,
+    /// The run that goes on, whoever waits for it.
+    pub(crate) current: Mutex<Option<Current>>,
+    /// What the last run did.
+    pub(crate) last: Mutex<Option<Arc<Outcome>>>,
+    engine: &'static str,
+    pub(crate) lanes: usize,
+    memory_size: u64,
+    model: MemoryModel,
+}
+
+#[pymethods]
+impl Machine {
+    #[new]
+    #[pyo3(signature = (engine="auto", *, lanes=None, memory=None, model="private", device=None, threads=None),
+           text_signature = "(engine='auto', *, lanes=1, memory='4M', model='private', device=None, threads=None)")]
+    fn new(
+        py: Python<'_>,
+        engine: &str,
+        lanes: Option<&Bound<'_, PyAny>>,
+        memory: Option<&Bound<'_, PyAny>>,
+        model: &str,
+        device: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Machine> {
+        let engine: EngineKind = engine.parse().map_err(exception)?;
+        let model: MemoryModel = model.parse().map_err(exception)?;
+        let mut builder = kvrm::Machine::builder().engine(engine).model(model);
+        if let Some(lanes) = lanes {
+            builder = builder.lanes(arguments::size(lanes, "lanes")?);
+        }
+        if let Some(bytes) = memory_size(memory)? {
+            builder = builder.memory(bytes);
+        }
+        if let Some(threads) = threads {
+            let threads = arguments::size(threads, "threads")?;
+            if !(1..=1024).contains(&threads) {
+                return Err(PyValueError::new_err("threads must be from 1 to 1024"));
+            }
+            builder = builder.threads(threads);
+        }
+        let builder = builder.devices(device_numbers(device)?);
+        let machine = py.detach(|| guarded(|| builder.build()))?;
+        Ok(Machine {
+            engine: machine.engine(),
+            lanes: machine.lanes(),
+            memory_size: machine.memory_size(),
+            model,
+            machine: Mutex::new(Some(machine)),
+            current: Mutex::default(),
+            last: Mutex::default(),
+        })
+    }
+
+    /// Name of the engine it runs on.
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Number of lanes.
+    #[getter]
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// Bytes of guest memory; of each lane, if it is private.
+    #[getter]
+    fn memory_size(&self) -> u64 {
+        self.memory_size
+    }
+
+    /// The memory model: "private", "shared", "read-only" or "double-buffered".
+    #[getter]
+    fn model(&self) -> &'static str {
+        self.model.name()
+    }
+
+    // Programs.
+
+    /// Puts a program into the memory of all lanes, now and after each reset. PC stays where it is.
+    ///
+    /// program: bytes, a bytearray, an array of uint8 or uint32, or a sequence of 32-bit words.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.load([0xd4400000], 0x1000)
+    /// >>> m.read_memory(0x1000, 4).hex()
+    /// '000040d4'
+    #[pyo3(signature = (program, address=None), text_signature = "($self, program, address=0)")]
+    fn load(
+        &self,
+        py: Python<'_>,
+        program: &Bound<'_, PyAny>,
+        address: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let bytes = arguments::program(program, "program")?;
+        let address = address.map_or(Ok(0), |address| arguments::unsigned(address, "address"))?;
+        self.with(py, |machine| machine.load(address, &bytes))
+    }
+
+    /// Sets where all lanes start, now and after each reset.
+    fn set_entry(&self, py: Python<'_>, pc: &Bound<'_, PyAny>) -> PyResult<()> {
+        let pc = arguments::unsigned(pc, "pc")?;
+        self.with(py, |machine| machine.set_entry(pc))
+    }
+
+    // Running.
+
+    /// Runs every lane until it stops or has completed max_cycles instructions.
+    ///
+    /// progress: show how far it is on stderr, with tqdm if that is installed. Ctrl-C ends the run and raises
+    /// KeyboardInterrupt; the lanes can go on from where they are.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.load([0x14000000])                        # b .
+    /// >>> m.run(1000)                                 # doctest: +ELLIPSIS
+    /// <kvrm.RunResult 1000 instructions in ... s, MAX_CYCLES: the limit was reached, goes on at 0x0>
+    #[pyo3(signature = (max_cycles=None, *, progress=false))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        max_cycles: Option<&Bound<'_, PyAny>>,
+        progress: bool,
+    ) -> PyResult<RunResult> {
+        let max_cycles = arguments::cycles(max_cycles)?;
+        let watcher = Watcher::new(None, self.bar(py, progress, max_cycles)?);
+        self.run_watched(py, &watcher, |machine, control, _| machine.run_with(max_cycles, control))
+    }
+
+    /// Like run, in a single launch where the engine has such a thing (cuda). For GPUs that do nothing
+    /// else: one that also drives a display freezes it until the run ends.
+    #[pyo3(signature = (max_cycles=None))]
+    fn run_mega(
+        &self,
+        py: Python<'_>,
+        max_cycles: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<RunResult> {
+        let max_cycles = arguments::cycles(max_cycles)?;
+        let watcher = Watcher::new(None, None);
+        self.run_watched(py, &watcher, |machine, control, _| {
+            machine.run_mega_with(max_cycles, control)
+        })
+    }
+
+    /// Runs in batches of cycles_per_batch instructions a lane, until all lanes have stopped for something
+    /// else, max_batches are done, or timeout seconds have passed.
+    ///
+    /// callback: called with the result so far after each batch but the last. It may look at the machine's
+    /// result only; returning False ends the run there. Lanes do exactly what they would do in one run.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.load([0x14000000])                        # b .
+    /// >>> result = m.run_batches(10, 3, callback=lambda result: print(result.cycles))
+    /// 10
+    /// 20
+    /// >>> result.batch_count, result.cycles
+    /// (3, 30)
+    #[pyo3(signature = (cycles_per_batch, max_batches=None, *, timeout=None, callback=None, progress=false))]
+    fn run_batches(
+        &self,
+        py: Python<'_>,
+        cycles_per_batch: &Bound<'_, PyAny>,
+        max_batches: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        callback: Option<Bound<'_, PyAny>>,
+        progress: bool,
+    ) -> PyResult<RunResult> {
+        let cycles = arguments::unsigned(cycles_per_batch, "cycles_per_batch")?;
+        let max = max_batches.map(|max| arguments::unsigned(max, "max_batches")).transpose()?;
+        if let Some(callback) = callback.as_ref().filter(|callback| !callback.is_callable()) {
+            let given = arguments::type_name(callback);
+            return Err(PyTypeError::new_err(format!("callback must be callable, not {given}")));
+        }
+        let batches = Batches { cycles, max, timeout: seconds(timeout)? };
+        let total = max.map_or(u64::MAX, |max| max.saturating_mul(cycles));
+        let bar = self.bar(py, progress, total)?;
+        let watcher = Watcher::new(callback.map(Bound::unbind), bar);
+        self.run_watched(py, &watcher, |machine, control, caller| {
+            machine.run_batches_with(batches, control, |machine, report| {
+                watcher.between(machine, report, control, caller)
+            })
+        })
+    }
+
+    /// Runs without waiting for the end: see poll, wait and cancel. Until then nothing else can be done with
+    /// the machine. mega: as in run_mega.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.load([0x14000000])                        # b .
+    /// >>> m.start()
+    /// >>> m.running
+    /// True
+    /// >>> m.cancel().cancelled
+    /// True
+    #[pyo3(signature = (max_cycles=None, *, mega=false))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        max_cycles: Option<&Bound<'_, PyAny>>,
+        mega: bool,
+    ) -> PyResult<()> {
+        let max_cycles = arguments::cycles(max_cycles)?;
+        self.with(py, |machine| {
+            match mega {
+                true => machine.start_mega(max_cycles)?,
+                false => machine.start(max_cycles)?,
+            }
+            *lock(&self.current) = machine.control().and_then(Current::new);
+            Ok(())
+        })
+    }
+
+    /// How far the run is, or was when it ended.
+    fn poll(&self, py: Python<'_>) -> PyResult<Progress> {
+        loop {
+            if let Some(mut guard) = self.try_hold()? {
+                let machine = guard.as_mut().expect("it is not closed");
+                return Ok(Progress::new(machine.poll()));
+            }
+            if let Some(Current { control, start }) = lock(&self.current).clone() {
+                return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
+            }
+            py.detach(|| std::thread::sleep(LOOK));
+        }
+    }
+
+    /// True while a run goes on.
+    #[getter]
+    fn running(&self) -> PyResult<bool> {
+        drop(self.try_hold()?);
+        Ok(lock(&self.current).is_some())
+    }
+
+    /// Waits for the end of the run that was started. After timeout seconds it raises TimeoutError, and the
+    /// run goes on. Ctrl-C cancels the run.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<RunResult> {
+        let deadline = seconds(timeout)?.and_then(|timeout| Instant::now().checked_add(timeout));
+        self.wait_until(py, deadline)?
+            .ok_or_else(|| PyTimeoutError::new_err("the run goes on: wait longer, or cancel it"))
+    }
+
+    /// Ends the run, whoever waits for it, and returns its result. Lanes that had not stopped can go on.
+    fn cancel(&self, py: Python<'_>) -> PyResult<RunResult> {
+        self.end_run(py)
+    }
+
+    /// Runs like run, for use with await: other tasks go on meanwhile. Cancelling the task cancels the run.
+    #[pyo3(signature = (max_cycles=None))]
+    fn run_async<'py>(
+        slf: &Bound<'py, Self>,
+        max_cycles: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("kvrm._async")?.call_method1("run_async", (slf, max_cycles))
+    }
+
+    // Registers.
+
+    /// x0 to x30 of all lanes: a copy, of shape (lanes, 31). Assigning sets them; what is assigned is broadcast.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine(lanes=2)
+    /// >>> m.registers = 7
+    /// >>> m.registers.shape, int(m.registers[1, 30])
+    /// ((2, 31), 7)
+    #[getter]
+    fn registers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let array = empty(py, (self.lanes, 31), "uint64")?.cast_into::<PyArray2<u64>>()?;
+        let mut values = array.try_readwrite()?;
+        let values = values.as_slice_mut()?;
+        self.with(py, |machine| machine.read_general_registers(values))?;
+        Ok(array)
+    }
+
+    #[setter]
+    fn set_registers(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let array = to_lanes(value, (self.lanes, 31), "registers")?;
+        let array = array.cast_into::<PyArray2<u64>>()?;
+        let values = array.try_readonly()?;
+        let values = values.as_slice()?;
+        self.with(value.py(), |machine| machine.write_general_registers(values))
+    }
+
+    /// The stack pointers of all lanes: a copy. Assigning sets them.
+    #[getter]
+    fn sp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        self.column(py, Reg::Sp)
+    }
+
+    #[setter]
+    fn set_sp(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::Sp)
+    }
+
+    /// The program counters of all lanes: a copy. Assigning sets them.
+    #[getter]
+    fn pc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        self.column(py, Reg::Pc)
+    }
+
+    #[setter]
+    fn set_pc(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::Pc)
+    }
+
+    /// The thread pointers of all lanes: a copy. Assigning sets them.
+    #[getter]
+    fn tpidr_el0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        self.column(py, Reg::TpidrEl0)
+    }
+
+    #[setter]
+    fn set_tpidr_el0(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::TpidrEl0)
+    }
+
+    /// The flags of all lanes as numbers of 32 bits: N at bit 31, then Z, C and V. Assigning sets them.
+    #[getter]
+    fn nzcv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.column(py, Reg::Nzcv)?.call_method1("astype", ("uint32",))
+    }
+
+    #[setter]
+    fn set_nzcv(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::Nzcv)
+    }
+
+    /// The flags of all lanes as booleans, of shape (lanes, 4): N, Z, C, V.
+    #[getter]
+    fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
+        let column = self.column(py, Reg::Nzcv)?;
+        let array = empty(py, (self.lanes, 4), "bool")?.cast_into::<PyArray2<bool>>()?;
+        let (nzcv, mut flags) = (column.try_readonly()?, array.try_readwrite()?);
+        let (rows, _) = flags.as_slice_mut()?.as_chunks_mut::<4>();
+        for (row, nzcv) in rows.iter_mut().zip(nzcv.as_slice()?) {
+            *row = [31, 30, 29, 28].map(|bit| nzcv >> bit & 1 != 0);
+        }
+        drop(flags);
+        Ok(array)
+    }
+
+    /// A register of a lane.
+    ///
+    /// register: a number from 0 to 30, or a name: x0 to x30, w0 to w30, sp, pc, nzcv, tpidr_el0.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.set_register("sp", 0x8000)
+    /// >>> m.set_register(3, -1)
+    /// >>> m.get_register("sp"), hex(m.get_register("w3"))
+    /// (32768, '0xffffffff')
+    #[pyo3(signature = (register, lane=None), text_signature = "($self, register, lane=0)")]
+    fn get_register(
+        &self,
+        py: Python<'_>,
+        register: &Bound<'_, PyAny>,
+        lane: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let register = arguments::register(register)?;
+        let lane = lane.map_or(Ok(0), arguments::lane)?;
+        self.with(py, |machine| machine.register(lane, register))
+    }
+
+    /// Sets a register of a lane, or of all lanes if none is given.
+    #[pyo3(signature = (register, value, lane=None))]
+    fn set_register(
+        &self,
+        py: Python<'_>,
+        register: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        lane: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let register = arguments::register(register)?;
+        let (value, lanes) = (arguments::value(value)?, arguments::lanes(lane)?);
+        self.with(py, |machine| machine.set_register(lanes, register, value))
+    }
+
+    /// Instructions each lane has completed since it was made or reset.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        let counts = self.statuses(py)?.into_iter().map(|status| status.count);
+        Ok(PyArray1::from_vec(py, counts.collect()))
+    }
+
+    /// Why each lane stopped, as numbers: see StopReason.
+    #[getter]
+    fn stop_codes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let codes = self.statuses(py)?.into_iter().map(|status| code(status.stop));
+        Ok(PyArray1::from_vec(py, codes.collect()))
+    }
+
+    /// Why each lane stopped: a sequence of Stop.
+    #[getter]
+    fn stops(&self, py: Python<'_>) -> PyResult<Stops> {
+        let reasons = self.statuses(py)?.into_iter().map(|status| status.stop).collect();
+        let mut pcs = vec![0; self.lanes];
+        self.with(py, |machine| machine.read_stopped_at(&mut pcs))?;
+        Ok(Stops::new(Arc::new(reasons), Arc::new(pcs)))
+    }
+
+    /// Why a lane stopped.
+    #[pyo3(signature = (lane=None), text_signature = "($self, lane=0)")]
+    fn get_stop(&self, py: Python<'_>, lane: Option<&Bound<'_, PyAny>>) -> PyResult<Stop> {
+        let lane = lane.map_or(Ok(0), arguments::lane)?;
+        self.with(py, |machine| Ok(Stop::new(machine.stop(lane)?, machine.stopped_at(lane)?)))
+    }
+
+    // Memory.
+
+    /// Memory as a lane sees it.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine(lanes=2)
+    /// >>> m.write_memory(0x100, b"hello", lane=1)
+    /// >>> m.read_memory(0x100, 5), m.read_memory(0x100, 5, lane=1)
+    /// (b'\x00\x00\x00\x00\x00', b'hello')
+    #[pyo3(signature = (address, length, lane=None), text_signature = "($self, address, length, lane=0)")]
+    fn read_memory<'py>(
+        &self,
+        py: Python<'py>,
+        address: &Bound<'py, PyAny>,
+        length: &Bound<'py, PyAny>,
+        lane: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let address = arguments::unsigned(address, "address")?;
+        let length = arguments::size(length, "length")?;
+        let lane = lane.map_or(Ok(0), arguments::lane)?;
+        // Before room is made for it.
+        self.with(py, |machine| machine.check_access(lane, address, length as u64))?;
+        PyBytes::new_with(py, length, |bytes| {
+            self.with(py, |machine| machine.read_memory(lane, address, bytes))
+        })
+    }
+
+    /// Writes memory of a lane, or of all lanes if none is given. A reset undoes it where memory is private.
+    #[pyo3(signature = (address, data, lane=None))]
+    fn write_memory(
+        &self,
+        py: Python<'_>,
+        address: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
+        lane: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let address = arguments::unsigned(address, "address")?;
+        let (bytes, lanes) = (arguments::bytes(data)?, arguments::lanes(lane)?);
+        self.with(py, |machine| machine.write_memory(lanes, address, &bytes))
+    }
+
+    /// A lane's memory as an array of bytes that is not a copy: it shows what the lane writes. It cannot be
+    /// written through; write_memory does that. Only where is_zero_copy is True: otherwise it raises
+    /// BufferError, and read_memory is the way.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine("cpu")
+    /// >>> memory = m.memory()
+    /// >>> m.write_memory(0x10, b"!")
+    /// >>> memory.nbytes == m.memory_size, chr(memory[0x10])
+    /// (True, '!')
+    #[pyo3(signature = (lane=None), text_signature = "($self, lane=0)")]
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        lane: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let lane = lane.map_or(Ok(0), arguments::lane)?;
+        let view = self.with(py, |machine| machine.view_memory(lane))?;
+        crate::view::array(py, view, self.engine)
+    }
+
+    /// True if memory() works: the lanes' memory is the host's.
+    #[getter]
+    fn is_zero_copy(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |machine| Ok(machine.view_memory(0)?.is_some()))
+    }
+
+    /// Stops lanes before they execute the instruction at an address.
+    fn add_breakpoint(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
+        let address = arguments::unsigned(address, "address")?;
+        self.with(py, |machine| {
+            machine.check_idle()?;
+            machine.add_breakpoint(address)
+        })
+    }
+
+    /// Removes a breakpoint. True if there was one.
+    fn remove_breakpoint(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let address = arguments::unsigned(address, "address")?;
+        self.with(py, |machine| {
+            machine.check_idle()?;
+            Ok(machine.remove_breakpoint(address))
+        })
+    }
+
+    /// Gives a lane, or all lanes, the first state back: registers zero, PC at the entry, private memory as it
+    /// was loaded. A memory that all lanes have together stays as it is.
+    #[pyo3(signature = (lane=None))]
+    fn reset(&self, py: Python<'_>, lane: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let lanes = arguments::lanes(lane)?;
+        self.with(py, |machine| machine.reset(lanes))
+    }
+
+    /// Frees everything; a run that goes on is cancelled. Nothing can be done with the machine afterwards.
+    fn close(&self, py: Python<'_>) {
+        loop {
+            if let Some(Current { control, .. }) = lock(&self.current).clone() {
+                control.cancel();
+            }
+            if let Ok(mut guard) = self.machine.try_lock() {
+                let machine = guard.take();
+                drop(guard);
+                return py.detach(|| drop(machine));
+            }
+            py.detach(|| std::thread::sleep(LOOK));
+        }
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: Option<&Bound<'_, PyType>>,
+        _value: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        let Machine { engine, lanes, memory_size, model, .. } = self;
+        let closed = matches!(self.machine.try_lock().as_deref(), Ok(None));
+        let closed = if closed { ", closed" } else { "" };
+        format!(
+            "<kvrm.Machine on {engine}: lanes={lanes}, memory={memory_size}, model={:?}{closed}>",
+            model.name()
+        )
+    }
+}
+
+impl Machine {
+    fn statuses(&self, py: Python<'_>) -> PyResult<Vec<kvrm::LaneStatus>> {
+        self.with(py, |machine| machine.statuses())
+    }
+
+    /// A bar for a run of so many instructions of each lane, if one is wanted.
+    fn bar(&self, py: Python<'_>, wanted: bool, max_cycles: u64) -> PyResult<Option<Py<PyAny>>> {
+        if !wanted {
+            return Ok(None);
+        }
+        let total = max_cycles.checked_mul(self.lanes as u64);
+        let bar = py.import("kvrm._progress")?.call_method1("Bar", (total,))?;
+        Ok(Some(bar.unbind()))
+    }
+}

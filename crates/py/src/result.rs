@@ -1,0 +1,197 @@
+//! What a run did, and how far one is.
+
+use std::sync::Arc;
+
+use kvrm::{Activity, Machine, RunReport};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use crate::stops::{Stop, Stops};
+
+/// Everything that a result needs of a machine that has stopped.
+pub(crate) struct Outcome {
+    report: RunReport,
+    cycles: Arc<Vec<u64>>,
+    pcs: Arc<Vec<u64>>,
+    stops: Stops,
+}
+
+impl Outcome {
+    pub(crate) fn of(machine: &Machine, report: RunReport) -> kvrm::Result<Outcome> {
+        let statuses = machine.statuses()?;
+        let before = machine.counts_before()?;
+        let cycles = statuses.iter().zip(before).map(|(status, before)| status.count - before);
+        let mut pcs = vec![0; machine.lanes()];
+        machine.read_stopped_at(&mut pcs)?;
+        let (reasons, pcs) = (statuses.iter().map(|status| status.stop).collect(), Arc::new(pcs));
+        let stops = Stops::new(Arc::new(reasons), pcs.clone());
+        Ok(Outcome { report, cycles: Arc::new(cycles.collect()), pcs, stops })
+    }
+}
+
+/// What a run did. It keeps its own copy: later runs do not change it.
+///
+/// >>> import kvrm
+/// >>> m = kvrm.Machine(lanes=3)
+/// >>> m.load([0x91000400, 0xd4400000])                # add x0, x0, #1; hlt #0
+/// >>> result = m.run()
+/// >>> result.cycles, result.stop.reason, result.cancelled
+/// (3, 'HALT', False)
+/// >>> result.cycles_per_lane.tolist(), result.pcs.tolist()
+/// ([1, 1, 1], [4, 4, 4])
+/// >>> result.stops
+/// <kvrm.Stops of 3 lanes: 3 HALT>
+#[pyclass(frozen, module = "kvrm")]
+pub(crate) struct RunResult(pub(crate) Arc<Outcome>);
+
+#[pymethods]
+impl RunResult {
+    /// Instructions completed, over all lanes.
+    #[getter]
+    fn cycles(&self) -> u64 {
+        self.0.report.cycles
+    }
+
+    /// Instructions each lane completed, as an array.
+    #[getter]
+    fn cycles_per_lane<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        PyArray1::from_slice(py, &self.0.cycles)
+    }
+
+    /// Where each lane stopped, as an array. After a run that was rolled back, this is where it failed.
+    #[getter]
+    fn pcs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        PyArray1::from_slice(py, &self.0.pcs)
+    }
+
+    /// Why each lane stopped: a sequence of Stop.
+    #[getter]
+    fn stops(&self) -> Stops {
+        self.0.stops.clone()
+    }
+
+    /// Why lanes stopped: the commonest stop, of the first lane that has it.
+    #[getter]
+    fn stop(&self) -> Stop {
+        self.0.stops.commonest()
+    }
+
+    /// How long it took.
+    #[getter]
+    fn elapsed_seconds(&self) -> f64 {
+        self.0.report.elapsed.as_secs_f64()
+    }
+
+    /// Instructions per second, over all lanes.
+    #[getter]
+    fn ips(&self) -> f64 {
+        self.0.report.ips()
+    }
+
+    /// True if it was cancelled. Lanes that had not stopped can go on.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.0.report.cancelled
+    }
+
+    /// How many batches it had: one, unless it was run_batches.
+    #[getter]
+    fn batch_count(&self) -> u64 {
+        self.0.report.batches
+    }
+
+    /// False if memory is double-buffered and the run was rolled back.
+    #[getter]
+    fn committed(&self) -> bool {
+        self.0.report.committed
+    }
+
+    fn __repr__(&self) -> String {
+        let RunReport { cycles, cancelled, committed, .. } = self.0.report;
+        let seconds = self.elapsed_seconds();
+        let stops = match self.0.cycles.len() {
+            1 => self.0.stops.get(0).__str__(),
+            lanes => format!("{lanes} lanes ({})", self.counts()),
+        };
+        let cancelled = if cancelled { ", cancelled" } else { "" };
+        let committed = if committed { "" } else { ", rolled back" };
+        format!(
+            "<kvrm.RunResult {cycles} instructions in {seconds:.6} s, {stops}{cancelled}{committed}>"
+        )
+    }
+
+    fn _repr_html_(&self) -> String {
+        let RunReport { cycles, cancelled, committed, batches, .. } = self.0.report;
+        let mut rows = vec![
+            ("lanes", self.0.cycles.len().to_string()),
+            ("instructions", cycles.to_string()),
+            ("seconds", format!("{:.6}", self.elapsed_seconds())),
+            ("instructions per second", format!("{:.3e}", self.ips())),
+            ("stops", self.counts()),
+        ];
+        rows.extend((batches > 1).then(|| ("batches", batches.to_string())));
+        rows.extend(cancelled.then(|| ("cancelled", "yes".to_string())));
+        rows.extend((!committed).then(|| ("committed", "no: rolled back".to_string())));
+        let row = |(name, value)| format!("<tr><th>{name}</th><td>{value}</td></tr>");
+        format!("<table>{}</table>", rows.into_iter().map(row).collect::<String>())
+    }
+}
+
+impl RunResult {
+    /// As in "3 HALT, 1 FAULT"; names have nothing that HTML would take for its own.
+    fn counts(&self) -> String {
+        let counts =
+            self.0.stops.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
+        counts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How far a run is.
+///
+/// >>> import kvrm
+/// >>> m = kvrm.Machine()
+/// >>> m.load([0x14000000])                            # b .
+/// >>> m.start(1000)
+/// >>> _ = m.wait()
+/// >>> progress = m.poll()
+/// >>> progress.running, progress.cycles, progress.stopped, progress.activity
+/// (False, 1000, 1, None)
+#[pyclass(frozen, get_all, module = "kvrm")]
+pub(crate) struct Progress {
+    /// True until the run has ended.
+    running: bool,
+    /// Instructions completed so far, over all lanes. It lags a little behind.
+    cycles: u64,
+    /// Lanes that have stopped so far.
+    stopped: u64,
+    /// How long it has been running, or ran.
+    elapsed_seconds: f64,
+    /// What it does instead of executing instructions, as in "compiling a kernel of 31 handlers"; or None.
+    activity: Option<String>,
+}
+
+impl Progress {
+    pub(crate) fn new(progress: kvrm::Progress) -> Progress {
+        let kvrm::Progress { running, cycles, stopped, elapsed, activity } = progress;
+        let elapsed_seconds = elapsed.as_secs_f64();
+        Progress { running, cycles, stopped, elapsed_seconds, activity: activity.map(describe) }
+    }
+}
+
+/// An activity in words.
+pub(crate) fn describe(activity: Activity) -> String {
+    match activity {
+        Activity::Compiling { handlers } => format!("compiling a kernel of {handlers} handlers"),
+    }
+}
+
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        let Progress { running, cycles, stopped, elapsed_seconds, .. } = self;
+        let state = if *running { "running" } else { "ended" };
+        format!(
+            "<kvrm.Progress {state}: {cycles} instructions in {elapsed_seconds:.3} s, {stopped} lanes stopped>"
+        )
+    }
+}

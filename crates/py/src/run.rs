@@ -1,0 +1,182 @@
+//! Running while Python waits: other Python threads go on, and Ctrl-C ends the run.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kvrm::{Machine, RunControl};
+use pyo3::prelude::*;
+
+use crate::errors::{guarded, panicked};
+use crate::result::{Outcome, describe};
+
+/// How often Python is asked whether somebody pressed Ctrl-C.
+const ASK: Duration = Duration::from_millis(20);
+/// How often progress is shown.
+const SHOW: Duration = Duration::from_millis(100);
+
+/// What a run asks of Python between its batches.
+pub(crate) struct Question {
+    outcome: Outcome,
+    answer: Sender<ControlFlow<()>>,
+}
+
+/// How a run reaches the Python that waits for it.
+pub(crate) enum Caller {
+    /// It is this very thread's.
+    Here,
+    /// It is another thread's, which answers.
+    There(Sender<Question>),
+}
+
+/// A run's Python side.
+pub(crate) struct Watcher {
+    /// Called between batches with the result so far.
+    pub(crate) callback: Option<Py<PyAny>>,
+    /// A bar that shows how far the run is.
+    pub(crate) bar: Option<Py<PyAny>>,
+    /// What Python raised, to be raised again after the run.
+    raised: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Watcher {
+    pub(crate) fn new(callback: Option<Py<PyAny>>, bar: Option<Py<PyAny>>) -> Watcher {
+        Watcher { callback, bar, raised: Arc::default() }
+    }
+
+    /// A control that ends a run on this thread when Python has a signal for it.
+    pub(crate) fn control(&self) -> RunControl {
+        let (start, next, raised) = (Instant::now(), AtomicU64::new(0), self.raised.clone());
+        next.store(ASK.as_millis() as u64, Ordering::Relaxed);
+        RunControl::new().with_interrupt(move || {
+            let now = start.elapsed();
+            let due = now.as_millis() as u64 >= next.load(Ordering::Relaxed);
+            if due {
+                next.store((now + ASK).as_millis() as u64, Ordering::Relaxed);
+            }
+            due && Python::try_attach(|py| note(&raised, py.check_signals())).unwrap_or(false)
+        })
+    }
+
+    /// Runs `work`, on this thread if that can be interrupted, and watches it.
+    pub(crate) fn watch<T: Send>(
+        &self,
+        py: Python<'_>,
+        machine: &mut Machine,
+        control: &RunControl,
+        work: impl FnOnce(&mut Machine, &Caller) -> kvrm::Result<T> + Send,
+    ) -> PyResult<T> {
+        let here = self.bar.is_none() && machine.runs_on_caller().unwrap_or(true);
+        let result = py.detach(|| match here {
+            true => guarded(|| work(machine, &Caller::Here)),
+            false => self.watch_thread(machine, control, work),
+        });
+        if let Some(bar) = &self.bar {
+            bar.call_method1(py, "close", (control.executed(),))?;
+        }
+        match self.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => result,
+        }
+    }
+
+    /// Runs `work` on a thread of its own, and waits for it.
+    fn watch_thread<T: Send>(
+        &self,
+        machine: &mut Machine,
+        control: &RunControl,
+        work: impl FnOnce(&mut Machine, &Caller) -> kvrm::Result<T> + Send,
+    ) -> PyResult<T> {
+        std::thread::scope(|scope| {
+            let (ask, questions) = channel::<Question>();
+            let spawned = std::thread::Builder::new()
+                .name("kvrm run".to_string())
+                .spawn_scoped(scope, move || guarded(|| work(machine, &Caller::There(ask))));
+            let worker = match spawned {
+                Ok(worker) => worker,
+                Err(error) => return Err(crate::errors::exception(kvrm::Error::NoThread(error))),
+            };
+            let mut shown = Instant::now();
+            loop {
+                match questions.recv_timeout(ASK) {
+                    Ok(Question { outcome, answer }) => {
+                        // If nobody waits for the answer, the run has ended.
+                        let _ = answer.send(self.answer(outcome, control));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        Python::attach(|py| self.look(py, control, &mut shown));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            worker.join().unwrap_or_else(|panic| Err(panicked(&*panic)))
+        })
+    }
+
+    /// Signals and progress, now and then.
+    fn look(&self, py: Python<'_>, control: &RunControl, shown: &mut Instant) {
+        if note(&self.raised, py.check_signals()) {
+            control.cancel();
+        }
+        if let Some(bar) = &self.bar
+            && shown.elapsed() >= SHOW
+        {
+            *shown = Instant::now();
+            let activity = control.activity().map(describe);
+            let update = bar.call_method1(py, "update", (control.executed(), activity));
+            if note(&self.raised, update.map(drop)) {
+                control.cancel();
+            }
+        }
+    }
+
+    /// Between two batches: what the callback says.
+    pub(crate) fn between(
+        &self,
+        machine: &Machine,
+        report: &kvrm::RunReport,
+        control: &RunControl,
+        caller: &Caller,
+    ) -> ControlFlow<()> {
+        let Ok(outcome) = Outcome::of(machine, *report) else { return ControlFlow::Continue(()) };
+        match caller {
+            Caller::Here => self.answer(outcome, control),
+            Caller::There(ask) => {
+                let (answer, answered) = channel();
+                // Whoever waits for the run listens until it ends.
+                let _ = ask.send(Question { outcome, answer });
+                answered.recv().unwrap_or(ControlFlow::Break(()))
+            }
+        }
+    }
+
+    fn answer(&self, outcome: Outcome, control: &RunControl) -> ControlFlow<()> {
+        let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
+        let answer = Python::attach(|py| -> PyResult<bool> {
+            let result = crate::result::RunResult(Arc::new(outcome));
+            let answer = callback.call1(py, (result,))?;
+            py.check_signals()?;
+            Ok(answer.bind(py).is(pyo3::types::PyBool::new(py, false)))
+        });
+        match answer {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(error) => {
+                note(&self.raised, Err(error));
+                control.cancel();
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Keeps the first error; true if there was one.
+fn note(raised: &Mutex<Option<PyErr>>, result: PyResult<()>) -> bool {
+    let failed = result.is_err();
+    if let Err(error) = result {
+        raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    failed
+}

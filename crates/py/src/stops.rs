@@ -1,0 +1,221 @@
+//! Why lanes stopped.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use kvrm::Stop as Reason;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyList, PySlice};
+
+/// Why a lane does not run.
+///
+/// >>> import kvrm
+/// >>> m = kvrm.Machine()
+/// >>> m.load([0xd4400000])                            # hlt #0
+/// >>> stop = m.run().stop
+/// >>> stop.reason, stop.code, stop.immediate, stop.pc
+/// ('HALT', 1, 0, 0)
+/// >>> print(stop)
+/// HALT: HLT #0x0 at 0x0
+#[pyclass(frozen, eq, hash, module = "kvrm")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Stop {
+    reason: Option<Reason>,
+    /// The lane's program counter.
+    #[pyo3(get)]
+    pc: u64,
+}
+
+impl Stop {
+    pub(crate) fn new(reason: Option<Reason>, pc: u64) -> Stop {
+        Stop { reason, pc }
+    }
+}
+
+/// The code of a stop or of none.
+pub(crate) fn code(reason: Option<Reason>) -> u8 {
+    reason.map_or(Reason::NONE, |reason| reason.code())
+}
+
+#[pymethods]
+impl Stop {
+    /// "HALT", "SYSCALL", "BREAKPOINT", "MAX_CYCLES", "UNDEFINED" or "FAULT"; None if the lane has not
+    /// stopped, because it has not run or the run was cancelled.
+    #[getter]
+    fn reason(&self) -> Option<&'static str> {
+        self.reason.as_ref().map(Reason::name)
+    }
+
+    /// The reason's number: see kvrm.StopReason.
+    #[getter]
+    fn code(&self) -> u8 {
+        code(self.reason)
+    }
+
+    /// The number in the instruction, of HLT, SVC and BRK; None for anything else.
+    #[getter]
+    fn immediate(&self) -> Option<u16> {
+        match self.reason? {
+            Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm),
+            Reason::Breakpoint { imm } => imm,
+            Reason::MaxCycles | Reason::Undefined { .. } | Reason::Fault { .. } => None,
+        }
+    }
+
+    /// The word that is not an instruction, of UNDEFINED.
+    #[getter]
+    fn word(&self) -> Option<u32> {
+        match self.reason? {
+            Reason::Undefined { word } => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The address that could not be accessed, of FAULT.
+    #[getter]
+    fn address(&self) -> Option<u64> {
+        match self.reason? {
+            Reason::Fault { address, .. } => Some(address),
+            _ => None,
+        }
+    }
+
+    /// What was tried, of FAULT: "read", "write", "fetch" or "unaligned".
+    #[getter]
+    fn kind(&self) -> Option<&'static str> {
+        match self.reason? {
+            Reason::Fault { kind, .. } => Some(kind.name()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn __str__(&self) -> String {
+        let Stop { reason, pc } = self;
+        let Some(reason) = reason else { return format!("not stopped, at {pc:#x}") };
+        let name = reason.name();
+        match reason {
+            Reason::Halt { imm } => format!("{name}: HLT #{imm:#x} at {pc:#x}"),
+            Reason::Syscall { imm } => format!("{name}: SVC #{imm:#x}, goes on at {pc:#x}"),
+            Reason::Breakpoint { imm: Some(imm) } => format!("{name}: BRK #{imm:#x} at {pc:#x}"),
+            Reason::Breakpoint { imm: None } => format!("{name}: the one set at {pc:#x}"),
+            Reason::MaxCycles => format!("{name}: the limit was reached, goes on at {pc:#x}"),
+            Reason::Undefined { word } => {
+                format!("{name}: {word:#010x} at {pc:#x} is not an instruction")
+            }
+            Reason::Fault { kind, address } => {
+                format!("{name}: {} at {address:#x} by the instruction at {pc:#x}", kind.name())
+            }
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<kvrm.Stop {}>", self.__str__())
+    }
+}
+
+/// The stops of all lanes: a sequence of Stop that makes them when they are asked for.
+#[pyclass(frozen, sequence, module = "kvrm")]
+#[derive(Clone)]
+pub(crate) struct Stops {
+    reasons: Arc<Vec<Option<Reason>>>,
+    pcs: Arc<Vec<u64>>,
+}
+
+impl Stops {
+    pub(crate) fn new(reasons: Arc<Vec<Option<Reason>>>, pcs: Arc<Vec<u64>>) -> Stops {
+        Stops { reasons, pcs }
+    }
+
+    pub(crate) fn get(&self, lane: usize) -> Stop {
+        Stop::new(self.reasons[lane], self.pcs[lane])
+    }
+
+    /// How many lanes have each code, in the codes' order.
+    pub(crate) fn counts(&self) -> Vec<(&'static str, usize)> {
+        let mut counts: Vec<(u8, &'static str, usize)> = Vec::new();
+        for reason in self.reasons.iter() {
+            let number = code(*reason);
+            match counts.iter_mut().find(|(code, ..)| *code == number) {
+                Some((_, _, count)) => *count += 1,
+                None => {
+                    let name = reason.as_ref().map_or("not stopped", Reason::name);
+                    counts.push((number, name, 1));
+                }
+            }
+        }
+        counts.sort_unstable();
+        counts.into_iter().map(|(_, name, count)| (name, count)).collect()
+    }
+
+    /// The commonest stop; the first such lane's.
+    pub(crate) fn commonest(&self) -> Stop {
+        let most = self.counts().into_iter().max_by_key(|(_, count)| *count);
+        let name = most.map_or("", |(name, _)| name);
+        let named =
+            |reason: &Option<Reason>| reason.as_ref().map_or("not stopped", Reason::name) == name;
+        self.get(self.reasons.iter().position(named).unwrap_or(0))
+    }
+}
+
+#[pymethods]
+impl Stops {
+    fn __len__(&self) -> usize {
+        self.reasons.len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let len = self.reasons.len();
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(len as isize)?;
+            let mut at = range.start;
+            let stops = (0..range.slicelength).map(|_| {
+                let stop = self.get(at as usize);
+                at += range.step;
+                stop
+            });
+            return Ok(PyList::new(py, stops.collect::<Vec<_>>())?.into_any());
+        }
+        let wanted: isize = index.extract()?;
+        let at = if wanted < 0 { wanted + len as isize } else { wanted };
+        if !(0..len as isize).contains(&at) {
+            return Err(PyIndexError::new_err(format!(
+                "lane {wanted} does not exist: there are {len}"
+            )));
+        }
+        Ok(Bound::new(py, self.get(at as usize))?.into_any())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let stops: Vec<_> = (0..self.reasons.len()).map(|lane| self.get(lane)).collect();
+        PyList::new(py, stops)?.try_iter()
+    }
+
+    fn __contains__(&self, stop: &Bound<'_, PyAny>) -> bool {
+        let stop = stop.cast::<Stop>().map(|stop| *stop.get());
+        stop.is_ok_and(|stop| (0..self.reasons.len()).any(|lane| self.get(lane) == stop))
+    }
+
+    fn __eq__(&self, other: &Stops) -> bool {
+        self.reasons == other.reasons && self.pcs == other.pcs
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.reasons, &self.pcs).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let counts = self.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
+        format!(
+            "<kvrm.Stops of {} lanes: {}>",
+            self.reasons.len(),
+            counts.collect::<Vec<_>>().join(", ")
+        )
+    }
+}

@@ -1,0 +1,67 @@
+r"""Runs unmodified AArch64 (ARM64) programs, very many at a time, on CPUs and GPUs.
+
+A Machine has one or more lanes: independent ARM64 processors that run the same program.
+
+>>> import kvrm
+>>> m = kvrm.Machine(lanes=1000)
+>>> m.load(kvrm.assemble("mul x0, x0, x0\n hlt #0"))
+>>> m.registers = [[lane] + [0] * 30 for lane in range(1000)]
+>>> result = m.run()
+>>> result.stop.reason, result.cycles
+('HALT', 1000)
+>>> int(m.registers[999, 0])
+998001
+"""
+
+from enum import IntEnum
+
+from kvrm._kvrm import (
+    Device,
+    Instruction,
+    KvrmError,
+    Machine,
+    Progress,
+    RunResult,
+    Stop,
+    Stops,
+    __version__,
+    assemble,
+    devices,
+    disassemble,
+)
+
+__all__ = [
+    "Device",
+    "Instruction",
+    "KvrmError",
+    "Machine",
+    "Progress",
+    "RunResult",
+    "Stop",
+    "StopReason",
+    "Stops",
+    "__version__",
+    "assemble",
+    "devices",
+    "disassemble",
+]
+
+
+class StopReason(IntEnum):
+    """Why a lane stopped, as Machine.stop_codes has it.
+
+    >>> import kvrm
+    >>> m = kvrm.Machine()
+    >>> m.load([0xd4400000])                            # hlt #0
+    >>> _ = m.run()
+    >>> kvrm.StopReason(m.stop_codes[0]).name
+    'HALT'
+    """
+
+    MAX_CYCLES = 0
+    HALT = 1
+    SYSCALL = 2
+    BREAKPOINT = 3
+    UNDEFINED = 4
+    FAULT = 5
+    NONE = 255

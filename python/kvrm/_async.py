@@ -1,0 +1,27 @@
+"""Runs that asyncio waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvrm import Machine, RunResult
+
+# Short runs are noticed soon, long ones cost little.
+FIRST_LOOK = 0.0001
+LAST_LOOK = 0.02
+
+
+async def run_async(machine: Machine, max_cycles: int | None) -> RunResult:
+    """Runs a machine while other tasks go on; if the task is cancelled, so is the run."""
+    machine.start(max_cycles)
+    pause = FIRST_LOOK
+    try:
+        while machine.running:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LAST_LOOK)
+    except BaseException:
+        machine.cancel()
+        raise
+    return machine.wait()

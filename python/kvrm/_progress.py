@@ -1,0 +1,51 @@
+"""Showing how far a run is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from typing import Any
+
+
+def _tqdm(total: int | None) -> Any:
+    try:
+        tqdm = importlib.import_module("tqdm.auto")
+    except ImportError:
+        return None
+    return tqdm.tqdm(total=total, unit="instr", unit_scale=True, dynamic_ncols=True)
+
+
+class Bar:
+    """A bar of tqdm's if that is installed, otherwise a line on stderr."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._start = time.monotonic()
+        self._shown = 0
+        self._tqdm = _tqdm(total)
+
+    def update(self, cycles: int, activity: str | None = None) -> None:
+        """Shows that so many instructions have been completed, or what is done instead."""
+        if self._tqdm is None:
+            sys.stderr.write(f"\r{self._line(cycles, activity)}\x1b[K")
+            sys.stderr.flush()
+            return
+        self._tqdm.set_description(activity, refresh=False)
+        self._tqdm.update(cycles - self._shown)
+        self._shown = cycles
+
+    def close(self, cycles: int) -> None:
+        """Shows the end."""
+        self.update(cycles)
+        if self._tqdm is None:
+            sys.stderr.write("\n")
+        else:
+            self._tqdm.close()
+
+    def _line(self, cycles: int, activity: str | None) -> str:
+        if activity is not None:
+            return activity
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        share = "" if not self._total else f" ({cycles / self._total:.0%})"
+        return f"{cycles:,} instructions{share}, {cycles / seconds:,.0f}/s"

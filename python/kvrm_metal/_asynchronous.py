@@ -1,0 +1,60 @@
+"""One machine that runs in the background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._results import ExecutionResult
+from ._single import SingleCPU
+
+
+@dataclass(frozen=True)
+class AsyncStatus:
+    """How far a run in the background is."""
+
+    cycles_executed: int
+    """Instructions completed so far."""
+    elapsed_seconds: float
+    """Since it was started; until it ended, if it has."""
+    running: bool
+    """Whether it still runs."""
+
+    @property
+    def ips(self) -> float:
+        """Instructions per second so far."""
+        return self.cycles_executed / self.elapsed_seconds if self.elapsed_seconds else 0.0
+
+
+class AsyncMetalCPU(SingleCPU):
+    """One ARM64 machine that runs while Python does something else.
+
+    >>> import kvrm
+    >>> cpu = AsyncMetalCPU(device="cpu")
+    >>> cpu.load_program(kvrm.assemble("again: b again"), 0)
+    >>> cpu.start(max_cycles=1_000_000)
+    >>> while cpu.is_running():
+    ...     status = cpu.poll()
+    >>> cpu.wait().cycles_executed
+    1000000
+    """
+
+    def start(self, max_cycles: int | None = None) -> None:
+        """Starts a run and returns at once."""
+        self._machine.start(max_cycles)
+
+    def poll(self) -> AsyncStatus:
+        """How far the run is, or how it ended; does not wait."""
+        progress = self._machine.poll()
+        return AsyncStatus(progress.cycles, progress.elapsed_seconds, progress.running)
+
+    def is_running(self) -> bool:
+        """Whether a run is under way."""
+        return self._machine.running
+
+    def wait(self, timeout: float | None = None) -> ExecutionResult:
+        """Waits for the end of the run, ``timeout`` seconds at most."""
+        return ExecutionResult.of(self._machine.wait(timeout))
+
+    def cancel(self) -> ExecutionResult:
+        """Ends the run early. What was computed is there, and :meth:`start` goes on from it."""
+        return ExecutionResult.of(self._machine.cancel())

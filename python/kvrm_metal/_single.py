@@ -1,0 +1,50 @@
+"""One machine that runs while the caller waits."""
+
+from __future__ import annotations
+
+from ._results import ExecutionResult
+from ._state import DEFAULT_MEMORY, State
+
+
+class SingleCPU(State):
+    """A machine of one lane; classes of this kind differ in what happens to its memory."""
+
+    #: The memory model, as :class:`kvrm.Machine` calls it.
+    _MODEL = "private"
+
+    def __init__(self, memory_size: int = DEFAULT_MEMORY, *, device: str | None = None) -> None:
+        super().__init__(1, memory_size, self._MODEL, device)
+
+    def execute(self, max_cycles: int | None = None) -> ExecutionResult:
+        """Runs until the machine stops, or has completed ``max_cycles`` instructions. Calling it again goes
+        on from there: after a system call, at the next instruction."""
+        return ExecutionResult.of(self._machine.run(max_cycles))
+
+
+class MetalCPU(SingleCPU):
+    """One ARM64 machine. Nothing goes between host and GPU while it runs.
+
+    Where host and GPU share memory, ``cpu.machine.memory()`` is a NumPy array of the machine's memory
+    itself; elsewhere reading and writing moves the bytes asked for.
+
+    >>> import kvrm
+    >>> cpu = MetalCPU(memory_size=4*1024*1024, device="cpu")
+    >>> cpu.load_program(kvrm.assemble('''
+    ...     mov x0, #0x1000
+    ...     mov x1, #10
+    ... loop:
+    ...     add x2, x2, x1
+    ...     subs x1, x1, #1
+    ...     b.ne loop
+    ...     str x2, [x0]
+    ...     svc #0
+    ...     hlt #0
+    ... '''), address=0)
+    >>> cpu.set_pc(0)
+    >>> cpu.execute(max_cycles=100_000_000).stop_reason_name
+    'SYSCALL'
+    >>> cpu.read_memory_64(0x1000)
+    55
+    >>> cpu.execute().stop_reason_name  # goes on after the system call
+    'HALT'
+    """

@@ -1,0 +1,63 @@
+//! A Python that has kvrm as its users will: from a wheel.
+
+use std::path::PathBuf;
+
+use super::{VENV, install, remove};
+use crate::shell::{self, Outcome, command, root, works};
+
+/// What builds the wheel, and what tests import.
+const PACKAGES: &[&str] = &[
+    "maturin>=1.9,<2",
+    "mypy",
+    "numpy",
+    "pytest",
+    "tqdm",
+    // For the notebooks.
+    "ipykernel",
+    "matplotlib",
+    "nbclient",
+];
+/// Fails unless they can be imported.
+const IMPORTS: &str = "import ipykernel, matplotlib, maturin, mypy, nbclient, numpy, pytest, tqdm";
+
+/// The Python of an environment in `.cache/`, with kvrm as it is now.
+///
+/// The wheel is built with the profile and in the folder of the other tests, so that most of what it needs is
+/// compiled already.
+pub(crate) fn python_with_kvrm() -> Outcome<PathBuf> {
+    let python = environment()?;
+    let wheels = root().join(".cache/wheels");
+    remove(&wheels)?;
+    println!("building the wheel");
+    let mut maturin = command(&python);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(&wheels);
+    shell::run(maturin.current_dir(root()))?;
+    let mut pip = command(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]);
+    shell::run(pip.arg("--find-links").arg(&wheels).arg("kvrm"))?;
+    Ok(python)
+}
+
+fn environment() -> Outcome<PathBuf> {
+    let folder = root().join(".cache/python");
+    let python = folder.join("bin/python3");
+    if works(&python, &["-c", IMPORTS]) {
+        return Ok(python);
+    }
+    if !works("python3", &["-c", "import sys; assert sys.version_info >= (3, 9)"]) {
+        return Err(
+            "python3 (3.9 or later) is missing: install it (`apt-get install python3`)".to_string()
+        );
+    }
+    if !(VENV.present)() {
+        install(&[VENV])?;
+    }
+    println!("installing {} into .cache/python", PACKAGES.join(" "));
+    remove(&folder)?;
+    shell::output(command("python3").args(["-m", "venv"]).arg(&folder))?;
+    let mut pip = command(&python);
+    pip.args(["-m", "pip", "install", "--quiet"]).args(PACKAGES);
+    shell::output(&mut pip)
+        .map_err(|reason| format!("cannot install {}: {reason}", PACKAGES.join(" ")))?;
+    Ok(python)
+}
