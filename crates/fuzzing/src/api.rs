@@ -1,6 +1,8 @@
 //! Any sequence of calls to a machine does the same on two engines, and never panics.
 
-use kvrm::{Lanes, Machine, MemoryModel, Reg, RunControl};
+use std::ops::ControlFlow;
+
+use kvrm::{Batches, Lanes, Machine, MemoryModel, Reg, RunControl};
 
 use crate::program::Setup;
 use crate::{Habit, Source};
@@ -24,6 +26,7 @@ enum Call {
     AddBreakpoint(u64),
     RemoveBreakpoint(u64),
     Run(u64),
+    RunBatches(Batches),
     RunCancelled,
     Reset(Lanes),
 }
@@ -32,11 +35,17 @@ enum Call {
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let lanes = 1 + source.below(3) as usize;
-    let model = if source.one_in(3) { MemoryModel::Shared } else { MemoryModel::Private };
+    let model = match source.below(6) {
+        0 => MemoryModel::Shared,
+        1 => MemoryModel::ReadOnly,
+        2 => MemoryModel::DoubleBuffered,
+        _ => MemoryModel::Private,
+    };
     let setup = Setup { translate_after: u32::from(source.u8() % 3), ..Setup::TRANSLATING };
     let mut machines = [build(setup, lanes, model), build(Setup::REFERENCE, lanes, model)];
-    // Lanes that share memory take turns differently on every engine.
-    let comparable = lanes == 1 || model == MemoryModel::Private;
+    // Lanes that write one memory take turns differently on every engine.
+    let apart = matches!(model, MemoryModel::Private | MemoryModel::ReadOnly);
+    let comparable = lanes == 1 || apart;
     let mut history = format!("{setup:?}, {lanes} lanes, {model:?} memory\n");
     for _ in 0..CALLS {
         if source.is_empty() {
@@ -97,6 +106,10 @@ impl Call {
             10 => Call::RemoveBreakpoint(code_address(source)),
             11 => Call::Reset(some_lanes(source, lanes)),
             12 if source.one_in(4) => Call::RunCancelled,
+            13 => Call::RunBatches(Batches {
+                max: Some(source.below(8)),
+                ..Batches::of(source.below(60))
+            }),
             _ => Call::Run(source.below(200)),
         }
     }
@@ -119,6 +132,12 @@ impl Call {
             Call::AddBreakpoint(pc) => machine.add_breakpoint(*pc)?,
             Call::RemoveBreakpoint(pc) => return Ok(vec![machine.remove_breakpoint(*pc).into()]),
             Call::Run(limit) => return Ok(machine.run(*limit)?.cycles.to_le_bytes().to_vec()),
+            Call::RunBatches(batches) => {
+                let report = machine.run_batches(*batches, |_, _| ControlFlow::Continue(()))?;
+                return Ok([report.cycles, report.batches, report.committed.into()]
+                    .map(u64::to_le_bytes)
+                    .concat());
+            }
             Call::RunCancelled => {
                 let control = RunControl::new();
                 control.cancel();

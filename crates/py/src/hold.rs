@@ -93,7 +93,7 @@ impl Machine {
         if machine.is_running() {
             return Err(is_running());
         }
-        let control = Arc::new(watcher.control());
+        let control = Arc::new(watcher.control(machine));
         *lock(&self.current) = Current::new(control.clone());
         let result = watcher.watch(py, machine, &control, |machine, caller| {
             let report = work(machine, &control, caller)?;

@@ -46,8 +46,16 @@ impl Watcher {
         Watcher { callback, bar, raised: Arc::default() }
     }
 
-    /// A control that ends a run on this thread when Python has a signal for it.
-    pub(crate) fn control(&self) -> RunControl {
+    /// True if the run needs no thread of its own: it asks for signals itself, and nothing is shown.
+    fn stays_here(&self, machine: &Machine) -> bool {
+        self.bar.is_none() && machine.runs_on_caller().unwrap_or(true)
+    }
+
+    /// A control for a run. One that stays on this thread ends when Python has a signal for it.
+    pub(crate) fn control(&self, machine: &Machine) -> RunControl {
+        if !self.stays_here(machine) {
+            return RunControl::new();
+        }
         let (start, next, raised) = (Instant::now(), AtomicU64::new(0), self.raised.clone());
         next.store(ASK.as_millis() as u64, Ordering::Relaxed);
         RunControl::new().with_interrupt(move || {
@@ -68,7 +76,7 @@ impl Watcher {
         control: &RunControl,
         work: impl FnOnce(&mut Machine, &Caller) -> kvrm::Result<T> + Send,
     ) -> PyResult<T> {
-        let here = self.bar.is_none() && machine.runs_on_caller().unwrap_or(true);
+        let here = self.stays_here(machine);
         let result = py.detach(|| match here {
             true => guarded(|| work(machine, &Caller::Here)),
             false => self.watch_thread(machine, control, work),
