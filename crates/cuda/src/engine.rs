@@ -8,35 +8,64 @@ use std::time::{Duration, Instant};
 use kvrm_a64::state::CpuState;
 use kvrm_engine::code::Code;
 use kvrm_engine::kernel::stop;
+use kvrm_engine::mirror::{DeviceArray, Mirror};
+use kvrm_engine::slice::Share;
 use kvrm_engine::{
     Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
     StartTimes, Stop,
 };
 
 use crate::code::DeviceCode;
-use crate::driver::{Buffer, CudaError, Device, Kernel};
+use crate::driver::{Buffer, CudaError, Device, Kernel, Plain};
 use crate::guest::{Guest, OnDevice, TOO_MUCH};
 use crate::kernel::{Arguments, Pool, Status, Target, kernel};
 use crate::memory::Memory;
-use crate::mirror::{MANY, Mirror};
 use crate::stream::Mapped;
 
 /// Threads in a block.
 const BLOCK: u32 = 128;
 /// What a launch should take: short enough not to freeze a desktop.
 const LAUNCH_TIME: Duration = Duration::from_millis(100);
-/// Instructions per lane of the first launch.
+/// Instructions per lane of the first launch, and the most of any.
 const FIRST_SHARE: u64 = 1 << 16;
+const LARGEST_SHARE: u64 = 1 << 40;
+/// From this many elements on, copying all is faster than copying each.
+const MANY: usize = 64;
 /// A launch that ends within this time is not watched.
 const SHORT: Duration = Duration::from_millis(2);
 /// How often a running launch is asked how far it is.
 const ASK: Duration = Duration::from_millis(2);
 
+/// An array in a buffer.
+struct Array(Buffer);
+
+impl<T: Plain> DeviceArray<T> for Array {
+    type Error = CudaError;
+
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), CudaError> {
+        self.0.read((first * size_of::<T>()) as u64, elements)
+    }
+
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), CudaError> {
+        self.0.write((first * size_of::<T>()) as u64, elements)
+    }
+}
+
+fn mirror<T: Plain>(
+    device: &Device,
+    element: T,
+    len: usize,
+) -> Result<Mirror<T, Array>, CudaError> {
+    let bytes = (len * size_of::<T>()) as u64;
+    let array = Array(Buffer::new(device, bytes, |_| TOO_MUCH.to_string())?);
+    Ok(Mirror::new(array, element, len, MANY))
+}
+
 /// Lanes on an NVIDIA GPU.
 pub struct CudaEngine {
     config: Config,
-    states: Mirror<CpuState>,
-    statuses: Mirror<Status>,
+    states: Mirror<CpuState, Array>,
+    statuses: Mirror<Status, Array>,
     /// Why lanes stopped in the last run.
     stops: Vec<Option<Stop>>,
     code: Code,
@@ -44,7 +73,7 @@ pub struct CudaEngine {
     /// The loaded kernel and how many handlers it has.
     kernel: Option<(Kernel, usize)>,
     kernel_loads: Vec<KernelLoad>,
-    share: u64,
+    share: Share,
     /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
     /// Instructions completed here, not reported yet.
@@ -82,14 +111,14 @@ impl CudaEngine {
         let mut guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
         guest.read_only = config.read_only;
         Ok(CudaEngine {
-            states: Mirror::new(&device, CpuState::new(), lanes)?,
-            statuses: Mirror::new(&device, Status::default(), lanes)?,
+            states: mirror(&device, CpuState::new(), lanes)?,
+            statuses: mirror(&device, Status::default(), lanes)?,
             stops: vec![None; lanes],
             code: Code::new(),
             device_code: DeviceCode::default(),
             kernel: None,
             kernel_loads: Vec::new(),
-            share: FIRST_SHARE,
+            share: Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME),
             executed: 0,
             stepped: 0,
             stopped: Buffer::new(&device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
@@ -133,11 +162,11 @@ impl CudaEngine {
             None => (0, 0, 0),
         };
         Ok(Arguments {
-            states: self.states.address(),
-            statuses: self.statuses.address(),
+            states: self.states.device().0.address,
+            statuses: self.statuses.device().0.address,
             lanes: self.config.lanes as u64,
             stopped: self.stopped.address,
-            share: if single { u64::MAX } else { self.share },
+            share: if single { u64::MAX } else { self.share.get() },
             memory: self.guest.flat.address,
             frames,
             page_tables: tables,
@@ -151,8 +180,8 @@ impl CudaEngine {
         })
     }
 
-    /// Launches once, and waits for the end.
-    fn launch(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+    /// Launches once, and waits for the end. How long it took.
+    fn launch(&mut self, request: &RunRequest<'_>) -> Result<Duration, EngineError> {
         self.load_kernel(request.control)?;
         let arguments = self.arguments(request.single_launch)?;
         self.states.upload()?;
@@ -166,13 +195,7 @@ impl CudaEngine {
         if !kernel.is_done_within(SHORT)? {
             self.executed = watch(kernel, &self.control, request.control, self.executed)?;
         }
-        if request.single_launch {
-            return Ok(());
-        }
-        // Towards launches of the wanted length.
-        let ratio = LAUNCH_TIME.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
-        self.share = (self.share as f64 * ratio.clamp(0.25, 4.0)).clamp(1024.0, 1e12) as u64;
-        Ok(())
+        Ok(start.elapsed())
     }
 
     /// Reports what has been executed since the last report.
@@ -192,15 +215,12 @@ impl CudaEngine {
         Ok(lanes)
     }
 
-    /// Sees to the lanes that stopped. How many have ended.
-    fn service(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
-        let lanes = self.stopped_lanes(request)?;
+    /// Sees to lanes that stopped. How many have ended.
+    fn service(&mut self, lanes: &[u32], request: &RunRequest<'_>) -> Result<usize, EngineError> {
         let (mut ended, mut grow) = (0, false);
         let mut ended_here = Vec::new();
         for lane in lanes.iter().map(|lane| *lane as usize) {
-            let many = lanes.len() > MANY;
-            let status =
-                if many { self.statuses.get(lane)? } else { self.statuses.get_one(lane)? };
+            let status = self.statuses.get_of(lanes.len(), lane)?;
             let for_host = stop::is_for_host(status.stop);
             let stop = match status.stop {
                 stop::NO_FRAME => None,
@@ -231,7 +251,7 @@ impl CudaEngine {
 
     /// Executes one instruction of a lane here. The stop, if it has to.
     fn step(&mut self, lane: usize, mut status: Status) -> Result<Option<Stop>, EngineError> {
-        let mut state = self.states.get_one(lane)?;
+        let mut state = self.states.get_of(1, lane)?;
         let mut memory = OnDevice { guest: &mut self.guest, device: &self.device };
         let (model, count) = (self.config.model, status.count);
         let (done, stop) = self.code.step(&mut memory, model, lane, &mut state, count)?;
@@ -265,7 +285,7 @@ impl CudaEngine {
         self.statuses.upload()?;
         self.statuses.will_change();
         let fill = |field: usize, value: u32| {
-            let at = self.statuses.address() + field as u64;
+            let at = self.statuses.device().0.address + field as u64;
             self.device.stream.fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
         };
         fill(offset_of!(Status, budget), max_cycles as u32)?;
@@ -302,7 +322,7 @@ impl CudaEngine {
     fn upload_own_records(&mut self) -> Result<(), EngineError> {
         self.device_code.upload(&self.device, &self.code)?;
         for (lane, records) in self.device_code.changed_own_records() {
-            let status = self.statuses.get_one(lane)?;
+            let status = self.statuses.get_of(1, lane)?;
             self.statuses.set_one(lane, Status { records, ..status })?;
         }
         Ok(())
@@ -313,14 +333,18 @@ impl CudaEngine {
         let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
-            let pc = self.states.get_one(0)?.pc;
+            let pc = self.states.get_of(1, 0)?.pc;
             // If there is none, the lane will say so.
             self.find_code(0, pc)?;
         }
         while running > 0 && !request.control.is_cancelled() {
             self.upload_own_records()?;
-            self.launch(request)?;
-            running -= self.service(request)?;
+            let time = self.launch(request)?;
+            let stopped = self.stopped_lanes(request)?;
+            if !request.single_launch {
+                self.share.adapt(time, stopped.len() < running);
+            }
+            running -= self.service(&stopped, request)?;
         }
         self.report(request, self.executed);
         Ok(())

@@ -28,7 +28,6 @@ mod frames;
 mod guest;
 mod kernel;
 mod memory;
-mod mirror;
 mod room;
 mod stream;
 

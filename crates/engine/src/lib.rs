@@ -9,6 +9,7 @@ mod eval_engine;
 pub mod flow;
 pub mod kernel;
 pub mod mirror;
+pub mod slice;
 mod split;
 mod step;
 mod stop;

@@ -54,6 +54,13 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         Ok(self.host.borrow()[index])
     }
 
+    /// Shows elements, one after another.
+    pub fn visit(&self, range: Range<usize>, visit: &mut dyn FnMut(&T)) -> Result<(), A::Error> {
+        self.fetch()?;
+        self.host.borrow()[range].iter().for_each(visit);
+        Ok(())
+    }
+
     /// One of `count` elements that the caller is going to look at.
     pub fn get_of(&self, count: usize, index: usize) -> Result<T, A::Error> {
         if count > self.few || !self.stale.get() {

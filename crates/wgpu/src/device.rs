@@ -191,7 +191,8 @@ impl Device {
             true => Features::MAPPABLE_PRIMARY_BUFFERS,
             false => Features::empty(),
         };
-        let features = NEEDED | adapter.features() & (WELCOME | mappable) - without;
+        let welcome = adapter.features() & (WELCOME | mappable);
+        let features = NEEDED | (welcome - without);
         let limits = adapter.limits();
         let request = wgpu::DeviceDescriptor {
             label: Some("kvrm"),

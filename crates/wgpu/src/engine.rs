@@ -9,6 +9,7 @@ use kvrm_a64::state::CpuState;
 use kvrm_engine::code::{Code, DeviceMemory};
 use kvrm_engine::kernel::stop;
 use kvrm_engine::mirror::{DeviceArray, Mirror};
+use kvrm_engine::slice::Share;
 use kvrm_engine::{
     Activity, Config, Engine, EngineError, KernelLoad, LaneStatus, RunControl, RunRequest,
     StartTimes, Stop,
@@ -22,9 +23,9 @@ use crate::pipeline::Pipeline;
 /// What a launch should take: operating systems end those that take seconds.
 const LAUNCH_TIME: Duration = Duration::from_millis(30);
 /// Instructions per lane of the first launch.
-const FIRST_SHARE: u32 = 1 << 10;
+const FIRST_SHARE: u64 = 1 << 10;
 /// The most instructions per lane of a launch: kernels count them in 32 bits.
-const LARGEST_SHARE: u32 = 1 << 31;
+const LARGEST_SHARE: u64 = 1 << 31;
 /// Up to this many elements are read one by one: each takes a submission and a wait.
 const FEW: usize = 4;
 /// Workgroups in a row of a dispatch.
@@ -102,7 +103,7 @@ pub struct WgpuEngine {
     pipeline: Option<Pipeline>,
     kernel_loads: Vec<KernelLoad>,
     device_code: Option<DeviceCode>,
-    share: u32,
+    share: Share,
     /// What the next launch gives to every lane, if it is the first of a run.
     begins: Option<u64>,
     executed: u64,
@@ -154,7 +155,7 @@ impl WgpuEngine {
             pipeline: None,
             kernel_loads: Vec::new(),
             device_code: None,
-            share: FIRST_SHARE,
+            share: Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME),
             begins: None,
             executed: 0,
             stepped: 0,
@@ -234,7 +235,7 @@ impl WgpuEngine {
         let max_cycles = self.begins.unwrap_or(0);
         let arguments = Arguments {
             lanes: self.config.lanes as u32,
-            share: self.share,
+            share: self.share.get() as u32,
             code_len: self.code.len() as u32,
             code_start: [start as u32, (start >> 32) as u32],
             frames: frames as u32,
@@ -300,16 +301,6 @@ impl WgpuEngine {
             self.guest.pool_after(encoder)
         })??;
         Ok((pool, start.elapsed()))
-    }
-
-    /// Adapts the share to launches of the wanted length. One in which no lane used it up says nothing
-    /// about a larger one.
-    fn adapt_share(&mut self, time: Duration, used_up: bool) {
-        let ratio = LAUNCH_TIME.as_secs_f64() / time.as_secs_f64().max(1e-6);
-        if used_up || ratio < 1.0 {
-            let share = f64::from(self.share) * ratio.clamp(0.25, 4.0);
-            self.share = share.clamp(64.0, LARGEST_SHARE.into()) as u32;
-        }
     }
 
     /// The lanes that stopped in the last launch.
@@ -427,7 +418,7 @@ impl WgpuEngine {
         while running > 0 && !request.control.is_cancelled() {
             let (pool, time) = self.launch(request)?;
             let stopped = self.stopped_lanes(pool, request.control)?;
-            self.adapt_share(time, stopped.len() < running);
+            self.share.adapt(time, stopped.len() < running);
             running -= self.service(&stopped, request.control)?;
         }
         request.control.report(std::mem::take(&mut self.stepped), 0);
@@ -458,6 +449,26 @@ impl Engine for WgpuEngine {
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
         Ok(LaneStatus { stop: self.stops[lane], count: self.statuses.get(lane)?.count })
+    }
+
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        Ok(self.states.visit(lanes, visit)?)
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        let mut stops = self.stops[lanes.clone()].iter();
+        Ok(self.statuses.visit(lanes, &mut |status| {
+            let stop = *stops.next().expect("as many as statuses");
+            visit(LaneStatus { stop, count: status.count });
+        })?)
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
