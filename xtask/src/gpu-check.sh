@@ -9,6 +9,8 @@
 # `wgpu`, and skipped where Vulkan finds no GPU. A Vulkan loader, which drivers do not bring along, is in vulkan/
 # if it is there at all; with a VK_DRIVER_FILES of your own, that driver is used.
 #
+# $SECONDS_EACH is how long each measurement of bench takes at least (0.3).
+#
 # $OUT (or ./results) receives results.json, written anew after each step, and log.txt. The page comes from
 # them: cargo xtask gpu-report FOLDER.
 set -uo pipefail
@@ -23,6 +25,7 @@ mkdir -p "$out" && out=$(cd "$out" && pwd) && cd "$(dirname "$0")" || exit 1
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 cores=$(nproc)
+each=${SECONDS_EACH:-0.3}
 [ ! -e programs.tar.gz ] || tar -xzf programs.tar.gz || exit 1
 
 # Where containers have NVIDIA's driver; nothing tells Vulkan of it there.
@@ -134,37 +137,26 @@ bench() {
     ./kvrm bench --json "$@" >"$parts/bench.$name.json" && echo "kvrm bench $*"
 }
 
-step_bench() {
-    local lanes seconds status=0
+# bench_lanes ENGINE: every guest from one lane to very many, in private memory; some of them in shared memory.
+bench_lanes() {
+    local lanes status=0
     for lanes in $LANES; do
-        seconds=0.3
-        [ "$lanes" -lt 131072 ] || seconds=1
-        bench "private.$lanes" --engine cuda --lanes $lanes --seconds $seconds || status=1
+        bench "$1.private.$lanes" --engine "$1" --lanes $lanes --seconds "$each" || status=1
     done
     for lanes in 1024 131072 270336; do
-        bench "shared.$lanes" --engine cuda --lanes $lanes --seconds 0.5 --shared || status=1
+        bench "$1.shared.$lanes" --engine "$1" --lanes $lanes --seconds "$each" --shared || status=1
     done
     return $status
 }
 
-# Guest by guest: what one of them needs may not fit where others do.
+step_bench() { bench_lanes cuda; }
+
 step_wgpu_bench() {
     has_vulkan wgpu_bench || return $SKIPPED
-    local lanes seconds guest rest runs=0 failed=0
-    for lanes in $LANES; do
-        seconds=0.3
-        [ "$lanes" -lt 131072 ] || seconds=0.5
-        while read -r guest rest; do
-            runs=$((runs + 1))
-            bench "$(printf wgpu.%03d $runs)" --engine wgpu --lanes $lanes --seconds $seconds --only "$guest" ||
-                failed=$((failed + 1))
-        done <peers.txt
-    done
-    note wgpu_bench "$runs runs, $failed failed"
-    [ $failed -eq 0 ]
+    bench_lanes wgpu
 }
 
-step_cpu() { bench cpu --engine cpu --lanes "$cores" --seconds 0.5; }
+step_cpu() { bench cpu --engine cpu --lanes "$cores" --seconds "$each"; }
 
 # As many processes of QEMU's user mode as there are cores, all with the same program. QEMU does not count:
 # what they execute is what kvrm counts.

@@ -101,7 +101,6 @@ fn save_state(counter: u64) {
 // Prepares a lane that can go on. The instructions it may still complete in this run.
 fn start(status: Status) -> u64 {
   state = lane * STATE_WORDS;
-  start_memory();
   load_state();
   var budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
   if (arguments.begins != 0u) {
@@ -162,8 +161,12 @@ fn run(
 ) {
   place = invocation;
   lane = (group.x + group.y * groups.x) * WORKGROUP + subgroup * size + place;
+  // Those without a lane take part in what the subgroup does together.
+  at = 0u;
+  limit = 0u;
   waited = 0u;
   left = 0u;
+  start_memory();
   var runs = false;
   var rest = 0lu;
   if (lane < arguments.lanes) {

@@ -559,26 +559,9 @@ uint64_t load_unaligned(uint64_t addr_8, uint bits_7)
     return (_e19 & _e20);
 }
 
-void store_unaligned(uint64_t addr_9, uint bits_8, uint64_t value_9)
+bool is_aligned(uint64_t addr_9, uint size_1)
 {
-    const uint _e3 = shift_of(addr_9);
-    const uint _e4 = word_of(addr_9);
-    const uint64_t _e6 = low_bits(bits_8);
-    change_word(_e4, (value_9 << _e3), (_e6 << _e3));
-    if (((_e3 + bits_8) > 64u)) {
-        uint rest_3 = (64u - _e3);
-        const uint _e13 = word_of(addr_9);
-        const uint64_t _e17 = low_bits(bits_8);
-        change_word((_e13 + 1u), (value_9 >> rest_3), (_e17 >> rest_3));
-        return;
-    } else {
-        return;
-    }
-}
-
-bool is_aligned(uint64_t addr_10, uint size_1)
-{
-    if (((uint(addr_10) & (size_1 - 1u)) == 0u)) {
+    if (((uint(addr_9) & (size_1 - 1u)) == 0u)) {
         return true;
     }
     unaligned = true;
@@ -587,13 +570,30 @@ bool is_aligned(uint64_t addr_10, uint size_1)
     return false;
 }
 
-bool may_read(uint64_t addr_11, uint len, uint fault)
+bool may_read(uint64_t addr_10, uint len, uint fault)
 {
-    if ((addr_11 > (SIZE - uint64_t(len)))) {
-        stop_before(fault, ((addr_11 > SIZE) ? addr_11 : SIZE));
+    if ((addr_10 > (SIZE - uint64_t(len)))) {
+        stop_before(fault, ((addr_10 > SIZE) ? addr_10 : SIZE));
         return false;
     }
     return true;
+}
+
+void store_unaligned(uint64_t addr_11, uint bits_8, uint64_t value_9)
+{
+    const uint _e3 = shift_of(addr_11);
+    const uint _e4 = word_of(addr_11);
+    const uint64_t _e6 = low_bits(bits_8);
+    change_word(_e4, (value_9 << _e3), (_e6 << _e3));
+    if (((_e3 + bits_8) > 64u)) {
+        uint rest_3 = (64u - _e3);
+        const uint _e13 = word_of(addr_11);
+        const uint64_t _e17 = low_bits(bits_8);
+        change_word((_e13 + 1u), (value_9 >> rest_3), (_e17 >> rest_3));
+        return;
+    } else {
+        return;
+    }
 }
 
 bool is_code(uint64_t addr_12)
@@ -1168,7 +1168,6 @@ uint64_t start(Status status)
 
     uint _e3 = lane;
     state = (_e3 * STATE_WORDS);
-    start_memory();
     load_state();
     budget = (uint64_t(status.budget_low) | (uint64_t(status.budget_high) << 32u));
     uint _e16 = arguments.begins;
@@ -1323,33 +1322,36 @@ void run(ComputeInput_run computeinput_run)
     place = invocation;
     uint _e17 = place;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
+    at = 0u;
+    limit = 0u;
     waited = 0u;
     left = 0u;
-    uint _e28 = lane;
-    uint _e31 = arguments.lanes;
-    if ((_e28 < _e31)) {
-        uint _e35 = lane;
-        Status status_1 = ConstructStatus(asuint(statuses.Load(_e35*32+0)), asuint(statuses.Load(_e35*32+4)), asuint(statuses.Load(_e35*32+8)), asuint(statuses.Load(_e35*32+12)), asuint(statuses.Load(_e35*32+16)), asuint(statuses.Load(_e35*32+20)), asuint(statuses.Load(_e35*32+24)), asuint(statuses.Load(_e35*32+28)));
-        uint _e40 = arguments.begins;
-        if (!((_e40 != 0u))) {
-            const bool _e47 = can_run(status_1.stop);
-            local = _e47;
+    start_memory();
+    uint _e32 = lane;
+    uint _e35 = arguments.lanes;
+    if ((_e32 < _e35)) {
+        uint _e39 = lane;
+        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*32+0)), asuint(statuses.Load(_e39*32+4)), asuint(statuses.Load(_e39*32+8)), asuint(statuses.Load(_e39*32+12)), asuint(statuses.Load(_e39*32+16)), asuint(statuses.Load(_e39*32+20)), asuint(statuses.Load(_e39*32+24)), asuint(statuses.Load(_e39*32+28)));
+        uint _e44 = arguments.begins;
+        if (!((_e44 != 0u))) {
+            const bool _e51 = can_run(status_1.stop);
+            local = _e51;
         } else {
             local = true;
         }
-        bool _e49 = local;
-        runs = _e49;
-        bool _e50 = runs;
-        if (_e50) {
-            const uint64_t _e51 = start(status_1);
-            rest = _e51;
+        bool _e53 = local;
+        runs = _e53;
+        bool _e54 = runs;
+        if (_e54) {
+            const uint64_t _e55 = start(status_1);
+            rest = _e55;
         }
     }
     run_subgroup();
-    bool _e52 = runs;
-    if (_e52) {
-        uint64_t _e53 = rest;
-        finish(_e53);
+    bool _e56 = runs;
+    if (_e56) {
+        uint64_t _e57 = rest;
+        finish(_e57);
         return;
     } else {
         return;

@@ -700,38 +700,13 @@ ulong load_unaligned(
     return _e19 & _e20;
 }
 
-void store_unaligned(
-    ulong addr_9,
-    uint bits_8,
-    ulong value_9,
-    device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e3 = shift_of(addr_9);
-    uint _e4 = word_of(addr_9);
-    ulong _e6 = low_bits(bits_8);
-    change_word(_e4, value_9 << _e3, _e6 << _e3, frames0_, tables, table, seat, _buffer_sizes);
-    if ((_e3 + bits_8) > 64u) {
-        uint rest_3 = 64u - _e3;
-        uint _e13 = word_of(addr_9);
-        ulong _e17 = low_bits(bits_8);
-        change_word(_e13 + 1u, value_9 >> rest_3, _e17 >> rest_3, frames0_, tables, table, seat, _buffer_sizes);
-        return;
-    } else {
-        return;
-    }
-}
-
 bool is_aligned(
-    ulong addr_10,
+    ulong addr_9,
     uint size_1,
     thread uint& at,
     thread bool& unaligned
 ) {
-    if ((static_cast<uint>(addr_10) & (size_1 - 1u)) == 0u) {
+    if ((static_cast<uint>(addr_9) & (size_1 - 1u)) == 0u) {
         return true;
     }
     unaligned = true;
@@ -741,18 +716,43 @@ bool is_aligned(
 }
 
 bool may_read(
-    ulong addr_11,
+    ulong addr_10,
     uint len,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_11 > (SIZE - static_cast<ulong>(len))) {
-        stop_before(fault, (addr_11 > SIZE) ? addr_11 : SIZE, at, stop_1, detail);
+    if (addr_10 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, (addr_10 > SIZE) ? addr_10 : SIZE, at, stop_1, detail);
         return false;
     }
     return true;
+}
+
+void store_unaligned(
+    ulong addr_11,
+    uint bits_8,
+    ulong value_9,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = shift_of(addr_11);
+    uint _e4 = word_of(addr_11);
+    ulong _e6 = low_bits(bits_8);
+    change_word(_e4, value_9 << _e3, _e6 << _e3, frames0_, tables, table, seat, _buffer_sizes);
+    if ((_e3 + bits_8) > 64u) {
+        uint rest_3 = 64u - _e3;
+        uint _e13 = word_of(addr_11);
+        ulong _e17 = low_bits(bits_8);
+        change_word(_e13 + 1u, value_9 >> rest_3, _e17 >> rest_3, frames0_, tables, table, seat, _buffer_sizes);
+        return;
+    } else {
+        return;
+    }
 }
 
 bool is_code(
@@ -1521,15 +1521,11 @@ ulong start(
     thread uint& stop_1,
     thread ulong& detail,
     thread uint& left,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong budget = {};
     uint _e3 = lane;
     state = _e3 * STATE_WORDS;
-    start_memory(lane, table, seat, want);
     load_state(states, state, x, flag_n, flag_z, flag_c, flag_v, _buffer_sizes);
     budget = static_cast<ulong>(status.budget_low) | (static_cast<ulong>(status.budget_high) << 32u);
     uint _e16 = arguments.begins;
@@ -1721,33 +1717,36 @@ struct runInput {
     place = invocation;
     uint _e17 = place;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
+    at = 0u;
+    limit = 0u;
     waited = 0u;
     left = 0u;
-    uint _e28 = lane;
-    uint _e31 = arguments.lanes;
-    if (_e28 < _e31) {
-        uint _e35 = lane;
-        Status status_1 = statuses[_e35];
-        uint _e40 = arguments.begins;
-        if (!((_e40 != 0u))) {
-            bool _e47 = can_run(status_1.stop);
-            local = _e47;
+    start_memory(lane, table, seat, want);
+    uint _e32 = lane;
+    uint _e35 = arguments.lanes;
+    if (_e32 < _e35) {
+        uint _e39 = lane;
+        Status status_1 = statuses[_e39];
+        uint _e44 = arguments.begins;
+        if (!((_e44 != 0u))) {
+            bool _e51 = can_run(status_1.stop);
+            local = _e51;
         } else {
             local = true;
         }
-        bool _e49 = local;
-        runs = _e49;
-        bool _e50 = runs;
-        if (_e50) {
-            ulong _e51 = start(status_1, arguments, states, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, table, seat, want, _buffer_sizes);
-            rest = _e51;
+        bool _e53 = local;
+        runs = _e53;
+        bool _e54 = runs;
+        if (_e54) {
+            ulong _e55 = start(status_1, arguments, states, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, _buffer_sizes);
+            rest = _e55;
         }
     }
     run_subgroup(arguments, pool, records, code_map, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
-    bool _e52 = runs;
-    if (_e52) {
-        ulong _e53 = rest;
-        finish(_e53, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+    bool _e56 = runs;
+    if (_e56) {
+        ulong _e57 = rest;
+        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
         return;
     } else {
         return;

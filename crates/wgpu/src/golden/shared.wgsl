@@ -298,15 +298,6 @@ fn load(addr: u64, bits: u32) -> u64 {
   return (load_word(word_of(addr)) >> shift_of(addr)) & low_bits(bits);
 }
 
-fn store(addr: u64, bits: u32, value: u64) {
-  if (bits == 64u) {
-    set_word(word_of(addr), value);
-  } else {
-    let shift = shift_of(addr);
-    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
-  }
-}
-
 // The same at any address.
 fn load_unaligned(addr: u64, bits: u32) -> u64 {
   let shift = shift_of(addr);
@@ -315,15 +306,6 @@ fn load_unaligned(addr: u64, bits: u32) -> u64 {
     value |= load_word(word_of(addr) + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
-}
-
-fn store_unaligned(addr: u64, bits: u32, value: u64) {
-  let shift = shift_of(addr);
-  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
-  if (shift + bits > 64u) {
-    let rest = 64u - shift;
-    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
-  }
 }
 
 // False if the address is not a multiple of the size: then the instruction is left to the handlers that can.
@@ -362,6 +344,26 @@ fn may_read(addr: u64, len: u32, fault: u32) -> bool {
     return false;
   }
   return true;
+}
+
+// A value of 8 to 64 bits at an address that is a multiple of its size.
+fn store(addr: u64, bits: u32, value: u64) {
+  if (bits == 64u) {
+    set_word(word_of(addr), value);
+  } else {
+    let shift = shift_of(addr);
+    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+  }
+}
+
+// The same at any address.
+fn store_unaligned(addr: u64, bits: u32, value: u64) {
+  let shift = shift_of(addr);
+  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+  if (shift + bits > 64u) {
+    let rest = 64u - shift;
+    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
+  }
 }
 
 // True if the byte at an address is in a granule with decoded words.
@@ -672,7 +674,6 @@ fn save_state(counter: u64) {
 // Prepares a lane that can go on. The instructions it may still complete in this run.
 fn start(status: Status) -> u64 {
   state = lane * STATE_WORDS;
-  start_memory();
   load_state();
   var budget = u64(status.budget_low) | (u64(status.budget_high) << 32u);
   if (arguments.begins != 0u) {
@@ -733,8 +734,12 @@ fn run(
 ) {
   place = invocation;
   lane = (group.x + group.y * groups.x) * WORKGROUP + subgroup * size + place;
+  // Those without a lane take part in what the subgroup does together.
+  at = 0u;
+  limit = 0u;
   waited = 0u;
   left = 0u;
+  start_memory();
   var runs = false;
   var rest = 0lu;
   if (lane < arguments.lanes) {
