@@ -55,7 +55,8 @@ const UNCHECKED: proc::BoundsCheckPolicies = proc::BoundsCheckPolicies {
 
 fn to_msl(module: &Module, info: &ModuleInfo) -> String {
     let options = msl::Options {
-        lang_version: (2, 4),
+        // The first that knows memory which is coherent.
+        lang_version: (3, 2),
         fake_missing_bindings: true,
         bounds_check_policies: UNCHECKED,
         force_loop_bounding: false,
@@ -88,19 +89,22 @@ fn to_spirv(module: &Module, info: &ModuleInfo) -> Vec<u32> {
     spv::write_vec(module, info, &options, None).unwrap()
 }
 
-/// By the Khronos Group's own validator.
-fn validate_spirv(words: &[u32], name: &str) {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let name = format!("kvrm-{}-{name}.spv", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    std::fs::write(&path, bytes).unwrap();
-    let output = Command::new("spirv-val")
-        .args(["--target-env", "vulkan1.2"])
-        .arg(&path)
-        .output()
-        .expect("spirv-val is needed: `cargo xtask test` brings it");
-    std::fs::remove_file(&path).unwrap();
+/// Runs one of the Khronos Group's own tools on a module. What it prints.
+fn spirv_tool(tool: &mut Command, words: &[u32]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.spv");
+    std::fs::write(&path, bytemuck::cast_slice(words)).unwrap();
+    let output = tool.arg(&path).output().expect("`cargo xtask test` brings SPIR-V's tools");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn validate_spirv(words: &[u32]) {
+    spirv_tool(Command::new("spirv-val").args(["--target-env", "vulkan1.2"]), words);
+}
+
+fn disassembled(words: &[u32]) -> String {
+    spirv_tool(Command::new("spirv-dis").args(["--no-indent", "--raw-id"]), words)
 }
 
 #[test]
@@ -108,15 +112,29 @@ fn kernels_of_all_rows_translate() {
     let handlers = Handlers::of_all_rows();
     for model in MODELS {
         let (module, info) = checked(&kernel(&handlers, &memory(model)));
-        validate_spirv(&to_spirv(&module, &info), &format!("{model:?}"));
+        validate_spirv(&to_spirv(&module, &info));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
-        // Metal has no 64-bit compare-and-exchange, which shared memory needs.
-        if model == MemoryModel::Private {
-            let text = to_msl(&module, &info);
-            assert!(text.contains("ulong"));
-            for unwanted in ["double", "float", "loop_bound", "metal::clamp", "naga_div"] {
-                assert!(!text.contains(unwanted), "{unwanted}");
-            }
+    }
+}
+
+/// Metal has no 64-bit compare-and-exchange.
+fn metal_memory(model: MemoryModel, coherent: bool) -> Memory {
+    Memory { atomics: Atomics::Locks { coherent }, ..memory(model) }
+}
+
+#[test]
+fn kernels_of_all_rows_translate_to_metal() {
+    let handlers = Handlers::of_all_rows();
+    for (model, coherent) in
+        [(MemoryModel::Private, false), (MemoryModel::Shared, false), (MemoryModel::Shared, true)]
+    {
+        let (module, info) = checked(&kernel(&handlers, &metal_memory(model, coherent)));
+        validate_spirv(&to_spirv(&module, &info));
+        let text = to_msl(&module, &info);
+        assert!(text.contains("ulong"));
+        assert_eq!(text.contains("coherent device"), coherent);
+        for unwanted in ["double", "float", "loop_bound", "metal::clamp", "naga_div"] {
+            assert!(!text.contains(unwanted), "{unwanted}");
         }
     }
 }
@@ -126,7 +144,7 @@ fn kernels_of_all_rows_translate() {
 fn kernels_of_read_only_memory_translate() {
     let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
     let (module, info) = checked(&kernel(&Handlers::of_all_rows(), &memory));
-    validate_spirv(&to_spirv(&module, &info), "read_only");
+    validate_spirv(&to_spirv(&module, &info));
     assert!(to_hlsl(&module, &info).contains("uint64_t"));
     assert!(to_msl(&module, &info).contains("ulong"));
 }
@@ -165,8 +183,8 @@ fn kernels_are_as_recorded_in_golden_files() {
         let name = format!("{model:?}").to_lowercase();
         check_golden(&format!("{name}.wgsl"), &text);
         check_golden(&format!("{name}.hlsl"), &to_hlsl(&module, &info));
-        if model == MemoryModel::Private {
-            check_golden(&format!("{name}.metal"), &to_msl(&module, &info));
-        }
+        check_golden(&format!("{name}.spvasm"), &disassembled(&to_spirv(&module, &info)));
+        let (module, info) = checked(&kernel(&handlers, &metal_memory(model, true)));
+        check_golden(&format!("{name}.metal"), &to_msl(&module, &info));
     }
 }

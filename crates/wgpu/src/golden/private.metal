@@ -1,4 +1,4 @@
-// language: metal2.4
+// language: metal3.2
 #include <metal_stdlib>
 #include <simd/simd.h>
 

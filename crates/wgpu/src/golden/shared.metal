@@ -1,0 +1,1629 @@
+// language: metal3.2
+#include <metal_stdlib>
+#include <simd/simd.h>
+
+using metal::uint;
+
+struct _mslBufferSizes {
+    uint size1;
+    uint size2;
+    uint size3;
+    uint size5;
+    uint size6;
+    uint size23;
+    uint size24;
+};
+
+typedef uint Address;
+struct Arguments {
+    uint lanes;
+    uint share;
+    uint code_len;
+    uint code_start_low;
+    uint code_start_high;
+    uint frames;
+    uint begins;
+    uint max_cycles_low;
+    uint max_cycles_high;
+};
+struct Status {
+    uint count_low;
+    uint count_high;
+    uint budget_low;
+    uint budget_high;
+    uint detail_low;
+    uint detail_high;
+    uint stop;
+    uint records;
+};
+struct Pool {
+    metal::atomic_uint next;
+    metal::atomic_uint stopped;
+    metal::atomic_uint lock;
+    metal::atomic_uint executed_low;
+    metal::atomic_uint executed_high;
+};
+typedef uint type_3[1];
+typedef Status type_4[1];
+typedef metal::uint4 type_6[1];
+struct type_7 {
+    ulong inner[34];
+};
+typedef ulong type_10[1];
+typedef metal::atomic_uint type_11[1];
+struct Pair {
+    ulong low;
+    ulong high;
+};
+constant uint WORKGROUP = 64u;
+constant uint LOCKS = 4096u;
+constant uint STATE_WORDS = 86u;
+constant uint X_SLOTS = 34u;
+constant uint PC_WORD = 68u;
+constant uint FLAGS_WORD = 85u;
+constant uint EXCLUSIVE_LEN_WORD = 84u;
+constant uint PAGES = 256u;
+constant uint GROUP = 32u;
+constant uint GROUP_BITS = 4294967295u;
+constant uint RUNNING = 0u;
+constant uint MAX_CYCLES = 1u;
+constant uint NO_CODE = 2u;
+constant uint UNDEFINED = 3u;
+constant uint BREAKPOINT = 4u;
+constant uint CODE_WRITE = 5u;
+constant uint NO_FRAME = 6u;
+constant uint EXIT = 16u;
+constant ulong SIZE = 1048576uL;
+constant Address GRANULE = 64u;
+constant uint IDLE = 4294967295u;
+constant uint HOLD = 3u;
+
+ulong code_start(
+    constant Arguments& arguments
+) {
+    uint _e2 = arguments.code_start_low;
+    uint _e6 = arguments.code_start_high;
+    return static_cast<ulong>(_e2) | (static_cast<ulong>(_e6) << 32u);
+}
+
+ulong address_of(
+    uint record,
+    constant Arguments& arguments,
+    thread uint& base
+) {
+    ulong _e1 = code_start(arguments);
+    uint _e3 = base;
+    return _e1 + (static_cast<ulong>(record - _e3) << 2u);
+}
+
+ulong pc(
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base
+) {
+    uint _e1 = at;
+    ulong _e4 = address_of(_e1 - 1u, arguments, base);
+    return _e4;
+}
+
+ulong completed(
+    thread uint& at,
+    thread uint& limit,
+    thread ulong& count
+) {
+    ulong _e1 = count;
+    uint _e3 = limit;
+    uint _e5 = at;
+    return (_e1 - static_cast<ulong>(_e3 - _e5)) - 1uL;
+}
+
+ulong get_wide(
+    uint word,
+    device type_3 const& states,
+    thread uint& state,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = state;
+    uint _e6 = states[_e3 + word];
+    uint _e10 = state;
+    uint _e15 = states[(_e10 + word) + 1u];
+    return static_cast<ulong>(_e6) | (static_cast<ulong>(_e15) << 32u);
+}
+
+void set_wide(
+    uint word_1,
+    ulong value,
+    device type_3& states,
+    thread uint& state,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e4 = state;
+    states[_e4 + word_1] = static_cast<uint>(value);
+    uint _e10 = state;
+    states[(_e10 + word_1) + 1u] = static_cast<uint>(value >> 32u);
+    return;
+}
+
+void stop_before(
+    uint reason,
+    ulong why,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    stop_1 = reason;
+    detail = why;
+    uint _e5 = at;
+    at = _e5 - 1u;
+    return;
+}
+
+void stop_without_code(
+    ulong goal,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    stop_1 = NO_CODE;
+    detail = goal;
+    return;
+}
+
+void park(
+    thread uint& at,
+    thread uint& limit,
+    thread uint& left
+) {
+    uint _e2 = limit;
+    uint _e4 = at;
+    left = _e2 - _e4;
+    uint _e8 = at;
+    limit = _e8;
+    return;
+}
+
+void continue_at(
+    uint record_1,
+    thread uint& at,
+    thread uint& limit
+) {
+    uint _e2 = limit;
+    uint _e4 = at;
+    limit = _e2 + (record_1 - _e4);
+    at = record_1;
+    return;
+}
+
+void branch_near(
+    uint low,
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    uint _e3 = arguments.code_start_low;
+    uint offset = low - _e3;
+    uint _e7 = arguments.code_len;
+    if (offset >= _e7) {
+        ulong _e9 = pc(arguments, at, base);
+        int distance = as_type<int>(low - static_cast<uint>(_e9));
+        ulong _e13 = pc(arguments, at, base);
+        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at(_e18 + (offset >> 2u), at, limit);
+        return;
+    }
+}
+
+void branch_far(
+    ulong goal_1,
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    bool local_1 = {};
+    ulong _e1 = code_start(arguments);
+    ulong offset_1 = goal_1 - _e1;
+    uint _e5 = arguments.code_len;
+    if (!((offset_1 >= static_cast<ulong>(_e5)))) {
+        local_1 = (offset_1 & 3uL) != 0uL;
+    } else {
+        local_1 = true;
+    }
+    bool _e16 = local_1;
+    if (_e16) {
+        stop_without_code(goal_1, stop_1, detail);
+        return;
+    } else {
+        uint _e18 = base;
+        continue_at(_e18 + static_cast<uint>(offset_1 >> 2u), at, limit);
+        return;
+    }
+}
+
+ulong memory_word(
+    uint word_2,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e5 = memory0_[word_2 & 134217727u];
+    return _e5;
+}
+
+void store_locked_word(
+    uint word_3,
+    ulong value_1,
+    coherent device type_10& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    memory0_[word_3 & 134217727u] = value_1;
+    return;
+}
+
+ulong exchange_locked_word(
+    uint word_4,
+    ulong old,
+    ulong wanted,
+    coherent device type_10& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong seen_1 = memory0_[word_4 & 134217727u];
+    if (seen_1 == old) {
+        memory0_[word_4 & 134217727u] = wanted;
+    }
+    return seen_1;
+}
+
+void set_memory_word(
+    uint word_5,
+    ulong value_2,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    while(true) {
+        uint _e7 = metal::atomic_exchange_explicit(&locks[word_5 % LOCKS], 1u, metal::memory_order_relaxed);
+        if (_e7 == 0u) {
+            store_locked_word(word_5, value_2, memory0_, _buffer_sizes);
+            metal::atomic_store_explicit(&locks[word_5 % LOCKS], 0u, metal::memory_order_relaxed);
+            break;
+        }
+    }
+    return;
+}
+
+ulong exchange_memory_word(
+    uint word_6,
+    ulong old_1,
+    ulong wanted_1,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong seen = 0uL;
+    while(true) {
+        uint _e10 = metal::atomic_exchange_explicit(&locks[word_6 % LOCKS], 1u, metal::memory_order_relaxed);
+        if (_e10 == 0u) {
+            ulong _e13 = exchange_locked_word(word_6, old_1, wanted_1, memory0_, _buffer_sizes);
+            seen = _e13;
+            metal::atomic_store_explicit(&locks[word_6 % LOCKS], 0u, metal::memory_order_relaxed);
+            break;
+        }
+    }
+    ulong _e19 = seen;
+    return _e19;
+}
+
+void start_memory(
+) {
+    return;
+}
+
+ulong load_word(
+    uint word_7,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e1 = memory_word(word_7, memory0_, _buffer_sizes);
+    return _e1;
+}
+
+void set_word(
+    uint word_8,
+    ulong value_3,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    set_memory_word(word_8, value_3, memory0_, locks, _buffer_sizes);
+    return;
+}
+
+void change_word(
+    uint word_9,
+    ulong value_4,
+    ulong mask,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong old_2 = {};
+    ulong _e3 = memory_word(word_9, memory0_, _buffer_sizes);
+    old_2 = _e3;
+    while(true) {
+        ulong _e5 = old_2;
+        ulong _e6 = old_2;
+        ulong _e10 = exchange_memory_word(word_9, _e5, (_e6 & ~(mask)) | value_4, memory0_, locks, _buffer_sizes);
+        ulong _e11 = old_2;
+        if (_e10 == _e11) {
+            break;
+        }
+        old_2 = _e10;
+    }
+    return;
+}
+
+bool own(
+    ulong addr
+) {
+    return true;
+}
+
+bool wants_page(
+) {
+    return false;
+}
+
+void own_pages(
+) {
+    return;
+}
+
+uint word_of(
+    ulong addr_1
+) {
+    return static_cast<uint>(static_cast<uint>(addr_1) >> 3u);
+}
+
+uint shift_of(
+    ulong addr_2
+) {
+    return (static_cast<uint>(addr_2) & 7u) * 8u;
+}
+
+ulong low_bits(
+    uint bits
+) {
+    return 18446744073709551615uL >> (64u - bits);
+}
+
+ulong cas(
+    ulong addr_3,
+    uint bits_1,
+    ulong expected,
+    ulong wanted_2,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong old_3 = {};
+    uint _e4 = word_of(addr_3);
+    uint _e5 = shift_of(addr_3);
+    ulong _e6 = low_bits(bits_1);
+    ulong mask_1 = _e6 << _e5;
+    ulong _e8 = memory_word(_e4, memory0_, _buffer_sizes);
+    old_3 = _e8;
+    while(true) {
+        ulong _e10 = old_3;
+        if (((_e10 & mask_1) >> _e5) != expected) {
+            break;
+        }
+        ulong _e14 = old_3;
+        ulong _e15 = old_3;
+        ulong _e20 = exchange_memory_word(_e4, _e14, (_e15 & ~(mask_1)) | (wanted_2 << _e5), memory0_, locks, _buffer_sizes);
+        ulong _e21 = old_3;
+        if (_e20 == _e21) {
+            break;
+        }
+        old_3 = _e20;
+    }
+    ulong _e23 = old_3;
+    return (_e23 & mask_1) >> _e5;
+}
+
+long signed_(
+    uint bits_2,
+    ulong value_5
+) {
+    uint shift = 64u - bits_2;
+    return as_type<long>(value_5 << shift) >> shift;
+}
+
+ulong modified(
+    uint op,
+    uint bits_3,
+    ulong old_4,
+    ulong value_6
+) {
+    switch(op) {
+        case 0u: {
+            ulong _e5 = low_bits(bits_3);
+            return (old_4 + value_6) & _e5;
+        }
+        case 1u: {
+            return old_4 & value_6;
+        }
+        case 2u: {
+            return old_4 | value_6;
+        }
+        case 3u: {
+            return old_4 ^ value_6;
+        }
+        case 4u: {
+            return value_6;
+        }
+        case 5u: {
+            long _e10 = signed_(bits_3, old_4);
+            long _e11 = signed_(bits_3, value_6);
+            return (_e10 > _e11) ? old_4 : value_6;
+        }
+        case 6u: {
+            long _e14 = signed_(bits_3, old_4);
+            long _e15 = signed_(bits_3, value_6);
+            return (_e14 < _e15) ? old_4 : value_6;
+        }
+        case 7u: {
+            return (old_4 > value_6) ? old_4 : value_6;
+        }
+        default: {
+            return (old_4 < value_6) ? old_4 : value_6;
+        }
+    }
+}
+
+ulong rmw(
+    uint op_1,
+    ulong addr_4,
+    uint bits_4,
+    ulong value_7,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong old_5 = {};
+    uint _e4 = word_of(addr_4);
+    uint _e5 = shift_of(addr_4);
+    ulong _e6 = low_bits(bits_4);
+    ulong mask_2 = _e6 << _e5;
+    ulong _e8 = memory_word(_e4, memory0_, _buffer_sizes);
+    old_5 = _e8;
+    while(true) {
+        ulong _e10 = old_5;
+        ulong _e13 = modified(op_1, bits_4, (_e10 & mask_2) >> _e5, value_7);
+        ulong _e14 = old_5;
+        ulong _e15 = old_5;
+        ulong _e20 = exchange_memory_word(_e4, _e14, (_e15 & ~(mask_2)) | (_e13 << _e5), memory0_, locks, _buffer_sizes);
+        ulong _e21 = old_5;
+        if (_e20 == _e21) {
+            break;
+        }
+        old_5 = _e20;
+    }
+    ulong _e23 = old_5;
+    return (_e23 & mask_2) >> _e5;
+}
+
+Pair cas_pair(
+    ulong addr_5,
+    ulong e_low,
+    ulong e_high,
+    ulong n_low,
+    ulong n_high,
+    device Pool& pool,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    Pair old_6 = {};
+    bool local_2 = {};
+    uint _e5 = word_of(addr_5);
+    while(true) {
+        uint _e10 = metal::atomic_exchange_explicit(&pool.lock, 1u, metal::memory_order_relaxed);
+        if (_e10 == 0u) {
+            ulong _e13 = memory_word(_e5, memory0_, _buffer_sizes);
+            ulong _e16 = memory_word(_e5 + 1u, memory0_, _buffer_sizes);
+            old_6 = Pair {_e13, _e16};
+            ulong _e19 = old_6.low;
+            if (_e19 == e_low) {
+                ulong _e24 = old_6.high;
+                local_2 = _e24 == e_high;
+            } else {
+                local_2 = false;
+            }
+            bool _e27 = local_2;
+            if (_e27) {
+                set_memory_word(_e5, n_low, memory0_, locks, _buffer_sizes);
+                set_memory_word(_e5 + 1u, n_high, memory0_, locks, _buffer_sizes);
+            }
+            metal::atomic_store_explicit(&pool.lock, 0u, metal::memory_order_relaxed);
+            break;
+        }
+    }
+    Pair _e33 = old_6;
+    return _e33;
+}
+
+ulong load(
+    ulong addr_6,
+    uint bits_5,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    if (bits_5 == 64u) {
+        uint _e4 = word_of(addr_6);
+        ulong _e5 = load_word(_e4, memory0_, _buffer_sizes);
+        return _e5;
+    }
+    uint _e6 = word_of(addr_6);
+    ulong _e7 = load_word(_e6, memory0_, _buffer_sizes);
+    uint _e8 = shift_of(addr_6);
+    ulong _e10 = low_bits(bits_5);
+    return (_e7 >> _e8) & _e10;
+}
+
+ulong load_unaligned(
+    ulong addr_7,
+    uint bits_6,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong value_8 = {};
+    uint _e2 = shift_of(addr_7);
+    uint _e3 = word_of(addr_7);
+    ulong _e4 = load_word(_e3, memory0_, _buffer_sizes);
+    value_8 = _e4 >> _e2;
+    if ((_e2 + bits_6) > 64u) {
+        ulong _e10 = value_8;
+        uint _e11 = word_of(addr_7);
+        ulong _e14 = load_word(_e11 + 1u, memory0_, _buffer_sizes);
+        value_8 = _e10 | (_e14 << (64u - _e2));
+    }
+    ulong _e19 = value_8;
+    ulong _e20 = low_bits(bits_6);
+    return _e19 & _e20;
+}
+
+bool is_aligned(
+    ulong addr_8,
+    uint size_1,
+    thread uint& at,
+    thread bool& unaligned
+) {
+    if ((static_cast<uint>(addr_8) & (size_1 - 1u)) == 0u) {
+        return true;
+    }
+    unaligned = true;
+    uint _e12 = at;
+    at = _e12 - 1u;
+    return false;
+}
+
+bool may_read(
+    ulong addr_9,
+    uint len,
+    uint fault,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    if (addr_9 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, (addr_9 > SIZE) ? addr_9 : SIZE, at, stop_1, detail);
+        return false;
+    }
+    return true;
+}
+
+void store(
+    ulong addr_10,
+    uint bits_7,
+    ulong value_9,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    if (bits_7 == 64u) {
+        uint _e5 = word_of(addr_10);
+        set_word(_e5, value_9, memory0_, locks, _buffer_sizes);
+        return;
+    } else {
+        uint _e6 = shift_of(addr_10);
+        uint _e7 = word_of(addr_10);
+        ulong _e9 = low_bits(bits_7);
+        change_word(_e7, value_9 << _e6, _e9 << _e6, memory0_, locks, _buffer_sizes);
+        return;
+    }
+}
+
+void store_unaligned(
+    ulong addr_11,
+    uint bits_8,
+    ulong value_10,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = shift_of(addr_11);
+    uint _e4 = word_of(addr_11);
+    ulong _e6 = low_bits(bits_8);
+    change_word(_e4, value_10 << _e3, _e6 << _e3, memory0_, locks, _buffer_sizes);
+    if ((_e3 + bits_8) > 64u) {
+        uint rest_3 = 64u - _e3;
+        uint _e13 = word_of(addr_11);
+        ulong _e17 = low_bits(bits_8);
+        change_word(_e13 + 1u, value_10 >> rest_3, _e17 >> rest_3, memory0_, locks, _buffer_sizes);
+        return;
+    } else {
+        return;
+    }
+}
+
+bool is_code(
+    ulong addr_12,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e2 = code_start(arguments);
+    uint offset_2 = static_cast<uint>(addr_12) - (static_cast<uint>(_e2) - GRANULE);
+    uint _e9 = arguments.code_len;
+    if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
+        return false;
+    }
+    uint granule = static_cast<uint>(offset_2) >> 6u;
+    uint _e24 = code_map[granule >> 5u];
+    return ((_e24 >> (granule & 31u)) & 1u) != 0u;
+}
+
+bool may_write_within(
+    ulong addr_13,
+    uint len_1,
+    uint fault_1,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = may_read(addr_13, len_1, fault_1, at, stop_1, detail);
+    if (!(_e3)) {
+        return false;
+    }
+    bool _e6 = is_code(addr_13, arguments, code_map, _buffer_sizes);
+    if (_e6) {
+        stop_before(CODE_WRITE, addr_13, at, stop_1, detail);
+        return false;
+    }
+    bool _e9 = own(addr_13);
+    return _e9;
+}
+
+bool may_write(
+    ulong addr_14,
+    uint len_2,
+    uint fault_2,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = may_write_within(addr_14, len_2, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e3)) {
+        return false;
+    }
+    ulong last = addr_14 + static_cast<ulong>(len_2 - 1u);
+    bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
+    if (_e10) {
+        stop_before(CODE_WRITE, addr_14, at, stop_1, detail);
+        return false;
+    }
+    bool _e13 = own(last);
+    return _e13;
+}
+
+void h3_(
+    metal::uint4 w,
+    thread type_7& x
+) {
+    uint v16_ = (w.x >> 16u) & 255u;
+    uint v26_ = (w.x >> 24u) & 255u;
+    ulong v5_ = static_cast<ulong>(w.z) | (static_cast<ulong>(w.w) << 32u);
+    ulong v17_ = x.inner[v16_];
+    ulong v18_ = v17_ + v5_;
+    x.inner[v26_] = v18_;
+    return;
+}
+
+void h4_(
+    metal::uint4 w_1,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v
+) {
+    uint v16_1 = (w_1.x >> 16u) & 255u;
+    uint v27_ = (w_1.x >> 24u) & 255u;
+    ulong v5_1 = static_cast<ulong>(w_1.z) | (static_cast<ulong>(w_1.w) << 32u);
+    ulong v17_1 = x.inner[v16_1];
+    ulong v18_1 = v17_1 - v5_1;
+    bool v20_ = as_type<long>(v18_1) < as_type<long>(0uL);
+    bool v21_ = v18_1 == 0uL;
+    bool v22_ = v5_1 <= v17_1;
+    ulong v28_ = v17_1 - v5_1;
+    ulong v29_ = v17_1 ^ v28_;
+    ulong v30_ = v5_1 ^ v17_1;
+    ulong v31_ = v29_ & v30_;
+    bool v23_ = as_type<long>(v31_) < as_type<long>(0uL);
+    flag_n = v20_;
+    flag_z = v21_;
+    flag_c = v22_;
+    flag_v = v23_;
+    x.inner[v27_] = v18_1;
+    return;
+}
+
+void h5_(
+    metal::uint4 w_2,
+    constant Arguments& arguments,
+    thread bool& flag_z,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    ulong v12_ = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
+    ulong _e8 = pc(arguments, at, base);
+    ulong v33_ = _e8 + 4uL;
+    bool v15_ = flag_z;
+    bool v30_1 = !(v15_);
+    ulong v34_ = v30_1 ? v12_ : v33_;
+    if (v30_1) {
+        branch_near(w_2.z, arguments, at, base, limit, stop_1, detail);
+        return;
+    } else {
+        return;
+    }
+}
+
+bool h6_(
+    metal::uint4 w_3,
+    thread type_7& x,
+    thread uint& at,
+    thread bool& unaligned,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v7_ = (w_3.x >> 16u) & 255u;
+    uint v24_ = (w_3.x >> 24u) & 255u;
+    ulong v15_1 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
+    ulong v8_ = x.inner[v7_];
+    ulong v16_2 = v8_ + v15_1;
+    bool _e23 = is_aligned(v16_2, 4u, at, unaligned);
+    if (!(_e23)) {
+        return false;
+    }
+    bool _e28 = may_read(v16_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e28)) {
+        return false;
+    }
+    ulong _e32 = load(v16_2, 32u, memory0_, _buffer_sizes);
+    uint v18_2 = static_cast<uint>(_e32);
+    ulong v19_ = static_cast<ulong>(v18_2);
+    x.inner[v24_] = v19_;
+    return true;
+}
+
+bool u6_(
+    metal::uint4 w_4,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v7_1 = (w_4.x >> 16u) & 255u;
+    uint v24_1 = (w_4.x >> 24u) & 255u;
+    ulong v15_2 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
+    ulong v8_1 = x.inner[v7_1];
+    ulong v16_3 = v8_1 + v15_2;
+    bool _e24 = may_read(v16_3, 4u, 32u, at, stop_1, detail);
+    if (!(_e24)) {
+        return false;
+    }
+    ulong _e28 = load_unaligned(v16_3, 32u, memory0_, _buffer_sizes);
+    uint v18_3 = static_cast<uint>(_e28);
+    ulong v19_1 = static_cast<ulong>(v18_3);
+    x.inner[v24_1] = v19_1;
+    return true;
+}
+
+bool h7_(
+    metal::uint4 w_5,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread bool& unaligned,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v7_2 = (w_5.x >> 16u) & 255u;
+    uint v18_4 = (w_5.x >> 24u) & 255u;
+    ulong v15_3 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
+    ulong v8_2 = x.inner[v7_2];
+    ulong v16_4 = v8_2 + v15_3;
+    ulong v19_2 = x.inner[v18_4];
+    bool _e26 = is_aligned(v16_4, 8u, at, unaligned);
+    if (!(_e26)) {
+        return false;
+    }
+    bool _e31 = may_write_within(v16_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e31)) {
+        return false;
+    }
+    store(v16_4, 64u, static_cast<ulong>(v19_2), memory0_, locks, _buffer_sizes);
+    return true;
+}
+
+bool u7_(
+    metal::uint4 w_6,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v7_3 = (w_6.x >> 16u) & 255u;
+    uint v18_5 = (w_6.x >> 24u) & 255u;
+    ulong v15_4 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
+    ulong v8_3 = x.inner[v7_3];
+    ulong v16_5 = v8_3 + v15_4;
+    ulong v19_3 = x.inner[v18_5];
+    bool _e27 = may_write(v16_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e27)) {
+        return false;
+    }
+    store_unaligned(v16_5, 64u, static_cast<ulong>(v19_3), memory0_, locks, _buffer_sizes);
+    return true;
+}
+
+bool h8_(
+    metal::uint4 w_7,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint v4_ = (w_7.x >> 16u) & 255u;
+    uint v11_ = (w_7.x >> 24u) & 255u;
+    uint v22_1 = (w_7.y >> 0u) & 255u;
+    ulong v5_2 = x.inner[v4_];
+    ulong v12_1 = x.inner[v11_];
+    ulong v14_ = v12_1 & 7uL;
+    bool v16_6 = v14_ != 0uL;
+    if (v16_6) {
+        stop_before(20u, v12_1, at, stop_1, detail);
+        return false;
+    }
+    bool _e30 = may_write(v12_1, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e30)) {
+        return false;
+    }
+    ulong _e36 = rmw(0u, v12_1, 64u, static_cast<ulong>(v5_2), memory0_, locks, _buffer_sizes);
+    x.inner[v22_1] = _e36;
+    return true;
+}
+
+void h9_(
+    metal::uint4 w_8,
+    thread type_7& x
+) {
+    uint v4_1 = (w_8.x >> 16u) & 255u;
+    uint v11_1 = (w_8.x >> 24u) & 255u;
+    ulong v5_3 = x.inner[v4_1];
+    ulong v13_ = v5_3 >> 32u;
+    uint v14_1 = static_cast<uint>(v5_3);
+    uint v15_5 = static_cast<uint>(v13_);
+    uint v16_7 = metal::clz(v14_1);
+    uint v17_2 = metal::clz(v15_5);
+    uint v19_4 = v16_7 + 32u;
+    bool v21_1 = v15_5 == 0u;
+    uint v22_2 = v21_1 ? v19_4 : v17_2;
+    ulong v6_ = static_cast<ulong>(v22_2);
+    x.inner[v11_1] = v6_;
+    return;
+}
+
+bool run_unaligned(
+    metal::uint4 w_9,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    switch(w_9.x & 65535u) {
+        case 6u: {
+            bool _e4 = u6_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
+            return _e4;
+        }
+        case 7u: {
+            bool _e5 = u7_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+            return _e5;
+        }
+        default: {
+            return false;
+        }
+    }
+}
+
+void run_straight(
+    constant Arguments& arguments,
+    device type_6 const& records,
+    device type_3 const& code_map,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread bool& unaligned,
+    thread uint& stop_1,
+    thread ulong& detail,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    while(true) {
+        uint _e1 = at;
+        uint _e3 = limit;
+        if (_e1 == _e3) {
+            break;
+        }
+        uint _e7 = at;
+        metal::uint4 w_10 = records[_e7];
+        uint _e11 = at;
+        at = _e11 + 1u;
+        switch(w_10.x & 65535u) {
+            case 0u: {
+                uint _e18 = at;
+                at = _e18 - 1u;
+                uint _e22 = at;
+                ulong _e23 = address_of(_e22, arguments, base);
+                stop_without_code(_e23, stop_1, detail);
+                break;
+            }
+            case 1u: {
+                stop_before(UNDEFINED, static_cast<ulong>(w_10.z) | (static_cast<ulong>(w_10.w) << 32u), at, stop_1, detail);
+                break;
+            }
+            case 2u: {
+                stop_before(BREAKPOINT, 0uL, at, stop_1, detail);
+                break;
+            }
+            case 3u: {
+                h3_(w_10, x);
+                continue;
+            }
+            case 4u: {
+                h4_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
+            }
+            case 5u: {
+                h5_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
+                break;
+            }
+            case 6u: {
+                bool _e34 = h6_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
+                if (_e34) {
+                    continue;
+                }
+                break;
+            }
+            case 7u: {
+                bool _e35 = h7_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+                if (_e35) {
+                    continue;
+                }
+                break;
+            }
+            case 8u: {
+                bool _e36 = h8_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+                if (_e36) {
+                    continue;
+                }
+                break;
+            }
+            case 9u: {
+                h9_(w_10, x);
+                continue;
+            }
+            default: {
+                uint _e38 = at;
+                at = _e38 - 1u;
+                uint _e42 = at;
+                ulong _e43 = address_of(_e42, arguments, base);
+                stop_without_code(_e43, stop_1, detail);
+                break;
+            }
+        }
+        bool _e45 = unaligned;
+        if (!(_e45)) {
+            break;
+        }
+        unaligned = false;
+        uint _e50 = at;
+        at = _e50 + 1u;
+        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+        if (!(_e53)) {
+            break;
+        }
+    }
+    return;
+}
+
+uint count_votes(
+    metal::uint4 votes
+) {
+    return metal::popcount(votes.x);
+}
+
+uint next_turn(
+    thread uint& at,
+    thread uint& limit
+) {
+    uint _e1 = at;
+    uint _e4 = at;
+    uint _e6 = limit;
+    return (_e4 == _e6) ? IDLE : _e1;
+}
+
+uint choose(
+    uint turn,
+    thread uint& place,
+    thread uint& waited
+) {
+    uint size_2 = 0u;
+    uint open = {};
+    uint rest_1 = {};
+    uint largest = 0u;
+    open = turn;
+    metal::uint4 unnamed = metal::uint4((uint64_t)metal::simd_ballot(turn != IDLE), 0, 0, 0);
+    uint _e7 = count_votes(unnamed);
+    rest_1 = _e7;
+    while(true) {
+        uint _e11 = rest_1;
+        uint _e12 = largest;
+        if (_e11 > _e12) {
+        } else {
+            break;
+        }
+        {
+            uint _e14 = open;
+            uint unnamed_1 = metal::simd_min(_e14);
+            uint _e16 = open;
+            metal::uint4 unnamed_2 = metal::uint4((uint64_t)metal::simd_ballot(_e16 == unnamed_1), 0, 0, 0);
+            uint _e19 = count_votes(unnamed_2);
+            uint _e20 = open;
+            if (_e20 == unnamed_1) {
+                size_2 = _e19;
+                open = IDLE;
+            }
+            uint _e23 = largest;
+            largest = metal::max(_e23, _e19);
+            uint _e25 = rest_1;
+            rest_1 = _e25 - _e19;
+        }
+    }
+    uint _e27 = size_2;
+    uint _e29 = waited;
+    uint _e36 = place;
+    uint score = (turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36);
+    uint unnamed_3 = metal::simd_max(score);
+    uint unnamed_4 = metal::simd_max((score == unnamed_3) ? turn : 0u);
+    return unnamed_4;
+}
+
+void run_subgroup(
+    constant Arguments& arguments,
+    device type_6 const& records,
+    device type_3 const& code_map,
+    thread uint& place,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread bool& unaligned,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    thread uint& waited,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool goes = false;
+    uint held = 0u;
+    uint turn_1 = {};
+    bool local_3 = {};
+    bool local_4 = {};
+    bool local_5 = {};
+    uint chosen = {};
+    bool local_6 = {};
+    bool local_7 = {};
+    while(true) {
+        uint _e4 = next_turn(at, limit);
+        turn_1 = _e4;
+        uint _e6 = turn_1;
+        uint unnamed_5 = metal::simd_min(_e6);
+        if (unnamed_5 == IDLE) {
+            break;
+        }
+        uint _e10 = turn_1;
+        if (_e10 != unnamed_5) {
+            uint _e14 = turn_1;
+            local_3 = _e14 != IDLE;
+        } else {
+            local_3 = false;
+        }
+        bool _e18 = local_3;
+        if (!(_e18)) {
+            bool _e22 = wants_page();
+            local_4 = _e22;
+        } else {
+            local_4 = true;
+        }
+        bool _e24 = local_4;
+        bool unnamed_6 = metal::simd_any(_e24);
+        if (unnamed_6) {
+            bool _e26 = wants_page();
+            bool unnamed_7 = metal::simd_any(_e26);
+            if (unnamed_7) {
+                own_pages();
+                uint _e28 = next_turn(at, limit);
+                turn_1 = _e28;
+            }
+            uint _e30 = turn_1;
+            bool _e31 = goes;
+            if (_e31) {
+                uint _e34 = turn_1;
+                local_5 = _e34 != IDLE;
+            } else {
+                local_5 = false;
+            }
+            bool _e38 = local_5;
+            uint unnamed_8 = metal::simd_max(_e38 ? _e30 : 0u);
+            chosen = unnamed_8;
+            uint _e42 = held;
+            if (!((_e42 == 0u))) {
+                uint _e48 = chosen;
+                local_6 = _e48 == 0u;
+            } else {
+                local_6 = true;
+            }
+            bool _e52 = local_6;
+            if (_e52) {
+                uint _e53 = turn_1;
+                uint _e54 = choose(_e53, place, waited);
+                chosen = _e54;
+                held = HOLD;
+            } else {
+                uint _e56 = held;
+                held = _e56 - 1u;
+            }
+            uint _e59 = turn_1;
+            uint _e60 = chosen;
+            if (_e59 == _e60) {
+                uint _e64 = turn_1;
+                local_7 = _e64 != IDLE;
+            } else {
+                local_7 = false;
+            }
+            bool _e68 = local_7;
+            goes = _e68;
+            uint _e71 = waited;
+            bool _e75 = goes;
+            waited = _e75 ? 0u : (_e71 + 1u);
+        } else {
+            uint _e77 = turn_1;
+            goes = _e77 == unnamed_5;
+        }
+        bool _e79 = goes;
+        if (_e79) {
+            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+            uint _e81 = stop_1;
+            if (_e81 != RUNNING) {
+                park(at, limit, left);
+            }
+        }
+    }
+    return;
+}
+
+void load_state(
+    device type_3 const& states,
+    thread uint& state,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint i = 0u;
+    bool loop_init = true;
+    while(true) {
+        if (!loop_init) {
+            uint _e13 = i;
+            i = _e13 + 1u;
+        }
+        loop_init = false;
+        uint _e2 = i;
+        if (_e2 < X_SLOTS) {
+        } else {
+            break;
+        }
+        {
+            uint _e6 = i;
+            uint _e9 = i;
+            ulong _e11 = get_wide(2u * _e9, states, state, _buffer_sizes);
+            x.inner[_e6] = _e11;
+        }
+    }
+    uint _e17 = state;
+    uint flags = states[_e17 + FLAGS_WORD];
+    flag_n = (flags & 1u) != 0u;
+    flag_z = (flags & 256u) != 0u;
+    flag_c = (flags & 65536u) != 0u;
+    flag_v = (flags & 16777216u) != 0u;
+    return;
+}
+
+void save_state(
+    ulong counter,
+    device type_3& states,
+    thread uint& state,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& stop_1,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint i_1 = 0u;
+    bool local_8 = {};
+    bool loop_init_1 = true;
+    while(true) {
+        if (!loop_init_1) {
+            uint _e14 = i_1;
+            i_1 = _e14 + 1u;
+        }
+        loop_init_1 = false;
+        uint _e3 = i_1;
+        if (_e3 < X_SLOTS) {
+        } else {
+            break;
+        }
+        {
+            uint _e7 = i_1;
+            uint _e10 = i_1;
+            ulong _e12 = x.inner[_e10];
+            set_wide(2u * _e7, _e12, states, state, _buffer_sizes);
+        }
+    }
+    bool _e19 = flag_n;
+    bool _e24 = flag_z;
+    bool _e30 = flag_c;
+    bool _e36 = flag_v;
+    uint flags_1 = (((_e19 ? 1u : 0u) | (_e24 ? 256u : 0u)) | (_e30 ? 65536u : 0u)) | (_e36 ? 16777216u : 0u);
+    uint _e41 = state;
+    states[_e41 + FLAGS_WORD] = flags_1;
+    set_wide(PC_WORD, counter, states, state, _buffer_sizes);
+    uint _e47 = stop_1;
+    if (!((_e47 == UNDEFINED))) {
+        uint _e54 = stop_1;
+        local_8 = _e54 >= EXIT;
+    } else {
+        local_8 = true;
+    }
+    bool _e58 = local_8;
+    if (_e58) {
+        uint _e61 = state;
+        states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
+        return;
+    } else {
+        return;
+    }
+}
+
+ulong start(
+    Status status,
+    constant Arguments& arguments,
+    device type_3 const& states,
+    thread uint& lane,
+    thread uint& state,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong budget = {};
+    uint _e3 = lane;
+    state = _e3 * STATE_WORDS;
+    load_state(states, state, x, flag_n, flag_z, flag_c, flag_v, _buffer_sizes);
+    budget = static_cast<ulong>(status.budget_low) | (static_cast<ulong>(status.budget_high) << 32u);
+    uint _e16 = arguments.begins;
+    if (_e16 != 0u) {
+        uint _e21 = arguments.max_cycles_low;
+        uint _e25 = arguments.max_cycles_high;
+        budget = static_cast<ulong>(_e21) | (static_cast<ulong>(_e25) << 32u);
+    }
+    ulong _e30 = budget;
+    uint _e33 = arguments.share;
+    uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
+    count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
+    stop_1 = RUNNING;
+    base = status.records;
+    uint _e53 = base;
+    at = _e53;
+    uint _e56 = at;
+    limit = _e56 + fuel;
+    ulong _e59 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e59, arguments, at, base, limit, stop_1, detail);
+    uint _e61 = stop_1;
+    if (_e61 != RUNNING) {
+        park(at, limit, left);
+    }
+    ulong _e64 = budget;
+    return _e64 - static_cast<ulong>(fuel);
+}
+
+void finish(
+    ulong rest_2,
+    constant Arguments& arguments,
+    device type_3& states,
+    device type_4& statuses,
+    device type_3& stopped,
+    device Pool& pool,
+    thread uint& lane,
+    thread uint& state,
+    thread type_7& x,
+    thread bool& flag_n,
+    thread bool& flag_z,
+    thread bool& flag_c,
+    thread bool& flag_v,
+    thread uint& at,
+    thread uint& base,
+    thread ulong& count,
+    thread uint& stop_1,
+    thread ulong& detail,
+    thread uint& left,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool local_9 = {};
+    bool local_10 = {};
+    uint _e2 = at;
+    ulong _e3 = address_of(_e2, arguments, base);
+    ulong _e5 = detail;
+    uint _e7 = stop_1;
+    ulong counter_1 = (_e7 == NO_CODE) ? _e5 : _e3;
+    uint _e12 = left;
+    ulong budget_1 = rest_2 + static_cast<ulong>(_e12);
+    if (budget_1 == 0uL) {
+        uint _e20 = stop_1;
+        if (!((_e20 == RUNNING))) {
+            uint _e27 = stop_1;
+            local_10 = _e27 == NO_CODE;
+        } else {
+            local_10 = true;
+        }
+        bool _e31 = local_10;
+        local_9 = _e31;
+    } else {
+        local_9 = false;
+    }
+    bool _e33 = local_9;
+    if (_e33) {
+        stop_1 = MAX_CYCLES;
+    }
+    save_state(counter_1, states, state, x, flag_n, flag_z, flag_c, flag_v, stop_1, _buffer_sizes);
+    ulong _e37 = count;
+    uint _e39 = left;
+    ulong total = _e37 - static_cast<ulong>(_e39);
+    uint _e44 = lane;
+    uint _e47 = statuses[_e44].count_low;
+    uint _e51 = lane;
+    uint _e54 = statuses[_e51].count_high;
+    ulong before = static_cast<ulong>(_e47) | (static_cast<ulong>(_e54) << 32u);
+    uint _e61 = lane;
+    statuses[_e61].count_low = static_cast<uint>(total);
+    uint _e67 = lane;
+    statuses[_e67].count_high = static_cast<uint>(total >> 32u);
+    uint _e75 = lane;
+    statuses[_e75].budget_low = static_cast<uint>(budget_1);
+    uint _e81 = lane;
+    statuses[_e81].budget_high = static_cast<uint>(budget_1 >> 32u);
+    uint _e89 = lane;
+    ulong _e93 = detail;
+    statuses[_e89].detail_low = static_cast<uint>(_e93);
+    uint _e97 = lane;
+    ulong _e101 = detail;
+    statuses[_e97].detail_high = static_cast<uint>(_e101 >> 32u);
+    uint _e107 = lane;
+    uint _e111 = stop_1;
+    statuses[_e107].stop = _e111;
+    uint done = static_cast<uint>(total - before);
+    uint _e116 = metal::atomic_fetch_add_explicit(&pool.executed_low, done, metal::memory_order_relaxed);
+    if ((_e116 + done) < _e116) {
+        uint _e122 = metal::atomic_fetch_add_explicit(&pool.executed_high, 1u, metal::memory_order_relaxed);
+    }
+    uint _e124 = stop_1;
+    if (_e124 != RUNNING) {
+        uint _e131 = metal::atomic_fetch_add_explicit(&pool.stopped, 1u, metal::memory_order_relaxed);
+        uint _e134 = lane;
+        stopped[_e131] = _e134;
+        return;
+    } else {
+        return;
+    }
+}
+
+bool can_run(
+    uint stop
+) {
+    bool local_11 = {};
+    bool local_12 = {};
+    bool local_13 = {};
+    if (!((stop == RUNNING))) {
+        local_11 = stop == NO_CODE;
+    } else {
+        local_11 = true;
+    }
+    bool _e9 = local_11;
+    if (!(_e9)) {
+        local_12 = stop == NO_FRAME;
+    } else {
+        local_12 = true;
+    }
+    bool _e16 = local_12;
+    if (!(_e16)) {
+        local_13 = stop == CODE_WRITE;
+    } else {
+        local_13 = true;
+    }
+    bool _e23 = local_13;
+    return _e23;
+}
+
+struct runInput {
+};
+[[max_total_threads_per_threadgroup(64)]] kernel void run(
+  metal::uint3 group [[threadgroup_position_in_grid]]
+, metal::uint3 groups [[threadgroups_per_grid]]
+, uint subgroup [[simdgroup_index_in_threadgroup]]
+, uint size [[threads_per_simdgroup]]
+, uint invocation [[thread_index_in_simdgroup]]
+, constant Arguments& arguments [[user(fake0)]]
+, device type_3& states [[user(fake0)]]
+, device type_4& statuses [[user(fake0)]]
+, device type_3& stopped [[user(fake0)]]
+, device Pool& pool [[user(fake0)]]
+, device type_6 const& records [[user(fake0)]]
+, device type_3 const& code_map [[user(fake0)]]
+, coherent device type_10& memory0_ [[user(fake0)]]
+, device type_11& locks [[user(fake0)]]
+, constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
+) {
+    uint lane = {};
+    uint place = {};
+    uint state = {};
+    type_7 x = {};
+    bool flag_n = {};
+    bool flag_z = {};
+    bool flag_c = {};
+    bool flag_v = {};
+    uint at = {};
+    uint base = {};
+    uint limit = {};
+    ulong count = {};
+    bool unaligned = {};
+    uint stop_1 = {};
+    ulong detail = {};
+    uint left = {};
+    uint waited = {};
+    bool runs = false;
+    ulong rest = 0uL;
+    bool local = {};
+    place = invocation;
+    uint _e17 = place;
+    lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
+    at = 0u;
+    limit = 0u;
+    waited = 0u;
+    left = 0u;
+    start_memory();
+    uint _e32 = lane;
+    uint _e35 = arguments.lanes;
+    if (_e32 < _e35) {
+        uint _e39 = lane;
+        Status status_1 = statuses[_e39];
+        uint _e44 = arguments.begins;
+        if (!((_e44 != 0u))) {
+            bool _e51 = can_run(status_1.stop);
+            local = _e51;
+        } else {
+            local = true;
+        }
+        bool _e53 = local;
+        runs = _e53;
+        bool _e54 = runs;
+        if (_e54) {
+            ulong _e55 = start(status_1, arguments, states, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, _buffer_sizes);
+            rest = _e55;
+        }
+    }
+    run_subgroup(arguments, records, code_map, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
+    bool _e56 = runs;
+    if (_e56) {
+        ulong _e57 = rest;
+        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+        return;
+    } else {
+        return;
+    }
+}
