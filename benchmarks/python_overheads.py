@@ -1,6 +1,6 @@
 """What calling kvrm from Python costs.
 
-Usage: python benchmarks/python_overheads.py [--lanes N] [--json]
+Usage: python benchmarks/python_overheads.py [--engine NAME] [--lanes N] [--json]
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def microseconds(call: Callable[[], object], seconds: float = 0.3) -> float:
     return min(timer.repeat(5, count)) / count * 1e6
 
 
-def machine(code: list[int], lanes: int = 1, engine: str = "cpu") -> kvrm.Machine:
-    m = kvrm.Machine(engine, lanes=lanes, memory="4K")
+def machine(engine: str, code: list[int]) -> kvrm.Machine:
+    m = kvrm.Machine(engine, memory="4K")
     m.load(code)
     return m
 
 
-def cancel_milliseconds() -> float:
+def cancel_milliseconds(engine: str) -> float:
     """The longest of ten cancellations."""
-    m = machine(FOREVER)
+    m = machine(engine, FOREVER)
     times = []
     for _ in range(10):
         m.start()
@@ -46,9 +46,21 @@ def cancel_milliseconds() -> float:
     return max(times) * 1e3
 
 
-def bulk(lanes: int) -> dict[str, float]:
+def polls_that_saw_progress(engine: str) -> int:
+    """How many of a hundred looks within a second found more instructions than the one before."""
+    m = machine(engine, FOREVER)
+    m.start(mega=True)
+    seen = []
+    for _ in range(100):
+        seen.append(m.poll().cycles)
+        time.sleep(0.01)
+    m.cancel()
+    return sum(later > earlier for earlier, later in zip(seen, seen[1:]))
+
+
+def bulk(engine: str, lanes: int) -> dict[str, float]:
     """Registers of very many lanes beside a copy of as many bytes."""
-    m = kvrm.Machine("cpu", lanes=lanes, memory="4K", model="shared")
+    m = kvrm.Machine(engine, lanes=lanes, memory="4K", model="shared")
     registers = m.registers
     copy = microseconds(registers.copy, 1.0)
     read = microseconds(lambda: m.registers, 1.0)
@@ -64,8 +76,8 @@ def bulk(lanes: int) -> dict[str, float]:
     }
 
 
-def measure(lanes: int) -> dict[str, float]:
-    halted, running = machine(HALT), machine(FOREVER)
+def measure(engine: str, lanes: int) -> dict[str, float]:
+    halted, running = machine(engine, HALT), machine(engine, FOREVER)
 
     def start_and_wait() -> None:
         halted.start()
@@ -78,24 +90,27 @@ def measure(lanes: int) -> dict[str, float]:
         "get_register(0), us": microseconds(lambda: halted.get_register(0)),
         "registers of one lane, us": microseconds(lambda: halted.registers),
         "read_memory(0, 64), us": microseconds(lambda: halted.read_memory(0, 64)),
-        "memory(), us": microseconds(halted.memory),
     }
+    if halted.is_zero_copy:
+        results["memory(), us"] = microseconds(halted.memory)
     running.start()
     results["poll(), us"] = microseconds(running.poll)
     running.cancel()
-    results["cancel(), ms at most"] = cancel_milliseconds()
-    results.update(bulk(lanes))
+    results["cancel(), ms at most"] = cancel_milliseconds(engine)
+    results["looks at a single launch that saw progress, of 99"] = polls_that_saw_progress(engine)
+    results.update(bulk(engine, lanes))
     return results
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--engine", default="cpu", help="cpu, cuda, wgpu or eval (cpu)")
     parser.add_argument("--lanes", type=int, default=1_000_000, help="lanes whose registers are read (1000000)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    results = measure(options.lanes)
+    results = measure(options.engine, options.lanes)
     if options.json:
-        print(json.dumps({"kvrm": kvrm.__version__, "numpy": np.__version__, "results": results}, indent=2))
+        print(json.dumps({"kvrm": kvrm.__version__, "engine": options.engine, "numpy": np.__version__, "results": results}, indent=2))
         return
     for name, value in results.items():
         print(f"{name:50} {value:10.2f}")

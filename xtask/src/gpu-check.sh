@@ -16,7 +16,7 @@
 set -uo pipefail
 export LC_ALL=C
 
-STEPS="devices suite wgpu_suite conformance verify wgpu_verify sanitizer start bench wgpu_bench cpu qemu figures"
+STEPS="devices suite wgpu_suite conformance verify wgpu_verify sanitizer start bench wgpu_bench cpu qemu figures python modes"
 SKIPPED=77
 LANES="1 32 128 1024 16384 131072 270336"
 
@@ -195,6 +195,48 @@ qemu_guest() {
 }
 
 step_figures() { ./gpu_figures --engine cuda | tee "$parts/figures.json"; }
+
+# with_python ARGUMENT...: runs a Python that has the package, from wheels/, and NumPy from the system.
+with_python() {
+    if [ ! -d packages ]; then
+        python3 -m pip install --quiet --no-index --no-deps --target packages wheels/*.whl || return 1
+    fi
+    PYTHONPATH=$PWD/packages python3 "$@"
+}
+
+python_is_there() {
+    python3 -c 'import numpy' 2>/dev/null && return
+    note "$1" "no python3 with NumPy"
+    return 1
+}
+
+# The Python tests that are for every engine, on those of GPUs.
+step_python() {
+    python_is_there python || return $SKIPPED
+    local status=0
+    with_python -m pytest -q -p no:cacheprovider python/tests -k "cuda or wgpu" \
+        --ignore python/tests/test_guide.py --ignore python/tests/test_notebooks.py \
+        --ignore python/tests/test_documentation.py --ignore python/tests/test_machines_documentation.py \
+        --ignore python/tests/test_benchmarks.py | tee "$parts/python" || status=1
+    note python "$(tail -n 1 "$parts/python" | tr -d '=' | sed 's/^ *//; s/ in .*//')"
+    return $status
+}
+
+# Every mode from Python, what calls cost, and the baselines in PyTorch if it is installed. Their figures go
+# into files of their own.
+step_modes() {
+    python_is_there modes || return $SKIPPED
+    local status=0 engine
+    with_python benchmarks/all_modes.py --json "$out/modes.json" || status=1
+    for engine in cpu cuda; do
+        with_python benchmarks/python_overheads.py --engine $engine --json >"$out/overheads.$engine.json" || status=1
+        cat "$out/overheads.$engine.json"
+    done
+    if python3 -c 'import torch' 2>/dev/null; then
+        with_python benchmarks/pytorch_baselines.py --seconds 1 --json "$out/baselines.json" || status=1
+    fi
+    return $status
+}
 
 # array FILE...: a JSON array of the files that there are.
 array() {

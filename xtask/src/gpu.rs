@@ -1,7 +1,7 @@
 //! `cargo xtask gpu-check`: the tests and the measurements that need an NVIDIA GPU.
 //!
 //! Everything goes into one folder that can be taken to a computer with a GPU and nothing but its driver:
-//! programs, guests, QEMU to compare with, a Vulkan loader, and a script that runs them.
+//! programs, guests, QEMU to compare with, a Vulkan loader, the Python package, and a script that runs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub(crate) fn check() -> Outcome {
     peers(&folder)?;
     pack(&folder)?;
     vulkan(&folder)?;
+    python(&folder)?;
     let script = folder.join("run.sh");
     write(&script, SCRIPT)?;
     shell::run(command("chmod").arg("+x").arg(&script))?;
@@ -97,6 +98,19 @@ fn vulkan(folder: &Path) -> Outcome {
             Ok(())
         }
     }
+}
+
+/// The Python package with its tests and benchmarks.
+fn python(folder: &Path) -> Outcome {
+    tools::wheels_to_take_along(&folder.join("wheels"))?;
+    for part in ["python/tests", "benchmarks"] {
+        let to = folder.join(part);
+        tools::remove(&to)?;
+        fs::create_dir_all(&to).map_err(|error| cannot("create", &to, &error))?;
+        let files = format!("cp {part}/*.* {}", to.display());
+        shell::run(command("sh").args(["-c", &files]).current_dir(root()))?;
+    }
+    Ok(())
 }
 
 /// Builds tests of a package, those of the target that `choice` chooses; the path of the program.

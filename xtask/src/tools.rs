@@ -11,7 +11,7 @@ mod python;
 mod vulkan;
 
 pub(crate) use lavapipe::lavapipe;
-pub(crate) use python::python_with_kvrm;
+pub(crate) use python::{python_with_kvrm, wheels_to_take_along};
 pub(crate) use vulkan::vulkan_loader;
 
 const UNICORN: &str = "unicorn==2.1.4";

@@ -377,6 +377,7 @@ impl WgpuEngine {
         }
         let passes = !request.continues && !self.code.breakpoints().is_empty();
         if ended.is_empty() && !passes {
+            // The kernel gives itself the instructions.
             self.begins = Some(max_cycles);
             return Ok(0);
         }
@@ -386,16 +387,16 @@ impl WgpuEngine {
             (status.budget, status.stop) = (max_cycles, stop::RUNNING);
             self.statuses.set(lane..lane + 1, status)?;
         }
-        if passes && max_cycles > 0 {
-            ended.extend(self.pass_breakpoints()?);
-        }
         self.end(&ended)?;
         Ok(ended.len())
     }
 
-    /// Lanes that start at a breakpoint execute the instruction there. Those that stop by that.
-    fn pass_breakpoints(&mut self) -> Result<Vec<usize>, EngineError> {
+    /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
+    fn pass_breakpoints(&mut self) -> Result<usize, EngineError> {
         let mut ended = Vec::new();
+        if self.code.breakpoints().is_empty() {
+            return Ok(0);
+        }
         for lane in 0..self.config.lanes {
             if self.code.breakpoints().binary_search(&self.states.get(lane)?.pc).is_ok() {
                 self.stops[lane] = self.step(lane, self.statuses.get(lane)?)?;
@@ -404,11 +405,13 @@ impl WgpuEngine {
                 }
             }
         }
-        Ok(ended)
+        self.end(&ended)?;
+        Ok(ended.len())
     }
 
     fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
-        let mut running = self.config.lanes - ended;
+        let passed = if request.continues { 0 } else { self.pass_breakpoints()? };
+        let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.guest.has_copies()? {
             let pc = self.states.get_of(1, 0)?.pc;

@@ -1,6 +1,6 @@
 //! A Python that has kvrm as its users will: from a wheel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{VENV, install, remove};
 use crate::shell::{self, Outcome, command, root, works};
@@ -28,14 +28,28 @@ pub(crate) fn python_with_kvrm() -> Outcome<PathBuf> {
     let python = environment()?;
     let wheels = root().join(".cache/wheels");
     remove(&wheels)?;
-    println!("building the wheel");
-    let mut maturin = command(&python);
-    maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(&wheels);
-    shell::run(maturin.current_dir(root()))?;
+    build_wheel(&python, &wheels, &[])?;
     let mut pip = command(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]);
     shell::run(pip.arg("--find-links").arg(&wheels).arg("kvrm"))?;
     Ok(python)
+}
+
+/// Puts a wheel as users get it into a folder, and the wheels that its tests need beside NumPy.
+pub(crate) fn wheels_to_take_along(folder: &Path) -> Outcome {
+    let python = environment()?;
+    remove(folder)?;
+    build_wheel(&python, folder, &["--release"])?;
+    let mut pip = command(&python);
+    pip.args(["-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest"]).arg(folder);
+    shell::run(pip.args(["pytest", "tqdm"]))
+}
+
+fn build_wheel(python: &Path, folder: &Path, options: &[&str]) -> Outcome {
+    println!("building the wheel");
+    let mut maturin = command(python);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--out"]).arg(folder).args(options);
+    shell::run(maturin.current_dir(root()))
 }
 
 fn environment() -> Outcome<PathBuf> {
