@@ -125,14 +125,17 @@ impl Options {
 /// The program that is measured.
 pub(crate) struct Kvrm(PathBuf);
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> Outcome<PathBuf> {
+    let metadata = shell::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata = json(&metadata)?;
+    Ok(metadata["target_directory"].as_str().unwrap_or("target").into())
+}
+
 impl Kvrm {
     pub(crate) fn build() -> Outcome<Kvrm> {
         shell::run(cargo().args(["build", "--release", "--package", "kvrm-cli"]))?;
-        let metadata =
-            shell::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
-        let metadata = json(&metadata)?;
-        let folder = metadata["target_directory"].as_str().unwrap_or("target");
-        Ok(Kvrm(Path::new(folder).join("release/kvrm")))
+        Ok(Kvrm(target_folder()?.join("release/kvrm")))
     }
 
     pub(crate) fn path(&self) -> &Path {

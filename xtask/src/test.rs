@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::shell::{self, Outcome, cargo, command};
-use crate::{docs, guests, tools};
+use crate::{bench, docs, guests, tools};
 
 /// One thing that must pass.
 struct Step {
@@ -127,6 +127,7 @@ fn python() -> Outcome {
     let python = tools::python_with_kvrm()?;
     let mut command = command(python);
     command.args(["-m", "pytest", "--quiet"]).envs(tools::lavapipe()?);
+    command.env("KVRM_COMMAND", bench::target_folder()?.join("debug/kvrm"));
     shell::run(command.current_dir(shell::root()))
 }
 
