@@ -1,7 +1,5 @@
 //! Code that changes: by its own stores, by the host, in one lane and not in others.
 
-use std::time::{Duration, Instant};
-
 use kvrm::{Lanes, Machine, Reg, Stop};
 
 use crate::support::{
@@ -187,9 +185,7 @@ fn data_beside_code(subject: Subject) {
     let rounds = if subject.is_slow() { 500 } else { 50_000 };
     for mut machine in machines(subject, &code) {
         set_x(&mut machine, 0, 5, rounds);
-        let start = Instant::now();
         assert_eq!(run(&mut machine), HALT);
-        assert!(start.elapsed() < Duration::from_secs(20), "absurdly slow");
         assert_eq!((x(&machine, 0, 3), x(&machine, 0, 4)), (rounds, 2 * rounds));
     }
 }
