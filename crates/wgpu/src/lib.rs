@@ -9,7 +9,12 @@
 //!
 //! **Private** memory starts as the image. A page that a lane writes gets a *frame*: room for that page of
 //! a group of neighbouring lanes, interleaved by 8-byte word. **Shared** memory is 64-bit atomics, one for
-//! each 8-byte word, so that accesses within a word are never seen half done.
+//! each 8-byte word, so that accesses within a word are never seen half done; where a device has none, whoever
+//! writes a word takes a lock. Either may be larger than a binding, and is then in several *windows*.
+//!
+//! Lanes of a subgroup that are at the same place execute together up to the next branch (run.wgsl). The kernel
+//! relies on one thing that the language does not promise: what an invocation writes into its group's page
+//! table, others of its subgroup see after the subgroup has voted.
 
 mod device;
 mod emit;
