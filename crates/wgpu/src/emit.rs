@@ -54,15 +54,15 @@ macro_rules! wgsl {
     }};
 }
 
-/// Writes one handler, a function `hN`, and where it loads or stores also `uN`, which the instruction is left
-/// to if an address is not a multiple of the access's size. That takes far more code, and is rare: apart from
-/// the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
+/// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
+/// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
+/// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
 pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handler {
     let flow = flow(&routine.body);
     let aligned = access_size(routine, &routine.body).filter(|size| *size > 1);
     function(out, &format!("h{number}"), routine, flow, aligned);
     if aligned.is_some() {
-        function(out, &format!("u{number}"), routine, flow, None);
+        function(out, &format!("unaligned_{number}"), routine, flow, None);
     }
     Handler { flow, has_unaligned: aligned.is_some() }
 }

@@ -172,7 +172,7 @@ fn run_straight(out: &mut String, handlers: &[Handler]) {
 fn run_unaligned(out: &mut String, handlers: &[Handler]) {
     out.push_str("\nfn run_unaligned(w: vec4<u32>) -> bool {\n  switch (w.x & 0xffffu) {\n");
     for (number, _) in (FIRST_HANDLER..).zip(handlers).filter(|(_, made)| made.has_unaligned) {
-        let _ = writeln!(out, "    case {number}u: {{ return u{number}(w); }}");
+        let _ = writeln!(out, "    case {number}u: {{ return unaligned_{number}(w); }}");
     }
     out.push_str("    default: { return false; }\n  }\n}\n");
 }

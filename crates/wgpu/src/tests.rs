@@ -45,6 +45,17 @@ fn kernels_of_all_rows_are_sound() {
     }
 }
 
+/// Whatever numbers handlers have that load and store, their names are no words of the language.
+#[test]
+fn handlers_have_names_of_their_own() {
+    let mut handlers = Handlers::new();
+    for row in kvrm_a64::table().iter().filter(|row| row.name.starts_with(['L', 'S'])) {
+        handlers.record(0x1000, row.pattern.value);
+    }
+    assert!(handlers.len() > 128, "u8 to u64 and more are among them");
+    checked(&kernel(&handlers, &memory(MemoryModel::Private)));
+}
+
 /// No checks are added: the kernel makes its own.
 const UNCHECKED: proc::BoundsCheckPolicies = proc::BoundsCheckPolicies {
     index: proc::BoundsCheckPolicy::Unchecked,

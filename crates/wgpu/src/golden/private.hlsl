@@ -712,7 +712,7 @@ bool h6_(uint4 w_3)
     return true;
 }
 
-bool u6_(uint4 w_4)
+bool unaligned_6_(uint4 w_4)
 {
     uint v7_1 = ((w_4.x >> 16u) & 255u);
     uint v24_1 = ((w_4.x >> 24u) & 255u);
@@ -750,7 +750,7 @@ bool h7_(uint4 w_5)
     return true;
 }
 
-bool u7_(uint4 w_6)
+bool unaligned_7_(uint4 w_6)
 {
     uint v7_3 = ((w_6.x >> 16u) & 255u);
     uint v18_5 = ((w_6.x >> 24u) & 255u);
@@ -810,11 +810,11 @@ bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
         case 6u: {
-            const bool _e4 = u6_(w_9);
+            const bool _e4 = unaligned_6_(w_9);
             return _e4;
         }
         case 7u: {
-            const bool _e5 = u7_(w_9);
+            const bool _e5 = unaligned_7_(w_9);
             return _e5;
         }
         default: {

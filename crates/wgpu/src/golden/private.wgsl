@@ -498,7 +498,7 @@ fn h6(w: vec4<u32>) -> bool {
   x[v24] = v19;
   return true;
 }
-fn u6(w: vec4<u32>) -> bool {
+fn unaligned_6(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v24: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -524,7 +524,7 @@ fn h7(w: vec4<u32>) -> bool {
   store(v16, 64u, u64(v19));
   return true;
 }
-fn u7(w: vec4<u32>) -> bool {
+fn unaligned_7(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v18: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -571,8 +571,8 @@ fn h9(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 6u: { return u6(w); }
-    case 7u: { return u7(w); }
+    case 6u: { return unaligned_6(w); }
+    case 7u: { return unaligned_7(w); }
     default: { return false; }
   }
 }

@@ -835,7 +835,7 @@ bool h6_(
     return true;
 }
 
-bool u6_(
+bool unaligned_6_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -891,7 +891,7 @@ bool h7_(
     return true;
 }
 
-bool u7_(
+bool unaligned_7_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -983,11 +983,11 @@ bool run_unaligned(
 ) {
     switch(w_9.x & 65535u) {
         case 6u: {
-            bool _e4 = u6_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
+            bool _e4 = unaligned_6_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
             return _e4;
         }
         case 7u: {
-            bool _e5 = u7_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+            bool _e5 = unaligned_7_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
             return _e5;
         }
         default: {
