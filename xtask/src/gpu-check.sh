@@ -228,7 +228,7 @@ step_modes() {
     python_is_there modes || return $SKIPPED
     local status=0 engine
     with_python benchmarks/all_modes.py --json "$out/modes.json" || status=1
-    for engine in cpu cuda; do
+    for engine in cpu cuda $(has_vulkan modes && echo wgpu); do
         with_python benchmarks/python_overheads.py --engine $engine --json >"$out/overheads.$engine.json" || status=1
         cat "$out/overheads.$engine.json"
     done

@@ -1,7 +1,6 @@
 //! Decoded code on the device.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use kvrm_engine::code::{Code, Table};
 use kvrm_engine::kernel::Record;
@@ -16,8 +15,6 @@ pub(crate) struct DeviceCode {
     changes: Option<u64>,
     common: Option<DeviceTable>,
     own: HashMap<usize, DeviceTable>,
-    /// Where kernels take lanes' own records to be.
-    announced: HashMap<usize, u64>,
     map: Option<Buffer>,
 }
 
@@ -34,8 +31,12 @@ struct DeviceTable {
 }
 
 impl DeviceCode {
-    /// Brings the device up to date: addresses of the common records and of the map of granules.
-    pub(crate) fn upload(&mut self, device: &Device, code: &Code) -> Result<(u64, u64), CudaError> {
+    /// Brings the device up to date. Where the records of lanes are that have their own.
+    pub(crate) fn upload(
+        &mut self,
+        device: &Device,
+        code: &Code,
+    ) -> Result<HashMap<usize, u64>, CudaError> {
         if self.changes != Some(code.changes()) {
             self.own.retain(|lane, _| code.own().contains_key(lane));
             for (lane, table) in code.own() {
@@ -46,23 +47,17 @@ impl DeviceCode {
             self.upload_map(device, &code.granule_bytes())?;
             self.changes = Some(code.changes());
         }
-        let records = self.common.as_ref().map_or(0, DeviceTable::address);
-        Ok((records, self.map.as_ref().map_or(0, |map| map.address)))
+        Ok(self.own.iter().map(|(lane, table)| (*lane, table.address())).collect())
     }
 
-    /// Lanes whose own records are elsewhere than at the last call, with the address or 0.
-    pub(crate) fn changed_own_records(&mut self) -> Vec<(usize, u64)> {
-        let now: HashMap<usize, u64> =
-            self.own.iter().map(|(lane, table)| (*lane, table.address())).collect();
-        let before = std::mem::replace(&mut self.announced, now.clone());
-        let gone = before.keys().filter(|lane| !now.contains_key(lane)).map(|lane| (*lane, 0));
-        let changed = now.iter().filter(|(lane, at)| before.get(lane) != Some(at));
-        gone.chain(changed.map(|(lane, at)| (*lane, *at))).collect()
+    /// Where the common records are.
+    pub(crate) fn records(&self) -> u64 {
+        self.common.as_ref().map_or(0, DeviceTable::address)
     }
 
-    /// Lanes whose statuses are as new: kernels know nothing of records that they may have had.
-    pub(crate) fn forget(&mut self, lanes: &Range<usize>) {
-        self.announced.retain(|lane, _| !lanes.contains(lane));
+    /// Where the map of granules is.
+    pub(crate) fn map(&self) -> u64 {
+        self.map.as_ref().map_or(0, |map| map.address)
     }
 
     fn upload_map(&mut self, device: &Device, map: &[u8]) -> Result<(), CudaError> {

@@ -272,7 +272,7 @@ unsafe impl Plain for kvrm_engine::kernel::Record {}
 // SAFETY: integers; trailing padding is never read.
 unsafe impl Plain for kvrm_a64::state::CpuState {}
 // SAFETY: integers.
-unsafe impl Plain for crate::kernel::Status {}
+unsafe impl Plain for kvrm_engine::launch::Status {}
 // SAFETY: integers.
 unsafe impl Plain for crate::kernel::Pool {}
 
@@ -324,8 +324,9 @@ impl Buffer {
     }
 }
 
-/// How often a running kernel is looked at.
+/// How often a running kernel is looked at, once it has been watched for a while without a pause.
 const LOOK: Duration = Duration::from_micros(50);
+const BUSY: Duration = Duration::from_micros(50);
 
 /// A kernel that has been loaded.
 pub(crate) struct Kernel {
@@ -403,10 +404,11 @@ impl Kernel {
     pub(crate) fn is_done_within(&self, time: Duration) -> Result<bool, CudaError> {
         let start = Instant::now();
         while !self.is_done()? {
-            if start.elapsed() > time {
-                return Ok(false);
+            match start.elapsed() {
+                elapsed if elapsed > time => return Ok(false),
+                elapsed if elapsed > BUSY => std::thread::sleep(LOOK),
+                _ => std::thread::yield_now(),
             }
-            std::thread::sleep(LOOK);
         }
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Guest memory on the device, as the host reaches it.
 
-use kvrm_engine::code::{DeviceMemory, pages};
-use kvrm_engine::{EngineError, MemoryModel};
+use kvrm_engine::MemoryModel;
+use kvrm_engine::code::pages;
 use kvrm_mem::PAGE;
 
 use crate::driver::{Buffer, CudaError, Device};
@@ -274,40 +274,4 @@ fn frame_address(private: &Private, lane: usize, frame: u32) -> u64 {
 fn covering(start: usize, len: usize) -> (u64, Vec<u64>) {
     let (first, end) = (start / 8, (start + len).div_ceil(8));
     (first as u64, vec![0; end - first])
-}
-
-/// The memory together with the device, which has room for what lanes are given.
-pub(crate) struct OnDevice<'a> {
-    pub(crate) guest: &'a mut Guest,
-    pub(crate) device: &'a Device,
-}
-
-impl DeviceMemory for OnDevice<'_> {
-    fn size(&self) -> u64 {
-        self.guest.size
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.guest.read_only
-    }
-
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        let read = match lane {
-            Some(lane) => self.guest.read(lane, addr, bytes),
-            None => self.guest.flat.read(addr, bytes),
-        };
-        Ok(read?)
-    }
-
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        Ok(self.guest.write(self.device, lane, addr, bytes)?)
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        Ok(self.guest.has_copies()?)
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        Ok(self.guest.owners(page)?)
-    }
 }

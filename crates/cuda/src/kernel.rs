@@ -11,6 +11,7 @@ use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
     BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
+use kvrm_engine::launch::Status;
 use kvrm_ir::Var;
 use kvrm_mem::PAGE;
 
@@ -51,23 +52,6 @@ pub(crate) struct Arguments {
     pub(crate) code_map: u64,
     /// [`Control`].
     pub(crate) control: u64,
-}
-
-/// A lane's counts and stop, as the kernel keeps them.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Status {
-    /// Instructions completed.
-    pub(crate) count: u64,
-    /// Instructions it may still complete in this run.
-    pub(crate) budget: u64,
-    /// The stop's detail.
-    pub(crate) detail: u64,
-    /// A number of [`crate::stop`].
-    pub(crate) stop: u32,
-    pub(crate) unused: u32,
-    /// Its own records, if it has changed its code; otherwise 0.
-    pub(crate) records: u64,
 }
 
 /// What is counted on the device.

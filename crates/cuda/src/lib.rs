@@ -6,8 +6,8 @@
 //!                │
 //!  words ──► records (engine::code) ──► device memory (code)
 //!                │
-//!  run ──► launch ──► stopped lanes ──► the guest's stop, or seen to by the host (engine, engine::code):
-//!                                       more code decoded, more frames, code that a lane has changed
+//!  run ──► launch (lanes) ──► stopped lanes ──► the guest's stop, or seen to by the host (engine::launch):
+//!                                              more code decoded, more frames, code that a lane has changed
 //! ```
 //!
 //! Only the driver is needed, and it is opened at run time. A kernel holds the handlers that the program
@@ -23,16 +23,16 @@ mod code;
 mod compile;
 mod driver;
 mod emit;
-mod engine;
 mod frames;
 mod guest;
 mod kernel;
+mod lanes;
 mod memory;
 mod room;
 mod stream;
 
 pub use driver::{CudaError, DeviceInfo, devices, find, free_memory};
-pub use engine::CudaEngine;
+pub use lanes::{CudaEngine, CudaLanes, build};
 pub use room::lanes_that_fit;
 
 #[cfg(test)]

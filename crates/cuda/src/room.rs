@@ -1,10 +1,10 @@
 //! How many lanes a device has room for.
 
 use kvrm_a64::state::CpuState;
+use kvrm_engine::launch::Status;
 use kvrm_mem::PAGE;
 
 use crate::frames::PIECE;
-use crate::kernel::Status;
 use crate::memory::{FRAME_BYTES, FRAME_LANES};
 
 /// Bytes of a warp's page table for each page.

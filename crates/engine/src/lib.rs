@@ -1,6 +1,7 @@
 //! What all engines have in common: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] a host watches
 //! and cancels a run through, one-instruction stepping by the reference evaluator, the reference engine
-//! built on it, [`SplitEngine`], which makes one engine of several, and the cache of compiled kernels.
+//! built on it, [`SplitEngine`], which makes one engine of several, and what engines on GPUs share: handlers and
+//! records ([`kernel`], [`code`]), the loop around launches ([`launch`]), the cache of compiled kernels.
 
 pub mod cache;
 pub mod code;
@@ -8,6 +9,7 @@ mod control;
 mod eval_engine;
 pub mod flow;
 pub mod kernel;
+pub mod launch;
 pub mod mirror;
 pub mod slice;
 mod split;

@@ -3,16 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
+use crate::EngineError;
+
 /// An array on a device.
 pub trait DeviceArray<T> {
-    /// What can go wrong.
-    type Error;
-
     /// Copies elements from `first` on to the host.
-    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), Self::Error>;
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), EngineError>;
 
     /// Copies elements from `first` on to the device.
-    fn write(&self, first: usize, elements: &[T]) -> Result<(), Self::Error>;
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), EngineError>;
 }
 
 /// An array on a device with a copy on the host. Nothing is copied before it is needed: what kernels
@@ -40,7 +39,7 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         &self.device
     }
 
-    fn fetch(&self) -> Result<(), A::Error> {
+    fn fetch(&self) -> Result<(), EngineError> {
         if self.stale.get() {
             self.device.read(0, &mut self.host.borrow_mut())?;
             self.stale.set(false);
@@ -49,20 +48,20 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     }
 
     /// An element.
-    pub fn get(&self, index: usize) -> Result<T, A::Error> {
+    pub fn get(&self, index: usize) -> Result<T, EngineError> {
         self.fetch()?;
         Ok(self.host.borrow()[index])
     }
 
     /// Shows elements, one after another.
-    pub fn visit(&self, range: Range<usize>, visit: &mut dyn FnMut(&T)) -> Result<(), A::Error> {
+    pub fn visit(&self, range: Range<usize>, visit: &mut dyn FnMut(&T)) -> Result<(), EngineError> {
         self.fetch()?;
         self.host.borrow()[range].iter().for_each(visit);
         Ok(())
     }
 
     /// One of `count` elements that the caller is going to look at.
-    pub fn get_of(&self, count: usize, index: usize) -> Result<T, A::Error> {
+    pub fn get_of(&self, count: usize, index: usize) -> Result<T, EngineError> {
         if count > self.few || !self.stale.get() {
             return self.get(index);
         }
@@ -72,13 +71,13 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     }
 
     /// Changes an element here and on the device.
-    pub fn set_one(&mut self, index: usize, element: T) -> Result<(), A::Error> {
+    pub fn set_one(&mut self, index: usize, element: T) -> Result<(), EngineError> {
         self.host.get_mut()[index] = element;
         self.device.write(index, &[element])
     }
 
     /// Sets elements; the device has them after the next [`upload`](Self::upload).
-    pub fn set(&mut self, range: Range<usize>, element: T) -> Result<(), A::Error> {
+    pub fn set(&mut self, range: Range<usize>, element: T) -> Result<(), EngineError> {
         match range.len() == self.host.get_mut().len() {
             // Nothing is left of what kernels wrote.
             true => self.stale.set(false),
@@ -93,7 +92,11 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     }
 
     /// Changes some elements.
-    pub fn modify(&mut self, indices: &[usize], change: impl Fn(&mut T)) -> Result<(), A::Error> {
+    pub fn modify(
+        &mut self,
+        indices: &[usize],
+        change: impl Fn(&mut T),
+    ) -> Result<(), EngineError> {
         for &index in indices {
             let mut element = self.get_of(indices.len(), index)?;
             change(&mut element);
@@ -106,12 +109,18 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     }
 
     /// Brings the device up to date.
-    pub fn upload(&mut self) -> Result<(), A::Error> {
+    pub fn upload(&mut self) -> Result<(), EngineError> {
         let range = std::mem::take(&mut self.changed);
         match range.is_empty() {
             true => Ok(()),
             false => self.device.write(range.start, &self.host.get_mut()[range]),
         }
+    }
+
+    /// Takes over what kernels wrote, which the caller has copied from the device.
+    pub fn copied(&self, elements: &[T]) {
+        self.host.borrow_mut().copy_from_slice(elements);
+        self.stale.set(false);
     }
 
     /// To be called before a kernel writes the array; the host's changes must have been uploaded.
@@ -132,15 +141,13 @@ mod tests {
     }
 
     impl DeviceArray<u32> for Fake {
-        type Error = std::convert::Infallible;
-
-        fn read(&self, first: usize, elements: &mut [u32]) -> Result<(), Self::Error> {
+        fn read(&self, first: usize, elements: &mut [u32]) -> Result<(), EngineError> {
             elements.copy_from_slice(&self.elements.borrow()[first..first + elements.len()]);
             self.copied.set(self.copied.get() + elements.len());
             Ok(())
         }
 
-        fn write(&self, first: usize, elements: &[u32]) -> Result<(), Self::Error> {
+        fn write(&self, first: usize, elements: &[u32]) -> Result<(), EngineError> {
             self.elements.borrow_mut()[first..first + elements.len()].copy_from_slice(elements);
             self.copied.set(self.copied.get() + elements.len());
             Ok(())
@@ -169,6 +176,14 @@ mod tests {
         assert_eq!(mirror.device.copied.get(), 0);
         assert_eq!((mirror.get(3).unwrap(), mirror.get(4).unwrap()), (1, 1));
         assert_eq!(mirror.device.copied.get(), 100);
+    }
+
+    #[test]
+    fn what_the_engine_copied_is_not_copied_again() {
+        let mut mirror = mirror();
+        launch(&mut mirror);
+        mirror.copied(&[7; 100]);
+        assert_eq!((mirror.get(3).unwrap(), mirror.device.copied.get()), (7, 0));
     }
 
     #[test]

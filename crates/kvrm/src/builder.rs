@@ -3,10 +3,9 @@
 use std::str::FromStr;
 
 use kvrm_cpu::CpuEngine;
-use kvrm_cuda::{CudaEngine, DeviceInfo};
+use kvrm_cuda::DeviceInfo;
 use kvrm_engine::{Config, Engine, EngineError, EvalEngine, SplitEngine};
 use kvrm_mem::PAGE;
-use kvrm_wgpu::WgpuEngine;
 
 use crate::{Error, Machine, MemoryModel, Result};
 
@@ -282,21 +281,21 @@ impl MachineBuilder {
     fn build_wgpu(self) -> Result<Box<dyn Engine>, EngineError> {
         let (devices, config) = (self.devices, self.config);
         if let [] | [_] = devices[..] {
-            return Ok(Box::new(WgpuEngine::new(config, devices.first().copied().unwrap_or(0))?));
+            return Ok(Box::new(kvrm_wgpu::build(config, devices.first().copied().unwrap_or(0))?));
         }
         Ok(Box::new(SplitEngine::new(config, devices.len(), WARP, |part, config| {
-            Ok(Box::new(WgpuEngine::new(config, devices[part])?))
+            Ok(Box::new(kvrm_wgpu::build(config, devices[part])?))
         })?))
     }
 
     fn build_cuda(self) -> Result<Box<dyn Engine>, EngineError> {
         let (devices, config) = (self.devices, self.config);
         if let [] | [_] = devices[..] {
-            return Ok(Box::new(CudaEngine::new(config, devices.first().copied().unwrap_or(0))?));
+            return Ok(Box::new(kvrm_cuda::build(config, devices.first().copied().unwrap_or(0))?));
         }
         let twice = (1..devices.len()).any(|n| devices[..n].contains(&devices[n]));
         let split = SplitEngine::new(config, devices.len(), WARP, |part, config| {
-            Ok(Box::new(CudaEngine::new(config, devices[part])?))
+            Ok(Box::new(kvrm_cuda::build(config, devices[part])?))
         })?;
         // Those that few lanes leave without work should exist, too.
         devices.iter().try_for_each(|device| kvrm_cuda::find(*device))?;

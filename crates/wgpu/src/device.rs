@@ -154,6 +154,8 @@ pub(crate) struct Device {
     pub(crate) limit: u64,
     pub(crate) bindings: u32,
     lost: Arc<OnceLock<String>>,
+    /// The first failure of something that nobody waited for.
+    failure: Arc<Mutex<Option<String>>>,
     staging: Arc<Mutex<Option<wgpu::Buffer>>>,
 }
 
@@ -213,6 +215,12 @@ impl Device {
         device.set_device_lost_callback(move |_, message| {
             let _ = noted.set(message);
         });
+        let failure = Arc::new(Mutex::new(None));
+        let noted: Arc<Mutex<Option<String>>> = failure.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.get_or_insert_with(|| error.to_string());
+        }));
         let (smallest, largest) = subgroup_sizes(&info);
         let driver = format!("{} {} {}", info.backend, info.driver, info.driver_info);
         Ok(Device {
@@ -227,6 +235,7 @@ impl Device {
             limit: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
             bindings: limits.max_storage_buffers_per_shader_stage,
             lost,
+            failure,
             staging: Arc::default(),
         })
     }
@@ -343,7 +352,7 @@ impl Device {
     ) -> Result<Vec<u8>, WgpuError> {
         self.queue.submit([encoder.finish()]);
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len as usize).sum());
-        for Part { buffer, offset, len } in parts {
+        for Part { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
             // Mappings start at multiples of 8.
             let (first, end) = (offset & !7, (offset + len).next_multiple_of(4));
             self.map(buffer, first..end, |view| {
@@ -362,7 +371,7 @@ impl Device {
         let size = parts.iter().map(|part| part.len).sum();
         let staging = self.staging(size)?;
         let mut end = 0;
-        for Part { buffer, offset, len } in parts {
+        for Part { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
             encoder.copy_buffer_to_buffer(buffer, *offset, &staging, end, *len);
             end += len;
         }
@@ -405,7 +414,8 @@ impl Device {
     pub(crate) fn wait(&self) -> Result<(), WgpuError> {
         let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
         self.device.poll(all).map_err(|error| self.failed(error))?;
-        match self.lost.get() {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match self.lost.get().or(failure.as_ref()) {
             Some(message) => Err(self.failed(message)),
             None => Ok(()),
         }

@@ -5,6 +5,7 @@ use kvrm_engine::{Config, Engine, EngineError, MemoryModel, RunControl, RunReque
 use wgpu::Features;
 
 use crate::WgpuEngine;
+use crate::lanes::build_with;
 
 /// Not all lanes of the last subgroup are used.
 const LANES: usize = 37;
@@ -24,7 +25,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
 
 fn build(model: MemoryModel, memory_size: u64, way: &Way, text: &str) -> WgpuEngine {
     let mut engine =
-        WgpuEngine::with(config(model, memory_size), 0, way.largest_window, way.without).unwrap();
+        build_with(config(model, memory_size), 0, way.largest_window, way.without).unwrap();
     engine.write_image(BASE, &kvrm_asm::assemble(text, BASE).unwrap()).unwrap();
     for lane in 0..LANES {
         let mut state = CpuState { pc: BASE, ..CpuState::new() };
@@ -155,16 +156,16 @@ fn memory_that_is_copied() {
 #[test]
 fn windows_are_not_without_number() {
     let config = config(MemoryModel::Shared, 1 << 26);
-    let error = WgpuEngine::with(config, 0, 1 << 16, Features::empty()).err().unwrap();
+    let error = build_with(config, 0, 1 << 16, Features::empty()).err().unwrap();
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
 #[test]
 fn a_lost_device_is_named_and_a_new_machine_works() {
     let mut engine = build(MemoryModel::Private, 1 << 20, &USUAL, WRITE_PAGES);
-    engine.guest.device.device.destroy();
+    engine.launcher().guest.device.device.destroy();
     let error = run(&mut engine).unwrap_err().to_string();
-    assert!(error.contains(&*engine.guest.device.name), "{error}");
+    assert!(error.contains(&*engine.launcher().guest.device.name), "{error}");
     assert!(error.contains("was lost"), "{error}");
     write_pages(&USUAL);
 }

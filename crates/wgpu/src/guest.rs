@@ -1,8 +1,9 @@
 //! Guest memory on the device, as the host reaches it.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::code::{DeviceMemory, pages};
+use kvrm_engine::code::pages;
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -16,9 +17,14 @@ const FIXED_BINDINGS: u32 = 8;
 /// More windows than this would only make kernels longer.
 const MOST_WINDOWS: u32 = 64;
 /// Pages that are read together; a page of one lane takes as much as one of all in its group.
-const PAGES_AT_ONCE: u64 = 256;
+const PAGES_AT_ONCE: usize = 256;
+/// Bytes of the device's counters.
+pub(crate) const POOL_BYTES: usize = 20;
 
 /// The memory of all lanes.
+///
+/// A submission and the wait for its end take far longer than copying a page: what kernels never write, and what
+/// they have not written since the host last looked, is kept here too.
 pub(crate) struct Guest {
     pub(crate) device: Device,
     size: u64,
@@ -31,7 +37,10 @@ pub(crate) struct Guest {
     frames_window: u64,
     /// Shared memory, or the image: a buffer for each window.
     pub(crate) flat: Vec<wgpu::Buffer>,
-    pub(crate) pool: wgpu::Buffer,
+    /// What is in there, if kernels never write it.
+    image: Option<Vec<u8>>,
+    pub(crate) pool_buffer: wgpu::Buffer,
+    pool: Pool,
     pub(crate) private: Option<Private>,
 }
 
@@ -43,7 +52,12 @@ pub(crate) struct Private {
     /// How many frames there are, with the first, which is not used.
     pub(crate) count: u64,
     groups: u64,
+    /// The page table that was last looked at, and whose it is; none after a launch.
+    table: RefCell<Option<(usize, Vec<Entry>)>>,
 }
+
+/// An entry of a group's page table: the frame, and a bit for each lane that has copied the page.
+type Entry = [u32; 2];
 
 /// What kernels have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +81,7 @@ impl Guest {
         let flat = window_sizes(size, window)
             .map(|bytes| device.buffer("guest memory", bytes))
             .collect::<Result<Vec<_>, _>>()?;
-        let pool = device.buffer("counters", 32)?;
+        let pool_buffer = device.buffer("counters", 32)?;
         let private = match model {
             MemoryModel::Shared => None,
             MemoryModel::Private => {
@@ -78,14 +92,36 @@ impl Guest {
                     frames: vec![device.buffer("frames", count * frame_bytes(group))?],
                     count,
                     groups,
+                    table: RefCell::default(),
                 })
             }
         };
-        let guest =
-            Guest { device, size, read_only, group, window, frames_window, flat, pool, private };
+        let image = (private.is_some() || read_only).then(|| vec![0; size as usize]);
+        let pool = Pool::default();
+        let mut guest = Guest {
+            device,
+            size,
+            read_only,
+            group,
+            window,
+            frames_window,
+            flat,
+            image,
+            pool_buffer,
+            pool,
+            private,
+        };
         guest.check_windows(guest.flat.len() + 1)?;
-        guest.set_pool(Pool { next: 1, ..Pool::default() });
+        guest.set_pool(Pool { next: 1, ..pool });
         Ok(guest)
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// How memory is spread over bindings now.
@@ -109,47 +145,58 @@ impl Guest {
         }
     }
 
-    pub(crate) fn pool(&self) -> Result<Pool, WgpuError> {
-        self.pool_after(self.device.encoder())
+    /// Where kernels count.
+    pub(crate) fn pool_part(&self) -> Part<'_> {
+        Part { buffer: &self.pool_buffer, offset: 0, len: POOL_BYTES as u64 }
     }
 
-    /// Does what the encoder has, and reads the pool then.
-    pub(crate) fn pool_after(&self, encoder: wgpu::CommandEncoder) -> Result<Pool, WgpuError> {
-        let part = Part { buffer: &self.pool, offset: 0, len: 20 };
-        let bytes = self.device.read_all(encoder, &[part])?;
-        let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(&bytes);
-        Ok(Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 })
+    /// Takes note of what a launch has counted, and starts a new list of stopped lanes.
+    pub(crate) fn launched(&mut self, counted: &[u8]) -> Pool {
+        let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(counted);
+        let pool = Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 };
+        match stopped {
+            0 => self.pool = pool,
+            _ => self.set_pool(Pool { stopped: 0, ..pool }),
+        }
+        self.forget_table();
+        pool
     }
 
-    pub(crate) fn set_pool(&self, pool: Pool) {
+    fn set_pool(&mut self, pool: Pool) {
         let Pool { next, stopped, executed } = pool;
         let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32];
-        self.device.write(&self.pool, 0, bytemuck::bytes_of(&words));
+        self.device.write(&self.pool_buffer, 0, bytemuck::bytes_of(&words));
+        self.pool = pool;
+    }
+
+    fn forget_table(&self) {
+        if let Some(private) = &self.private {
+            private.table.replace(None);
+        }
     }
 
     /// Forgets all private pages.
-    pub(crate) fn drop_frames(&self) -> Result<(), WgpuError> {
+    pub(crate) fn drop_frames(&mut self) {
         if let Some(private) = &self.private {
             let mut encoder = self.device.encoder();
             encoder.clear_buffer(&private.tables, 0, None);
             self.device.queue.submit([encoder.finish()]);
-            self.set_pool(Pool { next: 1, ..self.pool()? });
+            self.forget_table();
+            self.set_pool(Pool { next: 1, ..self.pool });
         }
-        Ok(())
     }
 
     /// Forgets the private pages of one lane.
     pub(crate) fn drop_pages(&self, lane: usize) -> Result<(), WgpuError> {
         let Some(private) = &self.private else { return Ok(()) };
-        let bytes = self.size / PAGE * 8;
-        let offset = lane as u64 / u64::from(self.group) * bytes;
-        let mut table = vec![0; bytes as usize];
-        self.device.read(&private.tables, offset, &mut table)?;
-        let bit = lane as u32 % self.group;
-        for entry in table.chunks_exact_mut(8) {
-            entry[4 + bit as usize / 8] &= !(1 << (bit % 8));
+        if self.pool.next == 1 {
+            return Ok(());
         }
-        self.device.write(&private.tables, offset, &table);
+        let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
+        table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
+        let offset = self.entry_offset(lane, 0);
+        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table));
+        self.forget_table();
         Ok(())
     }
 
@@ -178,46 +225,57 @@ impl Guest {
             private.frames.push(frames);
             private.count += count;
         }
-        let pool = self.pool()?;
         // Attempts that failed have counted on beyond the end.
-        self.set_pool(Pool { next: pool.next.min(old as u32), ..pool });
+        self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool });
         Ok(())
     }
 
+    /// Where an entry is in the page tables.
     fn entry_offset(&self, lane: usize, page: u64) -> u64 {
         (lane as u64 / u64::from(self.group) * (self.size / PAGE) + page) * 8
     }
 
-    /// The frame and the lanes of a page table's entry.
-    fn entry(&self, lane: usize, page: u64) -> Result<[u32; 2], WgpuError> {
-        let private = self.private.as_ref().expect("private memory");
-        let mut entry = [0; 2];
-        let offset = self.entry_offset(lane, page);
-        self.device.read(&private.tables, offset, bytemuck::bytes_of_mut(&mut entry))?;
-        Ok(entry)
+    /// Looks at the page table of a lane's group.
+    fn look<T>(
+        &self,
+        private: &Private,
+        lane: usize,
+        look: impl FnOnce(&[Entry]) -> T,
+    ) -> Result<T, WgpuError> {
+        let group = lane / self.group as usize;
+        let mut there = private.table.borrow_mut();
+        if there.as_ref().is_none_or(|(whose, _)| *whose != group) {
+            let mut table = vec![[0; 2]; (self.size / PAGE) as usize];
+            let bytes = bytemuck::cast_slice_mut(&mut table);
+            self.device.read(&private.tables, self.entry_offset(lane, 0), bytes)?;
+            *there = Some((group, table));
+        }
+        Ok(look(&there.as_ref().expect("just made").1))
     }
 
     fn lane_bit(&self, lane: usize) -> u32 {
         1 << (lane as u32 % self.group)
     }
 
-    /// The window that a frame is in, and where.
-    fn frame_at(&self, frame: u32) -> (&wgpu::Buffer, u64) {
-        let private = self.private.as_ref().expect("private memory");
-        let full = self.frames_window / frame_bytes(self.group);
-        let (window, index) = (u64::from(frame) / full, u64::from(frame) % full);
-        (&private.frames[window as usize], index * frame_bytes(self.group))
+    /// The frame that a lane's copy of a page is in, if it has one.
+    fn frame_of(&self, lane: usize, page: u64) -> Result<Option<u32>, WgpuError> {
+        let Some(private) = &self.private else { return Ok(None) };
+        if self.pool.next == 1 {
+            return Ok(None);
+        }
+        let [frame, lanes] = self.look(private, lane, |table| table[page as usize])?;
+        Ok((lanes & self.lane_bit(lane) != 0 && frame != 0).then_some(frame))
     }
 
-    /// All page tables: for each group and page the frame, and a bit per lane that has copied the page.
-    fn tables(&self, private: &Private) -> Result<Vec<[u32; 2]>, WgpuError> {
+    /// All page tables.
+    fn tables(&self, private: &Private) -> Result<Vec<Entry>, WgpuError> {
         let mut tables = vec![[0u32; 2]; (private.groups * (self.size / PAGE)) as usize];
         self.device.read(&private.tables, 0, bytemuck::cast_slice_mut(&mut tables))?;
         Ok(tables)
     }
 
     /// The lanes of an entry of a group's page table.
-    fn lanes_of(&self, group: usize, entry: [u32; 2]) -> impl Iterator<Item = usize> + use<> {
+    fn lanes_of(&self, group: usize, entry: Entry) -> impl Iterator<Item = usize> + use<> {
         let first = group * self.group as usize;
         (0..self.group as usize).filter(move |bit| entry[1] >> bit & 1 != 0).map(move |b| first + b)
     }
@@ -235,135 +293,224 @@ impl Guest {
         Ok(pages)
     }
 
-    /// A whole frame.
-    fn frame(&self, frame: u32) -> Result<Vec<u8>, WgpuError> {
-        let (window, offset) = self.frame_at(frame);
-        let mut words = vec![0; frame_bytes(self.group) as usize];
-        self.device.read(window, offset, &mut words)?;
-        Ok(words)
+    /// Words of a frame, of all lanes in the group.
+    fn frame_part(&self, frame: u32, words: Range<usize>) -> Part<'_> {
+        let private = self.private.as_ref().expect("private memory");
+        let full = self.frames_window / frame_bytes(self.group);
+        let (window, index) = (u64::from(frame) / full, u64::from(frame) % full);
+        let word_bytes = 8 * u64::from(self.group);
+        Part {
+            buffer: &private.frames[window as usize],
+            offset: index * frame_bytes(self.group) + words.start as u64 * word_bytes,
+            len: words.len() as u64 * word_bytes,
+        }
     }
 
-    /// The frames of pages that a lane has copied; `None` where it has not.
-    fn frames_of(&self, lane: usize, pages: Range<u64>) -> Result<Vec<Option<u32>>, WgpuError> {
-        let Some(private) = &self.private else { return Ok(vec![None; pages.count()]) };
-        let mut entries = vec![[0u32; 2]; (pages.end - pages.start) as usize];
-        let offset = self.entry_offset(lane, pages.start);
-        self.device.read(&private.tables, offset, bytemuck::cast_slice_mut(&mut entries))?;
-        let own = |[frame, lanes]: &[u32; 2]| lanes & self.lane_bit(lane) != 0 && *frame != 0;
-        Ok(entries.iter().map(|entry| own(entry).then_some(entry[0])).collect())
+    /// Words of a page of flat memory.
+    fn flat_part(&self, page: u64, words: Range<usize>) -> Part<'_> {
+        let at = page * PAGE + 8 * words.start as u64;
+        let buffer = &self.flat[(at / self.window) as usize];
+        Part { buffer, offset: at % self.window, len: 8 * words.len() as u64 }
     }
 
-    /// Pages as a lane sees them, or of the image.
-    fn pages(&self, lane: Option<usize>, pages: Range<u64>) -> Result<Vec<u8>, WgpuError> {
-        let frames = match lane {
-            Some(lane) => self.frames_of(lane, pages.clone())?,
-            None => vec![None; (pages.end - pages.start) as usize],
-        };
-        let part = |(page, frame): (u64, &Option<u32>)| match frame {
-            Some(frame) => {
-                let (buffer, offset) = self.frame_at(*frame);
-                Part { buffer, offset, len: frame_bytes(self.group) }
-            }
-            None => {
-                let (buffer, offset) = self.flat_at(page);
-                Part { buffer, offset, len: PAGE }
-            }
-        };
-        let parts: Vec<Part<'_>> = pages.zip(&frames).map(part).collect();
-        let all = self.device.read_all(self.device.encoder(), &parts)?;
-        let mut bytes = Vec::with_capacity(frames.len() * PAGE as usize);
-        let mut rest = &all[..];
-        for (part, frame) in parts.iter().zip(&frames) {
-            let (page, after) = rest.split_at(part.len as usize);
-            match (frame, lane) {
-                (Some(_), Some(lane)) => {
-                    let words = (0..PAGE as usize / 8).map(|word| self.in_frame(lane, word));
-                    words.for_each(|at| bytes.extend_from_slice(&page[at..at + 8]));
+    /// Reads as a lane sees it, or the image.
+    pub(crate) fn read(
+        &self,
+        lane: Option<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let pages: Vec<_> = pages(addr, bytes.len()).collect();
+        for pages in pages.chunks(PAGES_AT_ONCE) {
+            self.read_pages(lane, pages, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads parts of pages: page, offset in it, and which of the bytes.
+    fn read_pages(
+        &self,
+        lane: Option<usize>,
+        pages: &[(u64, usize, Range<usize>)],
+        bytes: &mut [u8],
+    ) -> Result<(), WgpuError> {
+        let (mut parts, mut places) = (Vec::new(), Vec::new());
+        for (page, start, range) in pages {
+            let words = covering(*start, range.len());
+            let frame = lane.map_or(Ok(None), |lane| self.frame_of(lane, *page))?;
+            match (frame, &self.image) {
+                (Some(frame), _) => parts.push(self.frame_part(frame, words)),
+                (None, None) => parts.push(self.flat_part(*page, words)),
+                (None, Some(image)) => {
+                    let at = *page as usize * PAGE as usize + start;
+                    bytes[range.clone()].copy_from_slice(&image[at..at + range.len()]);
+                    continue;
                 }
-                _ => bytes.extend_from_slice(page),
+            }
+            places.push((frame.and(lane), start % 8, range.clone()));
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let all = self.device.read_all(self.device.encoder(), &parts)?;
+        let mut rest = &all[..];
+        for (part, (lane, skip, range)) in parts.iter().zip(places) {
+            let (data, after) = rest.split_at(part.len as usize);
+            let len = range.len();
+            match lane {
+                Some(lane) => {
+                    let words = data.chunks_exact(8).skip(lane % self.group as usize);
+                    let own: Vec<u8> =
+                        words.step_by(self.group as usize).flatten().copied().collect();
+                    bytes[range].copy_from_slice(&own[skip..skip + len]);
+                }
+                None => bytes[range].copy_from_slice(&data[skip..skip + len]),
             }
             rest = after;
         }
-        Ok(bytes)
+        Ok(())
     }
 
-    fn page(&self, lane: Option<usize>, page: u64) -> Result<Vec<u8>, WgpuError> {
-        self.pages(lane, page..page + 1)
+    /// Writes a lane's memory.
+    pub(crate) fn write(
+        &mut self,
+        lane: usize,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        if self.private.is_none() {
+            return Ok(self.write_flat(addr, bytes)?);
+        }
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            match self.frame_of(lane, page)? {
+                Some(frame) => self.change_copy(lane, frame, start, part)?,
+                None => self.copy_page(lane, page, start, part)?,
+            }
+        }
+        Ok(())
     }
 
-    /// A page with some of its bytes changed.
-    fn changed_page(
+    /// Changes a lane's copy of a page.
+    fn change_copy(
         &self,
-        lane: Option<usize>,
+        lane: usize,
+        frame: u32,
+        start: usize,
+        bytes: &[u8],
+    ) -> Result<(), WgpuError> {
+        let part = self.frame_part(frame, covering(start, bytes.len()));
+        let mut data = vec![0; part.len as usize];
+        self.device.read(part.buffer, part.offset, &mut data)?;
+        self.interleave(lane, &mut data, start % 8, bytes);
+        self.device.write(part.buffer, part.offset, &data);
+        Ok(())
+    }
+
+    /// Puts bytes among the words of all lanes in the group.
+    fn interleave(&self, lane: usize, data: &mut [u8], skip: usize, bytes: &[u8]) {
+        let (lane, group) = (lane % self.group as usize, self.group as usize);
+        for (index, byte) in (skip..).zip(bytes) {
+            data[(index / 8 * group + lane) * 8 + index % 8] = *byte;
+        }
+    }
+
+    /// Gives a lane its own copy of a page, with some bytes changed.
+    fn copy_page(
+        &mut self,
+        lane: usize,
         page: u64,
         start: usize,
-        part: &[u8],
-    ) -> Result<Vec<u8>, WgpuError> {
-        if part.len() == PAGE as usize {
-            return Ok(part.to_vec());
-        }
-        let mut whole = self.page(lane, page)?;
-        whole[start..start + part.len()].copy_from_slice(part);
-        Ok(whole)
-    }
-
-    /// The window that a page of flat memory is in, and where.
-    fn flat_at(&self, page: u64) -> (&wgpu::Buffer, u64) {
-        let at = page * PAGE;
-        (&self.flat[(at / self.window) as usize], at % self.window)
-    }
-
-    /// Where a lane's word is in a frame, in bytes.
-    fn in_frame(&self, lane: usize, word: usize) -> usize {
-        (word * self.group as usize + lane % self.group as usize) * 8
-    }
-
-    /// Changes a page of a lane's.
-    fn set_page(&mut self, lane: usize, page: u64, bytes: &[u8]) -> Result<(), WgpuError> {
-        if self.private.is_none() {
-            let (window, offset) = self.flat_at(page);
-            self.device.write(window, offset, bytes);
-            return Ok(());
-        }
-        let [mut number, lanes] = self.entry(lane, page)?;
-        if number == 0 {
-            let mut pool = self.pool()?;
-            if u64::from(pool.next) >= self.private.as_ref().expect("private memory").count {
-                self.grow()?;
-                pool = self.pool()?;
-            }
-            number = pool.next;
-            self.set_pool(Pool { next: pool.next + 1, ..pool });
-        }
-        let mut frame = self.frame(number)?;
-        for (word, bytes) in bytes.chunks_exact(8).enumerate() {
-            let at = self.in_frame(lane, word);
-            frame[at..at + 8].copy_from_slice(bytes);
-        }
-        let (window, offset) = self.frame_at(number);
-        self.device.write(window, offset, &frame);
+        bytes: &[u8],
+    ) -> Result<(), WgpuError> {
         let private = self.private.as_ref().expect("private memory");
-        let entry = [number, lanes | self.lane_bit(lane)];
+        let [mut frame, lanes] = self.look(private, lane, |table| table[page as usize])?;
+        let mut data = vec![0; frame_bytes(self.group) as usize];
+        if frame == 0 {
+            frame = self.new_frame()?;
+        } else {
+            let part = self.frame_part(frame, 0..PAGE_WORDS);
+            self.device.read(part.buffer, part.offset, &mut data)?;
+        }
+        let image = self.image.as_ref().expect("private memory has one");
+        let at = (page * PAGE) as usize;
+        self.interleave(lane, &mut data, 0, &image[at..at + PAGE as usize]);
+        self.interleave(lane, &mut data[start / 8 * 8 * self.group as usize..], start % 8, bytes);
+        let part = self.frame_part(frame, 0..PAGE_WORDS);
+        self.device.write(part.buffer, part.offset, &data);
+        let private = self.private.as_ref().expect("private memory");
+        let entry = [frame, lanes | self.lane_bit(lane)];
         let offset = self.entry_offset(lane, page);
         self.device.write(&private.tables, offset, bytemuck::bytes_of(&entry));
+        if let Some((_, table)) = private.table.borrow_mut().as_mut() {
+            table[page as usize] = entry;
+        }
         Ok(())
+    }
+
+    /// A frame that nobody has.
+    fn new_frame(&mut self) -> Result<u32, WgpuError> {
+        if u64::from(self.pool.next) >= self.private.as_ref().expect("private memory").count {
+            self.grow()?;
+        }
+        let frame = self.pool.next;
+        self.set_pool(Pool { next: frame + 1, ..self.pool });
+        Ok(frame)
+    }
+
+    /// Changes flat memory.
+    fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), WgpuError> {
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            let data = self.changed(page, start, part)?;
+            let there = self.flat_part(page, covering(start, part.len()));
+            self.device.write(there.buffer, there.offset, &data);
+        }
+        Ok(())
+    }
+
+    /// The words of a page of flat memory that have some bytes changed.
+    fn changed(&mut self, page: u64, start: usize, bytes: &[u8]) -> Result<Vec<u8>, WgpuError> {
+        let words = covering(start, bytes.len());
+        if let Some(image) = &mut self.image {
+            let page = &mut image[(page * PAGE) as usize..][..PAGE as usize];
+            page[start..start + bytes.len()].copy_from_slice(bytes);
+            return Ok(page[8 * words.start..8 * words.end].to_vec());
+        }
+        let there = self.flat_part(page, words);
+        let mut data = vec![0; there.len as usize];
+        if bytes.len() < data.len() {
+            self.device.read(there.buffer, there.offset, &mut data)?;
+        }
+        data[start % 8..start % 8 + bytes.len()].copy_from_slice(bytes);
+        Ok(data)
     }
 
     /// Changes the image, and the copies that lanes have of its pages.
     pub(crate) fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        let has_copies = self.has_copies()?;
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            let whole = self.changed_page(None, page, start, part)?;
-            let (window, offset) = self.flat_at(page);
-            self.device.write(window, offset, &whole);
-            if has_copies {
+        self.write_flat(addr, bytes)?;
+        if self.has_copies()? {
+            for (page, start, range) in pages(addr, bytes.len()) {
                 for lane in self.owners(page)? {
-                    self.write(lane, page * PAGE + start as u64, part)?;
+                    self.write(lane, page * PAGE + start as u64, &bytes[range.clone()])?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// True if some lane may have its own copy of a page.
+    pub(crate) fn has_copies(&self) -> Result<bool, EngineError> {
+        Ok(self.private.is_some() && self.pool.next > 1)
+    }
+
+    /// The lanes that have their own copy of a page.
+    pub(crate) fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let tables = self.tables(private)?;
+        let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
+        let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
+        Ok(owners.collect())
     }
 }
 
@@ -377,50 +524,12 @@ fn window_sizes(size: u64, window: u64) -> impl Iterator<Item = u64> {
     (0..size.div_ceil(window)).map(move |index| (size - index * window).min(window))
 }
 
-impl DeviceMemory for Guest {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        let mut done = 0;
-        while done < bytes.len() {
-            let at = addr + done as u64;
-            let end = addr + bytes.len() as u64;
-            let pages = at / PAGE..end.div_ceil(PAGE).min(at / PAGE + PAGES_AT_ONCE);
-            let data = self.pages(lane, pages)?;
-            let data = &data[(at % PAGE) as usize..];
-            let len = data.len().min(bytes.len() - done);
-            bytes[done..done + len].copy_from_slice(&data[..len]);
-            done += len;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            let whole = self.changed_page(Some(lane), page, start, part)?;
-            self.set_page(lane, page, &whole)?;
-        }
-        Ok(())
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        Ok(self.private.is_some() && self.pool()?.next > 1)
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let tables = self.tables(private)?;
-        let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
-        let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
-        Ok(owners.collect())
-    }
+/// The words of a page that hold `len` bytes from `start` on.
+fn covering(start: usize, len: usize) -> Range<usize> {
+    start / 8..(start + len).div_ceil(8)
 }
 
-const _: () = assert!(PAGE / 8 == 512, "the kernel counts on it");
+/// Words in a page.
+const PAGE_WORDS: usize = (PAGE / 8) as usize;
+
+const _: () = assert!(PAGE_WORDS == 512, "the kernel counts on it");

@@ -18,14 +18,14 @@
 
 mod device;
 mod emit;
-mod engine;
 mod guest;
 mod kernel;
+mod lanes;
 mod pipeline;
 mod windows;
 
 pub use device::{DeviceInfo, WgpuError, devices};
-pub use engine::WgpuEngine;
+pub use lanes::{WgpuEngine, WgpuLanes, build};
 
 use kvrm_ir::legalise::Lacks;
 

@@ -24,9 +24,11 @@ struct Status {
   budget_high: u32,
   detail_low: u32,
   detail_high: u32,
-  stop: u32,
   // Where its records start.
   records: u32,
+  records_high: u32,
+  stop: u32,
+  unused: u32,
 }
 
 // What is counted on the device.

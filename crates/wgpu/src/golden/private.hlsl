@@ -17,8 +17,10 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint stop;
     uint records;
+    uint records_high;
+    uint stop;
+    uint unused;
 };
 
 struct Pool {
@@ -1230,27 +1232,27 @@ void finish(uint64_t rest_2)
     uint _e39 = left;
     uint64_t total = (_e37 - uint64_t(_e39));
     uint _e44 = lane;
-    uint _e47 = asuint(statuses.Load(0+_e44*32));
+    uint _e47 = asuint(statuses.Load(0+_e44*40));
     uint _e51 = lane;
-    uint _e54 = asuint(statuses.Load(4+_e51*32));
+    uint _e54 = asuint(statuses.Load(4+_e51*40));
     uint64_t before = (uint64_t(_e47) | (uint64_t(_e54) << 32u));
     uint _e61 = lane;
-    statuses.Store(0+_e61*32, asuint(uint(total)));
+    statuses.Store(0+_e61*40, asuint(uint(total)));
     uint _e67 = lane;
-    statuses.Store(4+_e67*32, asuint(uint((total >> 32u))));
+    statuses.Store(4+_e67*40, asuint(uint((total >> 32u))));
     uint _e75 = lane;
-    statuses.Store(8+_e75*32, asuint(uint(budget_1)));
+    statuses.Store(8+_e75*40, asuint(uint(budget_1)));
     uint _e81 = lane;
-    statuses.Store(12+_e81*32, asuint(uint((budget_1 >> 32u))));
+    statuses.Store(12+_e81*40, asuint(uint((budget_1 >> 32u))));
     uint _e89 = lane;
     uint64_t _e93 = detail;
-    statuses.Store(16+_e89*32, asuint(uint(_e93)));
+    statuses.Store(16+_e89*40, asuint(uint(_e93)));
     uint _e97 = lane;
     uint64_t _e101 = detail;
-    statuses.Store(20+_e97*32, asuint(uint((_e101 >> 32u))));
+    statuses.Store(20+_e97*40, asuint(uint((_e101 >> 32u))));
     uint _e107 = lane;
     uint _e111 = stop_1;
-    statuses.Store(24+_e107*32, asuint(_e111));
+    statuses.Store(32+_e107*40, asuint(_e111));
     uint done = uint((total - before));
     uint _e116; pool.InterlockedAdd(12, done, _e116);
     if (((_e116 + done) < _e116)) {
@@ -1294,7 +1296,7 @@ bool can_run(uint stop)
     return _e23;
 }
 
-Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {
+Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7, uint arg8, uint arg9) {
     Status ret = (Status)0;
     ret.count_low = arg0;
     ret.count_high = arg1;
@@ -1302,8 +1304,10 @@ Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, ui
     ret.budget_high = arg3;
     ret.detail_low = arg4;
     ret.detail_high = arg5;
-    ret.stop = arg6;
-    ret.records = arg7;
+    ret.records = arg6;
+    ret.records_high = arg7;
+    ret.stop = arg8;
+    ret.unused = arg9;
     return ret;
 }
 
@@ -1331,7 +1335,7 @@ void run(ComputeInput_run computeinput_run)
     uint _e35 = arguments.lanes;
     if ((_e32 < _e35)) {
         uint _e39 = lane;
-        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*32+0)), asuint(statuses.Load(_e39*32+4)), asuint(statuses.Load(_e39*32+8)), asuint(statuses.Load(_e39*32+12)), asuint(statuses.Load(_e39*32+16)), asuint(statuses.Load(_e39*32+20)), asuint(statuses.Load(_e39*32+24)), asuint(statuses.Load(_e39*32+28)));
+        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*40+0)), asuint(statuses.Load(_e39*40+4)), asuint(statuses.Load(_e39*40+8)), asuint(statuses.Load(_e39*40+12)), asuint(statuses.Load(_e39*40+16)), asuint(statuses.Load(_e39*40+20)), asuint(statuses.Load(_e39*40+24)), asuint(statuses.Load(_e39*40+28)), asuint(statuses.Load(_e39*40+32)), asuint(statuses.Load(_e39*40+36)));
         uint _e44 = arguments.begins;
         if (!((_e44 != 0u))) {
             const bool _e51 = can_run(status_1.stop);

@@ -33,8 +33,10 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint stop;
     uint records;
+    uint records_high;
+    uint stop;
+    uint unused;
 };
 struct Pool {
     metal::atomic_uint next;

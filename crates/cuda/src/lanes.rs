@@ -1,0 +1,307 @@
+//! Lanes on a device, and the launches of the kernel that runs them.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kvrm_a64::state::CpuState;
+use kvrm_engine::code::{Code, DeviceMemory};
+use kvrm_engine::kernel::{Handlers, stop};
+use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
+use kvrm_engine::mirror::{DeviceArray, Mirror};
+use kvrm_engine::slice::Share;
+use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
+
+use crate::code::DeviceCode;
+use crate::driver::{Buffer, CudaError, Device, Kernel, Plain};
+use crate::guest::{Guest, TOO_MUCH};
+use crate::kernel::{Arguments, Pool, Target, kernel};
+use crate::memory::Memory;
+use crate::stream::Mapped;
+
+/// Threads in a block.
+const BLOCK: u32 = 128;
+/// What a launch should take: short enough not to freeze a desktop.
+const LAUNCH_TIME: Duration = Duration::from_millis(100);
+/// Instructions per lane of the first launch, and the most of any.
+const FIRST_SHARE: u64 = 1 << 16;
+const LARGEST_SHARE: u64 = 1 << 40;
+/// From this many elements on, copying all is faster than copying each.
+const MANY: usize = 64;
+/// A launch that ends within this time is not watched.
+const SHORT: Duration = Duration::from_millis(2);
+/// How often a running launch is asked how far it is.
+const ASK: Duration = Duration::from_millis(2);
+
+/// An array in a buffer.
+pub struct Array(Buffer);
+
+impl<T: Plain> DeviceArray<T> for Array {
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), EngineError> {
+        Ok(self.0.read((first * size_of::<T>()) as u64, elements)?)
+    }
+
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), EngineError> {
+        Ok(self.0.write((first * size_of::<T>()) as u64, elements)?)
+    }
+}
+
+fn array<T>(device: &Device, len: usize) -> Result<Array, CudaError> {
+    let bytes = (len * size_of::<T>()) as u64;
+    Ok(Array(Buffer::new(device, bytes, |_| TOO_MUCH.to_string())?))
+}
+
+/// Lanes on an NVIDIA GPU.
+pub struct CudaLanes {
+    config: Config,
+    device_code: DeviceCode,
+    /// The loaded kernel and how many handlers it has.
+    kernel: Option<(Kernel, usize)>,
+    kernel_loads: Vec<KernelLoad>,
+    /// Instructions that kernels have completed in all runs, as far as has been reported.
+    executed: u64,
+    /// Numbers of lanes that stopped in a launch.
+    stopped: Buffer,
+    control: Mapped,
+    guest: Guest,
+    // Last: everything above is on it.
+    device: Device,
+}
+
+/// The engine on an NVIDIA GPU.
+pub type CudaEngine = LaunchEngine<CudaLanes>;
+
+/// Builds the engine on a device, all registers zero.
+pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
+    let device = Device::open(device)?;
+    let lanes = config.lanes;
+    let mut guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
+    guest.read_only = config.read_only;
+    let arrays = [array::<CpuState>(&device, lanes)?, array::<Status>(&device, lanes)?];
+    let lanes = CudaLanes {
+        device_code: DeviceCode::default(),
+        kernel: None,
+        kernel_loads: Vec::new(),
+        executed: 0,
+        stopped: Buffer::new(&device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
+        control: Mapped::new()?,
+        guest,
+        device,
+        config: config.clone(),
+    };
+    let share = Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME);
+    Ok(LaunchEngine::new(config, lanes, arrays, MANY, share))
+}
+
+impl From<CudaError> for EngineError {
+    fn from(error: CudaError) -> EngineError {
+        let text = error.to_string();
+        match error {
+            CudaError::Full { .. } => EngineError::DeviceFull(text),
+            _ => EngineError::Device(text),
+        }
+    }
+}
+
+impl CudaLanes {
+    fn target(&self) -> Target {
+        let (major, minor) = self.device.info.capability;
+        Target {
+            memory: Memory {
+                model: self.config.model,
+                size: self.config.memory_size,
+                read_only: self.config.read_only,
+            },
+            capability: (10 * major + minor) as u32,
+        }
+    }
+
+    /// Loads a kernel with all handlers, unless it is loaded.
+    fn load_kernel(
+        &mut self,
+        handlers: &Handlers,
+        control: &RunControl,
+    ) -> Result<(), EngineError> {
+        let count = handlers.len();
+        if !matches!(self.kernel, Some((_, loaded)) if loaded == count) {
+            let start = Instant::now();
+            let (kernel, cached) = control
+                .during(Activity::Compiling { handlers: count }, || {
+                    Kernel::load(&self.device, &kernel(handlers, &self.target()))
+                })?;
+            self.kernel = Some((kernel, count));
+            self.kernel_loads.push(KernelLoad { handlers: count, time: start.elapsed(), cached });
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, launch: &Launch<'_, Array>) -> Arguments {
+        let (frames, tables, table_bytes) = match &self.guest.private {
+            Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
+            None => (0, 0, 0),
+        };
+        Arguments {
+            states: launch.states.device().0.address,
+            statuses: launch.statuses.device().0.address,
+            lanes: self.config.lanes as u64,
+            stopped: self.stopped.address,
+            share: launch.share,
+            memory: self.guest.flat.address,
+            frames,
+            page_tables: tables,
+            page_table_bytes: table_bytes,
+            pool: self.guest.pool.address,
+            records: self.device_code.records(),
+            code_start: launch.code.start(),
+            code_len: launch.code.len(),
+            code_map: self.device_code.map(),
+            control: self.control.device,
+        }
+    }
+
+    /// The lanes that stopped in the last launch, of which the counters are read.
+    fn stopped_lanes(&mut self, control: &RunControl) -> Result<Vec<u32>, CudaError> {
+        let pool = self.guest.counters()?;
+        let mut lanes = vec![0; pool.stopped as usize];
+        self.stopped.read(0, &mut lanes)?;
+        self.guest.set_counters(Pool { stopped: 0, cancel: 0, ..pool })?;
+        control.report(pool.executed - self.executed, 0);
+        self.executed = pool.executed;
+        Ok(lanes)
+    }
+}
+
+/// Waits for the end of a launch, while another thread reports how far it is and passes on that the run is
+/// cancelled. (This one may have to wait in the driver.) What has been reported, of all runs.
+fn watch(
+    kernel: &Kernel,
+    mapped: &Mapped,
+    control: &RunControl,
+    reported: u64,
+) -> Result<u64, CudaError> {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut reported = reported;
+            while !ended.load(Ordering::Relaxed) {
+                let executed = mapped.read().executed.max(reported);
+                control.report(executed - reported, 0);
+                reported = executed;
+                if control.is_cancelled() {
+                    mapped.set_cancel(true);
+                }
+                std::thread::sleep(ASK);
+            }
+            reported
+        });
+        let result = kernel.wait();
+        ended.store(true, Ordering::Relaxed);
+        let reported = watcher.join().expect("it only reads and writes numbers");
+        result.map(|()| reported)
+    })
+}
+
+impl Launcher for CudaLanes {
+    const NAME: &'static str = "cuda";
+    const UNBOUNDED: bool = true;
+
+    type Array = Array;
+
+    fn select(&self) -> Result<(), EngineError> {
+        Ok(self.device.make_current()?)
+    }
+
+    fn start_times(&self) -> StartTimes {
+        let driver = Some(self.device.start_time);
+        StartTimes { driver, kernels: self.kernel_loads.clone() }
+    }
+
+    fn begin(
+        &mut self,
+        statuses: &mut Mirror<Status, Array>,
+        max_cycles: u64,
+        _: bool,
+    ) -> Result<(), EngineError> {
+        statuses.upload()?;
+        statuses.will_change();
+        let fill = |field: usize, value: u32| {
+            let at = statuses.device().0.address + field as u64;
+            self.device.stream.fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
+        };
+        fill(offset_of!(Status, budget), max_cycles as u32)?;
+        fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
+        fill(offset_of!(Status, stop), stop::RUNNING)?;
+        self.control.set_cancel(false);
+        let pool = self.guest.counters()?;
+        Ok(self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?)
+    }
+
+    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {
+        Ok(self.device_code.upload(&self.device, code)?)
+    }
+
+    fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
+        self.load_kernel(&launch.code.handlers, launch.control)?;
+        let arguments = self.arguments(&launch);
+        let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
+        let (kernel, _) = self.kernel.as_ref().expect("loaded above");
+        let start = Instant::now();
+        kernel.launch(blocks, BLOCK, &arguments)?;
+        if !kernel.is_done_within(SHORT)? {
+            self.executed = watch(kernel, &self.control, launch.control, self.executed)?;
+        }
+        let time = start.elapsed();
+        Ok(Launched { time, stopped: self.stopped_lanes(launch.control)? })
+    }
+
+    fn grow(&mut self) -> Result<(), EngineError> {
+        Ok(self.guest.grow(&self.device)?)
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.guest.write_image(addr, bytes)?)
+    }
+
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        Ok(self.guest.private_pages()?)
+    }
+
+    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError> {
+        match lane {
+            Some(lane) => self.guest.drop_pages(lane)?,
+            None => self.guest.drop_frames()?,
+        }
+        Ok(())
+    }
+}
+
+impl DeviceMemory for CudaLanes {
+    fn size(&self) -> u64 {
+        self.guest.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.guest.read_only
+    }
+
+    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        match lane {
+            Some(lane) => self.guest.read(lane, addr, bytes)?,
+            None => self.guest.flat.read(addr, bytes)?,
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.guest.write(&self.device, lane, addr, bytes)?)
+    }
+
+    fn has_copies(&self) -> Result<bool, EngineError> {
+        Ok(self.guest.has_copies()?)
+    }
+
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        Ok(self.guest.owners(page)?)
+    }
+}

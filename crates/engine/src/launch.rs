@@ -1,0 +1,395 @@
+//! Lanes on a device, launched until they stop: what engines that interpret in kernels have in common.
+//!
+//! A run is a sequence of launches. After each, the host sees to the lanes that stopped in it: it decodes code
+//! that they have reached, executes an instruction that changes code, makes room for pages that they write; what
+//! else stops a lane is for whoever asked for the run.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use bytemuck::{Pod, Zeroable};
+use kvrm_a64::state::CpuState;
+
+use crate::code::{Code, DeviceMemory};
+use crate::kernel::stop;
+use crate::mirror::{DeviceArray, Mirror};
+use crate::slice::Share;
+use crate::{Config, Engine, EngineError, LaneStatus, RunControl, RunRequest, StartTimes, Stop};
+
+/// A lane's counts and stop, as kernels keep them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Status {
+    /// Instructions completed.
+    pub count: u64,
+    /// Instructions it may still complete in this run.
+    pub budget: u64,
+    /// The stop's detail.
+    pub detail: u64,
+    /// Its own records, if it has changed its code: what [`Launcher::upload`] said; otherwise 0.
+    pub records: u64,
+    /// A number of [`stop`].
+    pub stop: u32,
+    /// Nothing.
+    pub unused: u32,
+}
+
+/// What a launch is about.
+pub struct Launch<'a, A> {
+    /// The code, as it was [uploaded](Launcher::upload).
+    pub code: &'a Code,
+    /// Registers of all lanes.
+    pub states: &'a Mirror<CpuState, A>,
+    /// Counts and stops of all lanes.
+    pub statuses: &'a Mirror<Status, A>,
+    /// Instructions each lane may complete before it ends.
+    pub share: u64,
+    /// Where to report what has been executed.
+    pub control: &'a RunControl,
+}
+
+/// What came of a launch.
+pub struct Launched {
+    /// How long it took.
+    pub time: Duration,
+    /// The lanes that stopped in it, in any order.
+    pub stopped: Vec<u32>,
+}
+
+/// A device that has lanes, and the kernel that runs them.
+pub trait Launcher: DeviceMemory + Send {
+    /// The name users choose the engine by.
+    const NAME: &'static str;
+    /// Launches may take as long as the lanes run.
+    const UNBOUNDED: bool;
+
+    /// Arrays on the device.
+    type Array: DeviceArray<CpuState> + DeviceArray<Status> + Send;
+
+    /// Called before anything else is asked of it, on the same thread.
+    fn select(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// What the lanes had to wait for.
+    fn start_times(&self) -> StartTimes;
+
+    /// Lets every lane run, and complete `max_cycles` more instructions. Where `in_kernel`, the next launch
+    /// is soon enough; otherwise the host is going to look before that.
+    fn begin(
+        &mut self,
+        statuses: &mut Mirror<Status, Self::Array>,
+        max_cycles: u64,
+        in_kernel: bool,
+    ) -> Result<(), EngineError>;
+
+    /// Brings records on the device up to date. The lanes that have their own, and where those are.
+    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError>;
+
+    /// Runs all lanes that can, and waits for the end. The kernel has all handlers that the code wants.
+    fn launch(&mut self, launch: Launch<'_, Self::Array>) -> Result<Launched, EngineError>;
+
+    /// Makes room for more pages that lanes write.
+    fn grow(&mut self) -> Result<(), EngineError>;
+
+    /// Changes the image, and with it every lane's memory.
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
+
+    /// Forgets the copies that lanes have of pages; `None` is all lanes.
+    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError>;
+}
+
+/// An engine whose lanes are on a device.
+pub struct LaunchEngine<L: Launcher> {
+    config: Config,
+    states: Mirror<CpuState, L::Array>,
+    statuses: Mirror<Status, L::Array>,
+    /// Why lanes stopped in the last run.
+    stops: Vec<Option<Stop>>,
+    code: Code,
+    /// Where kernels take lanes' own records to be.
+    announced: HashMap<usize, u64>,
+    share: Share,
+    /// Instructions completed on the host, not reported yet.
+    stepped: u64,
+    // Last: everything above is on it.
+    launcher: L,
+}
+
+impl<L: Launcher> Drop for LaunchEngine<L> {
+    fn drop(&mut self) {
+        // What is on the device is freed after this, perhaps on a thread that last used another device.
+        let _ = self.launcher.select();
+    }
+}
+
+impl<L: Launcher> LaunchEngine<L> {
+    /// An engine with all registers zero. The arrays have an element per lane, of which up to `few` are faster
+    /// copied one by one than all together.
+    pub fn new(
+        config: Config,
+        launcher: L,
+        [states, statuses]: [L::Array; 2],
+        few: usize,
+        share: Share,
+    ) -> LaunchEngine<L> {
+        let lanes = config.lanes;
+        LaunchEngine {
+            states: Mirror::new(states, CpuState::new(), lanes, few),
+            statuses: Mirror::new(statuses, Status::default(), lanes, few),
+            stops: vec![None; lanes],
+            code: Code::new(),
+            announced: HashMap::new(),
+            share,
+            stepped: 0,
+            launcher,
+            config,
+        }
+    }
+
+    /// The device.
+    pub fn launcher(&self) -> &L {
+        &self.launcher
+    }
+
+    /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
+    fn start(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
+        let max_cycles = request.max_cycles;
+        let mut kept = Vec::new();
+        for (lane, stop) in self.stops.iter_mut().enumerate() {
+            match request.continues && stop.is_some_and(|stop| stop != Stop::MaxCycles) {
+                true => kept.push(lane),
+                false => *stop = (max_cycles == 0).then_some(Stop::MaxCycles),
+            }
+        }
+        let passes = !request.continues && !self.code.breakpoints().is_empty();
+        let in_kernel = kept.is_empty() && !passes;
+        self.launcher.begin(&mut self.statuses, max_cycles, in_kernel)?;
+        self.statuses.modify(&kept, |status| status.stop = stop::ENDED)?;
+        Ok(kept.len())
+    }
+
+    /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
+    fn pass_breakpoints(&mut self) -> Result<usize, EngineError> {
+        let mut ended = Vec::new();
+        if self.code.breakpoints().is_empty() {
+            return Ok(0);
+        }
+        for lane in 0..self.config.lanes {
+            let pc = self.states.get(lane)?.pc;
+            if self.code.breakpoints().binary_search(&pc).is_ok() {
+                let status = self.statuses.get(lane)?;
+                self.stops[lane] = self.step(lane, status)?;
+                if self.stops[lane].is_some() {
+                    ended.push(lane);
+                }
+            }
+        }
+        self.end(&ended)?;
+        Ok(ended.len())
+    }
+
+    fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
+        let passed = if request.continues { 0 } else { self.pass_breakpoints()? };
+        let mut running = self.config.lanes - ended - passed;
+        // Where all lanes have the same code, the first launch should find some.
+        if running > 0 && self.code.is_empty() && !self.launcher.has_copies()? {
+            let pc = self.states.get_of(1, 0)?.pc;
+            // If there is none, the lane will say so.
+            self.code.find(&mut self.launcher, self.config.lanes, 0, pc)?;
+        }
+        let unbounded = request.single_launch && L::UNBOUNDED;
+        while running > 0 && !request.control.is_cancelled() {
+            let share = if unbounded { u64::MAX } else { self.share.get() };
+            let Launched { time, stopped } = self.launch(share, request.control)?;
+            if !unbounded {
+                self.share.adapt(time, stopped.len() < running);
+            }
+            running -= self.service(&stopped, request.control)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, share: u64, control: &RunControl) -> Result<Launched, EngineError> {
+        self.announce_records()?;
+        self.states.upload()?;
+        self.statuses.upload()?;
+        self.states.will_change();
+        self.statuses.will_change();
+        let (states, statuses, code) = (&self.states, &self.statuses, &self.code);
+        self.launcher.launch(Launch { code, states, statuses, share, control })
+    }
+
+    /// Brings records on the device up to date, and tells kernels which lanes have their own.
+    fn announce_records(&mut self) -> Result<(), EngineError> {
+        let now = self.launcher.upload(&self.code)?;
+        let before = std::mem::replace(&mut self.announced, now.clone());
+        let gone = before.keys().filter(|lane| !now.contains_key(lane)).map(|lane| (*lane, 0));
+        let moved = now.iter().filter(|(lane, at)| before.get(lane) != Some(at));
+        for (lane, records) in gone.chain(moved.map(|(lane, at)| (*lane, *at))) {
+            let status = self.statuses.get_of(1, lane)?;
+            self.statuses.set_one(lane, Status { records, ..status })?;
+        }
+        Ok(())
+    }
+
+    /// Sees to lanes that stopped. How many have ended.
+    fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
+        let (mut ended, mut ended_here, mut grow) = (0, Vec::new(), false);
+        for lane in lanes.iter().map(|lane| *lane as usize) {
+            let status = self.statuses.get_of(lanes.len(), lane)?;
+            let stop = match status.stop {
+                stop::NO_FRAME => None,
+                stop::NO_CODE => {
+                    self.code.find(&mut self.launcher, self.config.lanes, lane, status.detail)?
+                }
+                stop::CODE_WRITE => self.step(lane, status)?,
+                stop => Some(stop::meaning(stop, status.detail)),
+            };
+            grow |= status.stop == stop::NO_FRAME;
+            self.stops[lane] = stop;
+            ended += usize::from(stop.is_some());
+            if stop.is_some() && stop::is_for_host(status.stop) {
+                ended_here.push(lane);
+            }
+        }
+        self.end(&ended_here)?;
+        if grow {
+            self.launcher.grow()?;
+        }
+        control.report(std::mem::take(&mut self.stepped), ended as u64);
+        Ok(ended)
+    }
+
+    /// Executes one instruction of a lane here. The stop, if it has to.
+    fn step(&mut self, lane: usize, mut status: Status) -> Result<Option<Stop>, EngineError> {
+        let mut state = self.states.get_of(1, lane)?;
+        let (model, count) = (self.config.model, status.count);
+        let (done, stop) = self.code.step(&mut self.launcher, model, lane, &mut state, count)?;
+        status.count += done;
+        status.budget -= done;
+        self.stepped += done;
+        self.states.set_one(lane, state)?;
+        self.statuses.set_one(lane, status)?;
+        Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
+    }
+
+    /// Makes sure that lanes whose stop was found here do not go on.
+    fn end(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        self.statuses.modify(lanes, |status| status.stop = stop::ENDED)?;
+        let exception = |lane: &usize| self.stops[*lane].is_some_and(|stop| stop.is_exception());
+        let excepted: Vec<usize> = lanes.iter().copied().filter(exception).collect();
+        self.states.modify(&excepted, |state| state.exclusive_len = 0)
+    }
+}
+
+impl<L: Launcher> Engine for LaunchEngine<L> {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn start_times(&self) -> StartTimes {
+        self.launcher.start_times()
+    }
+
+    fn state(&self, lane: usize) -> Result<CpuState, EngineError> {
+        self.launcher.select()?;
+        self.states.get(lane)
+    }
+
+    fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.states.set(lane..lane + 1, *state)
+    }
+
+    fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
+        self.launcher.select()?;
+        let count = self.statuses.get(lane)?.count;
+        Ok(LaneStatus { stop: self.stops[lane], count })
+    }
+
+    fn visit_states(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&CpuState),
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.states.visit(lanes, visit)
+    }
+
+    fn visit_statuses(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(LaneStatus),
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        let mut stops = self.stops[lanes.clone()].iter();
+        let mut visit = |status: &Status| {
+            let stop = *stops.next().expect("every lane has one");
+            visit(LaneStatus { stop, count: status.count });
+        };
+        self.statuses.visit(lanes, &mut visit)
+    }
+
+    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.launcher.read(Some(lane), addr, bytes)
+    }
+
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        self.launcher.select()?;
+        let mut pages = self.launcher.private_pages()?;
+        pages.retain(|(lane, _)| *lane < self.config.lanes);
+        Ok(pages)
+    }
+
+    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.launcher.write(lane, addr, bytes)?;
+        self.code.written(self.config.model, lane, addr, bytes.len() as u64);
+        Ok(())
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.launcher.write_image(addr, bytes)?;
+        self.code.clear();
+        Ok(())
+    }
+
+    fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.code.set_breakpoints(request.breakpoints);
+        let ended = self.start(request)?;
+        if request.max_cycles == 0 || request.control.is_cancelled() {
+            return Ok(());
+        }
+        let result = self.run_lanes(request, ended);
+        request.control.report(std::mem::take(&mut self.stepped), 0);
+        result
+    }
+
+    fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        if lanes.len() == self.config.lanes {
+            self.launcher.drop_pages(None)?;
+        } else {
+            lanes.clone().try_for_each(|lane| self.launcher.drop_pages(Some(lane)))?;
+        }
+        self.states.set(lanes.clone(), CpuState::new())?;
+        self.statuses.set(lanes.clone(), Status::default())?;
+        self.stops[lanes.clone()].fill(None);
+        // Statuses are as new: kernels know nothing of records that lanes may have had.
+        self.announced.retain(|lane, _| !lanes.contains(lane));
+        lanes.for_each(|lane| self.code.join(lane));
+        Ok(())
+    }
+}

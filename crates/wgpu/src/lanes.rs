@@ -1,0 +1,389 @@
+//! Lanes on a device, and the launches of the kernel that runs them.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bytemuck::{Pod, Zeroable};
+use kvrm_a64::state::CpuState;
+use kvrm_engine::code::{Code, DeviceMemory};
+use kvrm_engine::kernel::{Handlers, stop};
+use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
+use kvrm_engine::mirror::{DeviceArray, Mirror};
+use kvrm_engine::slice::Share;
+use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
+
+use crate::device::{Device, Part, WgpuError};
+use crate::guest::{Guest, POOL_BYTES};
+use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
+use crate::pipeline::Pipeline;
+
+/// What a launch should take: operating systems end those that take seconds.
+const LAUNCH_TIME: Duration = Duration::from_millis(30);
+/// Instructions per lane of the first launch.
+const FIRST_SHARE: u64 = 1 << 10;
+/// The most instructions per lane of a launch: kernels count them in 32 bits.
+const LARGEST_SHARE: u64 = 1 << 31;
+/// Up to this many elements are read one by one: each takes a submission and a wait.
+const FEW: usize = 4;
+/// Up to this many lanes are read along with what a launch has counted: less than a wait of its own takes.
+const ALONG: usize = 256;
+/// Workgroups in a row of a dispatch.
+const ROW: u32 = 1 << 15;
+
+/// An array in a buffer.
+pub struct Array {
+    device: Device,
+    buffer: wgpu::Buffer,
+}
+
+impl Array {
+    fn new<T>(device: &Device, what: &'static str, len: usize) -> Result<Array, WgpuError> {
+        let buffer = device.buffer(what, (len * size_of::<T>()) as u64)?;
+        Ok(Array { device: device.clone(), buffer })
+    }
+
+    /// The first elements.
+    fn part<T>(&self, len: usize) -> Part<'_> {
+        Part { buffer: &self.buffer, offset: 0, len: (len * size_of::<T>()) as u64 }
+    }
+}
+
+impl<T: Pod> DeviceArray<T> for Array {
+    fn read(&self, first: usize, elements: &mut [T]) -> Result<(), EngineError> {
+        let offset = (first * size_of::<T>()) as u64;
+        Ok(self.device.read(&self.buffer, offset, bytemuck::cast_slice_mut(elements))?)
+    }
+
+    fn write(&self, first: usize, elements: &[T]) -> Result<(), EngineError> {
+        let offset = (first * size_of::<T>()) as u64;
+        self.device.write(&self.buffer, offset, bytemuck::cast_slice(elements));
+        Ok(())
+    }
+}
+
+/// Records and the map of granules on the device.
+struct DeviceCode {
+    records: wgpu::Buffer,
+    map: wgpu::Buffer,
+    /// What [`Code::changes`] said.
+    changes: u64,
+    /// Where the records of lanes start that have their own.
+    starts: HashMap<usize, u64>,
+}
+
+/// What a launch is given, in the order of the kernel's `Arguments`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Arguments {
+    lanes: u32,
+    share: u32,
+    code_len: u32,
+    code_start: [u32; 2],
+    frames: u32,
+    begins: u32,
+    max_cycles: [u32; 2],
+}
+
+/// Lanes on a GPU of any make.
+pub struct WgpuLanes {
+    config: Config,
+    pipeline: Option<Pipeline>,
+    kernel_loads: Vec<KernelLoad>,
+    code: Option<DeviceCode>,
+    /// What the next launch gives to every lane, if it is the first of a run.
+    begins: Option<u64>,
+    /// Instructions that kernels have completed, as far as has been reported.
+    executed: u64,
+    arguments: wgpu::Buffer,
+    stopped: Array,
+    /// Locks of shared memory, where there are no 64-bit atomics.
+    locks: wgpu::Buffer,
+    start_time: Duration,
+    pub(crate) guest: Guest,
+}
+
+/// The engine on a GPU of any make.
+pub type WgpuEngine = LaunchEngine<WgpuLanes>;
+
+/// Builds the engine on a device, all registers zero.
+pub fn build(config: Config, device: usize) -> Result<WgpuEngine, EngineError> {
+    build_with(config, device, u64::MAX, wgpu::Features::empty())
+}
+
+/// With windows of at most that many bytes, and without features that the device may have.
+pub(crate) fn build_with(
+    config: Config,
+    device: usize,
+    largest_window: u64,
+    without: wgpu::Features,
+) -> Result<WgpuEngine, EngineError> {
+    let start = Instant::now();
+    let device = Device::open(device, without)?;
+    let start_time = start.elapsed();
+    let lanes = config.lanes;
+    let guest = Guest::new(device, &config, largest_window)?;
+    let device = &guest.device;
+    let states = Array::new::<CpuState>(device, "registers", lanes)?;
+    let statuses = Array::new::<Status>(device, "statuses", lanes)?;
+    let lanes = WgpuLanes {
+        pipeline: None,
+        kernel_loads: Vec::new(),
+        code: None,
+        begins: None,
+        executed: 0,
+        arguments: device.uniform("arguments", size_of::<Arguments>() as u64)?,
+        stopped: Array::new::<u32>(device, "stopped lanes", lanes)?,
+        locks: device.buffer("locks", 4 * LOCKS as u64)?,
+        start_time,
+        guest,
+        config: config.clone(),
+    };
+    let share = Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME);
+    Ok(LaunchEngine::new(config, lanes, [states, statuses], FEW, share))
+}
+
+impl From<WgpuError> for EngineError {
+    fn from(error: WgpuError) -> EngineError {
+        let text = error.to_string();
+        match error {
+            WgpuError::TooLarge { .. } | WgpuError::Full { .. } => EngineError::DeviceFull(text),
+            _ => EngineError::Device(text),
+        }
+    }
+}
+
+impl WgpuLanes {
+    /// Compiles a kernel with all handlers, unless it is there.
+    fn load_kernel(
+        &mut self,
+        handlers: &Handlers,
+        control: &RunControl,
+    ) -> Result<(), EngineError> {
+        let (count, windows) = (handlers.len(), self.guest.windows());
+        let is_it = |p: &Pipeline| p.handlers == count && p.windows == windows;
+        if self.pipeline.as_ref().is_some_and(is_it) {
+            return Ok(());
+        }
+        let device = &self.guest.device;
+        let memory = Memory {
+            model: self.config.model,
+            size: self.config.memory_size,
+            group: self.guest.group,
+            subgroup: device.largest_subgroup,
+            read_only: self.config.read_only,
+            windows,
+            atomics: device.atomics(),
+        };
+        let text = kernel(handlers, &memory);
+        let (pipeline, load) = control.during(Activity::Compiling { handlers: count }, || {
+            Pipeline::load(device, text, &memory, count)
+        })?;
+        self.pipeline = Some(pipeline);
+        self.kernel_loads.push(load);
+        Ok(())
+    }
+
+    fn write_arguments(&mut self, launch: &Launch<'_, Array>) {
+        let start = launch.code.start();
+        let frames = self.guest.private.as_ref().map_or(0, |private| private.count);
+        let max_cycles = self.begins.unwrap_or(0);
+        let arguments = Arguments {
+            lanes: self.config.lanes as u32,
+            share: launch.share as u32,
+            code_len: launch.code.len() as u32,
+            code_start: [start as u32, (start >> 32) as u32],
+            frames: frames as u32,
+            begins: self.begins.take().is_some().into(),
+            max_cycles: [max_cycles as u32, (max_cycles >> 32) as u32],
+        };
+        self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments));
+    }
+
+    /// What the kernel is bound to, by bind group.
+    fn buffers<'a>(&'a self, launch: &'a Launch<'_, Array>) -> Vec<Vec<&'a wgpu::Buffer>> {
+        let code = self.code.as_ref().expect("uploaded before a launch");
+        let tables = self.guest.private.as_ref().map_or(&self.locks, |private| &private.tables);
+        let mut groups = vec![vec![
+            &self.arguments,
+            &launch.states.device().buffer,
+            &launch.statuses.device().buffer,
+            &self.stopped.buffer,
+            &self.guest.pool_buffer,
+            &code.records,
+            &code.map,
+            tables,
+        ]];
+        groups.push(self.guest.flat.iter().collect());
+        groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));
+        groups
+    }
+
+    fn bind_groups(
+        &self,
+        launch: &Launch<'_, Array>,
+        layouts: &[wgpu::BindGroupLayout],
+    ) -> Vec<wgpu::BindGroup> {
+        let group = |(layout, buffers): (&wgpu::BindGroupLayout, Vec<&wgpu::Buffer>)| {
+            let resources = buffers.iter().map(|buffer| buffer.as_entire_binding());
+            let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+            let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
+            let descriptor = wgpu::BindGroupDescriptor { label: None, layout, entries: &entries };
+            self.guest.device.device.create_bind_group(&descriptor)
+        };
+        layouts.iter().zip(self.buffers(launch)).map(group).collect()
+    }
+
+    /// Runs the kernel, and waits for what is in these parts then.
+    fn dispatch(
+        &self,
+        launch: &Launch<'_, Array>,
+        parts: &[Part<'_>],
+    ) -> Result<Vec<u8>, WgpuError> {
+        let Pipeline { pipeline, layouts, .. } = self.pipeline.as_ref().expect("loaded before");
+        let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
+        let device = &self.guest.device;
+        device.checked(|| {
+            let mut encoder = device.encoder();
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            pass.set_pipeline(pipeline);
+            for (index, group) in (0..).zip(&self.bind_groups(launch, layouts)) {
+                pass.set_bind_group(index, group, &[]);
+            }
+            pass.dispatch_workgroups(groups.min(ROW), groups.div_ceil(ROW), 1);
+            drop(pass);
+            device.read_all(encoder, parts)
+        })?
+    }
+
+    /// The lanes that stopped in a launch, of which the first are known.
+    fn stopped_lanes(&self, count: usize, first: &[u32]) -> Result<Vec<u32>, EngineError> {
+        if count <= first.len() {
+            return Ok(first[..count].to_vec());
+        }
+        let mut lanes = vec![0u32; count];
+        self.stopped.read(0, &mut lanes)?;
+        Ok(lanes)
+    }
+}
+
+impl Launcher for WgpuLanes {
+    const NAME: &'static str = "wgpu";
+    const UNBOUNDED: bool = false;
+
+    type Array = Array;
+
+    fn start_times(&self) -> StartTimes {
+        StartTimes { driver: Some(self.start_time), kernels: self.kernel_loads.clone() }
+    }
+
+    fn begin(
+        &mut self,
+        statuses: &mut Mirror<Status, Array>,
+        max_cycles: u64,
+        in_kernel: bool,
+    ) -> Result<(), EngineError> {
+        self.begins = in_kernel.then_some(max_cycles);
+        if !in_kernel {
+            for lane in 0..self.config.lanes {
+                let status = statuses.get(lane)?;
+                let begun = Status { budget: max_cycles, stop: stop::RUNNING, ..status };
+                statuses.set(lane..lane + 1, begun)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {
+        let device = &self.guest.device;
+        if self.code.as_ref().is_none_or(|there| there.changes != code.changes()) {
+            let (records, starts) = code.tables();
+            let buffer = |what, bytes: &[u8]| {
+                let buffer = device.buffer(what, bytes.len() as u64)?;
+                device.write(&buffer, 0, bytes);
+                Ok::<_, WgpuError>(buffer)
+            };
+            self.code = Some(DeviceCode {
+                records: buffer("records", bytemuck::cast_slice(&records))?,
+                map: buffer("map of code", bytemuck::cast_slice(&code.granules()))?,
+                changes: code.changes(),
+                starts: starts.into_iter().map(|(lane, start)| (lane, start.into())).collect(),
+            });
+        }
+        Ok(self.code.as_ref().map(|code| code.starts.clone()).unwrap_or_default())
+    }
+
+    fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
+        self.load_kernel(&launch.code.handlers, launch.control)?;
+        self.write_arguments(&launch);
+        let lanes = self.config.lanes;
+        let (first, along) = (lanes.min(ALONG), if lanes <= ALONG { lanes } else { 0 });
+        let parts = [
+            self.guest.pool_part(),
+            self.stopped.part::<u32>(first),
+            launch.statuses.device().part::<Status>(along),
+            launch.states.device().part::<CpuState>(along),
+        ];
+        let lens = parts.each_ref().map(|part| part.len as usize);
+        let start = Instant::now();
+        let bytes = self.dispatch(&launch, &parts)?;
+        let time = start.elapsed();
+        let (pool, rest) = bytes.split_at(POOL_BYTES);
+        let (stopped, rest) = rest.split_at(lens[1]);
+        let (statuses, states) = rest.split_at(lens[2]);
+        if along > 0 {
+            launch.statuses.copied(&bytemuck::pod_collect_to_vec(statuses));
+            launch.states.copied(&bytemuck::pod_collect_to_vec(states));
+        }
+        let pool = self.guest.launched(pool);
+        launch.control.report(pool.executed - self.executed, 0);
+        self.executed = pool.executed;
+        let first: Vec<u32> = bytemuck::pod_collect_to_vec(stopped);
+        Ok(Launched { time, stopped: self.stopped_lanes(pool.stopped as usize, &first)? })
+    }
+
+    fn grow(&mut self) -> Result<(), EngineError> {
+        Ok(self.guest.grow()?)
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.guest.write_image(addr, bytes)
+    }
+
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        Ok(self.guest.private_pages()?)
+    }
+
+    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError> {
+        match lane {
+            Some(lane) => self.guest.drop_pages(lane)?,
+            None => self.guest.drop_frames(),
+        }
+        Ok(())
+    }
+}
+
+impl DeviceMemory for WgpuLanes {
+    fn size(&self) -> u64 {
+        self.guest.size()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.guest.is_read_only()
+    }
+
+    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        self.guest.read(lane, addr, bytes)
+    }
+
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.guest.write(lane, addr, bytes)
+    }
+
+    fn has_copies(&self) -> Result<bool, EngineError> {
+        self.guest.has_copies()
+    }
+
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        self.guest.owners(page)
+    }
+}
