@@ -78,7 +78,8 @@ step_suite() {
 step_wgpu_suite() {
     has_vulkan wgpu_suite || return $SKIPPED
     local status=0
-    ./engines ::wgpu:: --test-threads 8 | tee "$parts/suite" || status=1
+    ./wgpu_devices device_tests:: | tee "$parts/suite" || status=1
+    ./engines ::wgpu:: --test-threads 8 | tee -a "$parts/suite" || status=1
     note_tests wgpu_suite "$parts/suite"
     return $status
 }

@@ -15,8 +15,8 @@ const SCRIPT: &str = include_str!("gpu-check.sh");
 /// What the folder may have, so that it is quickly copied.
 const LIMIT: u64 = 64 << 20;
 /// Compressed, as they take a third of the space then.
-const PROGRAMS: [&str; 7] =
-    ["kvrm", "driver", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
+const PROGRAMS: [&str; 8] =
+    ["kvrm", "driver", "wgpu_devices", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
 const QEMU: &str = "qemu-aarch64-static";
 
 /// Builds everything, and runs it if there is a GPU.
@@ -51,6 +51,8 @@ fn programs(folder: &Path) -> Outcome {
     write(&folder.join("version.txt"), &kvrm.version()?)?;
     let driver = test_binary("kvrm-cuda", "kvrm_cuda", &["--lib"])?;
     copy_program(&driver, &folder.join("driver"))?;
+    let wgpu_devices = test_binary("kvrm-wgpu", "kvrm_wgpu", &["--lib"])?;
+    copy_program(&wgpu_devices, &folder.join("wgpu_devices"))?;
     let engines = test_binary("kvrm", "engines", &["--test", "engines"])?;
     copy_program(&engines, &folder.join("engines"))?;
     shell::run(cargo().args(["build", "--release", "--package", "kvrm-conformance"]))?;

@@ -241,16 +241,17 @@ fn steps_part(results: &Results) -> String {
 
 The steps of `cargo xtask gpu-check`; [CUDA.md](CUDA.md#what-was-run-where) says what each does:
 
-| step | | seconds | |
-|---|---|---:|---|
+| step | | seconds | with | |
+|---|---|---:|---|---|
 {rows}"
     )
 }
 
 impl Step {
     fn row(&self) -> String {
-        let Step { name, outcome, seconds, note } = self;
-        row([format!("`{name}`"), outcome.clone(), format!("{seconds:.1}"), note.clone()])
+        let Step { name, outcome, seconds, note, version } = self;
+        let seconds = format!("{seconds:.1}");
+        row([format!("`{name}`"), outcome.clone(), seconds, version.clone(), note.clone()])
     }
 }
 
@@ -316,7 +317,7 @@ mod tests {
             "| `loop` | 0.0042 (0.60) | 6.00 (0.75) | – |",
             "| `loop_store` | – | – | 75.0 |",
             "| `loop` | 9 | warm | 250 ms | 15.6 ms | 7.8 ms | 7.8 ms |",
-            "| `suite` | passed | 1.5 | 7 passed |",
+            "| `suite` | passed | 1.5 |  | 7 passed |",
             "| `sort` | 0.0020 | – |",
             "| `loop` | private | 1,024 | 8.00 | 1.00 | 8.0 | 2.00 | 4.0 |",
             "| `loop` | shared | 1,024 | 6.00 | 1.00 | 6.0 | 2.00 | 3.0 |",

@@ -38,6 +38,9 @@ pub(crate) struct Step {
     pub(crate) outcome: String,
     pub(crate) seconds: f64,
     pub(crate) note: String,
+    /// What was tried, which is the version of the results it comes from.
+    #[serde(skip)]
+    pub(crate) version: String,
 }
 
 /// What `kvrm bench` printed.
@@ -410,7 +413,12 @@ impl Full {
 fn read_one(folder: &Path) -> Outcome<Results> {
     let path = folder.join("results.json");
     let text = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    let mut results: Results =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    for step in &mut results.steps {
+        step.version = results.version.clone();
+    }
+    Ok(results)
 }
 
 /// Billions, with about three digits.

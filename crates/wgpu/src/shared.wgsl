@@ -74,20 +74,22 @@ struct Pair {
   high: u64,
 }
 
-// Two words need a lock. What it protects is in the loop's body, so that lanes in step do not wait for
-// one that waits for them.
+// Two words need a lock. Lanes that have had it stay until all of their subgroup have: a compiler may take what
+// comes before a lane leaves a loop to come after all have left it, and then the one that holds the lock waits for
+// the others, which wait for the lock.
 fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
   let word = word_of(addr);
   var old: Pair;
-  loop {
-    if (atomicExchange(&pool.lock, 1u) == 0u) {
+  var done = false;
+  while (subgroupAny(!done)) {
+    if (!done && atomicExchange(&pool.lock, 1u) == 0u) {
       old = Pair(memory_word(word), memory_word(word + 1u));
       if (old.low == e_low && old.high == e_high) {
         set_memory_word(word, n_low);
         set_memory_word(word + 1u, n_high);
       }
       atomicStore(&pool.lock, 0u);
-      break;
+      done = true;
     }
   }
   return old;

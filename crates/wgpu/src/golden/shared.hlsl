@@ -413,33 +413,50 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
 Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     Pair old_5 = (Pair)0;
+    bool done = false;
     bool local_2 = (bool)0;
+    bool local_3 = (bool)0;
 
     const uint _e5 = word_of(addr_5);
     while(true) {
-        uint _e10; pool.InterlockedExchange(8, 1u, _e10);
-        if ((_e10 == 0u)) {
-            const uint64_t _e13 = memory_word(_e5);
-            const uint64_t _e16 = memory_word((_e5 + 1u));
-            old_5 = ConstructPair(_e13, _e16);
-            uint64_t _e19 = old_5.low;
-            if ((_e19 == e_low)) {
-                uint64_t _e24 = old_5.high;
-                local_2 = (_e24 == e_high);
+        bool _e9 = done;
+        const bool _e11 = WaveActiveAnyTrue(!(_e9));
+        if (_e11) {
+        } else {
+            break;
+        }
+        {
+            bool _e12 = done;
+            if (!(_e12)) {
+                uint _e19; pool.InterlockedExchange(8, 1u, _e19);
+                local_2 = (_e19 == 0u);
             } else {
                 local_2 = false;
             }
-            bool _e27 = local_2;
-            if (_e27) {
-                set_memory_word(_e5, n_low);
-                set_memory_word((_e5 + 1u), n_high);
+            bool _e23 = local_2;
+            if (_e23) {
+                const uint64_t _e24 = memory_word(_e5);
+                const uint64_t _e27 = memory_word((_e5 + 1u));
+                old_5 = ConstructPair(_e24, _e27);
+                uint64_t _e30 = old_5.low;
+                if ((_e30 == e_low)) {
+                    uint64_t _e35 = old_5.high;
+                    local_3 = (_e35 == e_high);
+                } else {
+                    local_3 = false;
+                }
+                bool _e38 = local_3;
+                if (_e38) {
+                    set_memory_word(_e5, n_low);
+                    set_memory_word((_e5 + 1u), n_high);
+                }
+                { uint dummy_1 = 0; pool.InterlockedExchange(8, 0u, dummy_1); }
+                done = true;
             }
-            { uint dummy_1 = 0; pool.InterlockedExchange(8, 0u, dummy_1); }
-            break;
         }
     }
-    Pair _e33 = old_5;
-    const Pair pair = _e33;
+    Pair _e45 = old_5;
+    const Pair pair = _e45;
     return pair;
 }
 
@@ -917,12 +934,12 @@ void run_subgroup()
     bool goes = false;
     uint held = 0u;
     uint turn_1 = (uint)0;
-    bool local_3 = (bool)0;
     bool local_4 = (bool)0;
     bool local_5 = (bool)0;
-    uint chosen = (uint)0;
     bool local_6 = (bool)0;
+    uint chosen = (uint)0;
     bool local_7 = (bool)0;
+    bool local_8 = (bool)0;
 
     while(true) {
         const uint _e4 = next_turn();
@@ -935,18 +952,18 @@ void run_subgroup()
         uint _e10 = turn_1;
         if ((_e10 != _e7)) {
             uint _e14 = turn_1;
-            local_3 = (_e14 != IDLE);
+            local_4 = (_e14 != IDLE);
         } else {
-            local_3 = false;
+            local_4 = false;
         }
-        bool _e18 = local_3;
+        bool _e18 = local_4;
         if (!(_e18)) {
             const bool _e22 = wants_page();
-            local_4 = _e22;
+            local_5 = _e22;
         } else {
-            local_4 = true;
+            local_5 = true;
         }
-        bool _e24 = local_4;
+        bool _e24 = local_5;
         const bool _e25 = WaveActiveAnyTrue(_e24);
         if (_e25) {
             const bool _e26 = wants_page();
@@ -960,21 +977,21 @@ void run_subgroup()
             bool _e31 = goes;
             if (_e31) {
                 uint _e34 = turn_1;
-                local_5 = (_e34 != IDLE);
+                local_6 = (_e34 != IDLE);
             } else {
-                local_5 = false;
+                local_6 = false;
             }
-            bool _e38 = local_5;
+            bool _e38 = local_6;
             const uint _e40 = WaveActiveMax((_e38 ? _e30 : 0u));
             chosen = _e40;
             uint _e42 = held;
             if (!((_e42 == 0u))) {
                 uint _e48 = chosen;
-                local_6 = (_e48 == 0u);
+                local_7 = (_e48 == 0u);
             } else {
-                local_6 = true;
+                local_7 = true;
             }
-            bool _e52 = local_6;
+            bool _e52 = local_7;
             if (_e52) {
                 uint _e53 = turn_1;
                 const uint _e54 = choose(_e53);
@@ -988,11 +1005,11 @@ void run_subgroup()
             uint _e60 = chosen;
             if ((_e59 == _e60)) {
                 uint _e64 = turn_1;
-                local_7 = (_e64 != IDLE);
+                local_8 = (_e64 != IDLE);
             } else {
-                local_7 = false;
+                local_8 = false;
             }
-            bool _e68 = local_7;
+            bool _e68 = local_8;
             goes = _e68;
             uint _e71 = waited;
             bool _e75 = goes;
@@ -1048,7 +1065,7 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_1 = 0u;
-    bool local_8 = (bool)0;
+    bool local_9 = (bool)0;
 
     bool loop_init_1 = true;
     while(true) {
@@ -1080,11 +1097,11 @@ void save_state(uint64_t counter)
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_8 = (_e54 >= EXIT);
+        local_9 = (_e54 >= EXIT);
     } else {
-        local_8 = true;
+        local_9 = true;
     }
-    bool _e58 = local_8;
+    bool _e58 = local_9;
     if (_e58) {
         uint _e61 = state;
         states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
@@ -1130,8 +1147,8 @@ uint64_t start(Status status)
 
 void finish(uint64_t rest_2)
 {
-    bool local_9 = (bool)0;
     bool local_10 = (bool)0;
+    bool local_11 = (bool)0;
 
     uint _e2 = at;
     const uint64_t _e3 = address_of(_e2);
@@ -1144,16 +1161,16 @@ void finish(uint64_t rest_2)
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_10 = (_e27 == NO_CODE);
+            local_11 = (_e27 == NO_CODE);
         } else {
-            local_10 = true;
+            local_11 = true;
         }
-        bool _e31 = local_10;
-        local_9 = _e31;
+        bool _e31 = local_11;
+        local_10 = _e31;
     } else {
-        local_9 = false;
+        local_10 = false;
     }
-    bool _e33 = local_9;
+    bool _e33 = local_10;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1183,9 +1200,9 @@ void finish(uint64_t rest_2)
     uint _e107 = lane;
     uint _e111 = stop_1;
     statuses.Store(32+_e107*40, asuint(_e111));
-    uint done = uint((total - before));
-    uint _e116; pool.InterlockedAdd(12, done, _e116);
-    if (((_e116 + done) < _e116)) {
+    uint done_1 = uint((total - before));
+    uint _e116; pool.InterlockedAdd(12, done_1, _e116);
+    if (((_e116 + done_1) < _e116)) {
         uint _e122; pool.InterlockedAdd(16, 1u, _e122);
     }
     uint _e124 = stop_1;
@@ -1201,28 +1218,28 @@ void finish(uint64_t rest_2)
 
 bool can_run(uint stop)
 {
-    bool local_11 = (bool)0;
     bool local_12 = (bool)0;
     bool local_13 = (bool)0;
+    bool local_14 = (bool)0;
 
     if (!((stop == RUNNING))) {
-        local_11 = (stop == NO_CODE);
-    } else {
-        local_11 = true;
-    }
-    bool _e9 = local_11;
-    if (!(_e9)) {
-        local_12 = (stop == NO_FRAME);
+        local_12 = (stop == NO_CODE);
     } else {
         local_12 = true;
     }
-    bool _e16 = local_12;
-    if (!(_e16)) {
-        local_13 = (stop == CODE_WRITE);
+    bool _e9 = local_12;
+    if (!(_e9)) {
+        local_13 = (stop == NO_FRAME);
     } else {
         local_13 = true;
     }
-    bool _e23 = local_13;
+    bool _e16 = local_13;
+    if (!(_e16)) {
+        local_14 = (stop == CODE_WRITE);
+    } else {
+        local_14 = true;
+    }
+    bool _e23 = local_14;
     return _e23;
 }
 

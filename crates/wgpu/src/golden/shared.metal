@@ -289,12 +289,29 @@ void set_memory_word(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool done = false;
+    bool local_2 = {};
     while(true) {
-        uint _e7 = metal::atomic_exchange_explicit(&locks[word_5 % LOCKS], 1u, metal::memory_order_relaxed);
-        if (_e7 == 0u) {
-            store_locked_word(word_5, value_2, memory0_, _buffer_sizes);
-            metal::atomic_store_explicit(&locks[word_5 % LOCKS], 0u, metal::memory_order_relaxed);
+        bool _e4 = done;
+        bool unnamed = metal::simd_any(!(_e4));
+        if (unnamed) {
+        } else {
             break;
+        }
+        {
+            bool _e7 = done;
+            if (!(_e7)) {
+                uint _e16 = metal::atomic_exchange_explicit(&locks[word_5 % LOCKS], 1u, metal::memory_order_relaxed);
+                local_2 = _e16 == 0u;
+            } else {
+                local_2 = false;
+            }
+            bool _e20 = local_2;
+            if (_e20) {
+                store_locked_word(word_5, value_2, memory0_, _buffer_sizes);
+                metal::atomic_store_explicit(&locks[word_5 % LOCKS], 0u, metal::memory_order_relaxed);
+                done = true;
+            }
         }
     }
     return;
@@ -309,17 +326,34 @@ ulong exchange_memory_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong seen = 0uL;
+    bool done_1 = false;
+    bool local_3 = {};
     while(true) {
-        uint _e10 = metal::atomic_exchange_explicit(&locks[word_6 % LOCKS], 1u, metal::memory_order_relaxed);
-        if (_e10 == 0u) {
-            ulong _e13 = exchange_locked_word(word_6, old_1, wanted_1, memory0_, _buffer_sizes);
-            seen = _e13;
-            metal::atomic_store_explicit(&locks[word_6 % LOCKS], 0u, metal::memory_order_relaxed);
+        bool _e7 = done_1;
+        bool unnamed_1 = metal::simd_any(!(_e7));
+        if (unnamed_1) {
+        } else {
             break;
         }
+        {
+            bool _e10 = done_1;
+            if (!(_e10)) {
+                uint _e19 = metal::atomic_exchange_explicit(&locks[word_6 % LOCKS], 1u, metal::memory_order_relaxed);
+                local_3 = _e19 == 0u;
+            } else {
+                local_3 = false;
+            }
+            bool _e23 = local_3;
+            if (_e23) {
+                ulong _e24 = exchange_locked_word(word_6, old_1, wanted_1, memory0_, _buffer_sizes);
+                seen = _e24;
+                metal::atomic_store_explicit(&locks[word_6 % LOCKS], 0u, metal::memory_order_relaxed);
+                done_1 = true;
+            }
+        }
     }
-    ulong _e19 = seen;
-    return _e19;
+    ulong _e31 = seen;
+    return _e31;
 }
 
 void start_memory(
@@ -533,32 +567,49 @@ Pair cas_pair(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     Pair old_6 = {};
-    bool local_2 = {};
+    bool done_2 = false;
+    bool local_4 = {};
+    bool local_5 = {};
     uint _e5 = word_of(addr_5);
     while(true) {
-        uint _e10 = metal::atomic_exchange_explicit(&pool.lock, 1u, metal::memory_order_relaxed);
-        if (_e10 == 0u) {
-            ulong _e13 = memory_word(_e5, memory0_, _buffer_sizes);
-            ulong _e16 = memory_word(_e5 + 1u, memory0_, _buffer_sizes);
-            old_6 = Pair {_e13, _e16};
-            ulong _e19 = old_6.low;
-            if (_e19 == e_low) {
-                ulong _e24 = old_6.high;
-                local_2 = _e24 == e_high;
-            } else {
-                local_2 = false;
-            }
-            bool _e27 = local_2;
-            if (_e27) {
-                set_memory_word(_e5, n_low, memory0_, locks, _buffer_sizes);
-                set_memory_word(_e5 + 1u, n_high, memory0_, locks, _buffer_sizes);
-            }
-            metal::atomic_store_explicit(&pool.lock, 0u, metal::memory_order_relaxed);
+        bool _e9 = done_2;
+        bool unnamed_2 = metal::simd_any(!(_e9));
+        if (unnamed_2) {
+        } else {
             break;
         }
+        {
+            bool _e12 = done_2;
+            if (!(_e12)) {
+                uint _e19 = metal::atomic_exchange_explicit(&pool.lock, 1u, metal::memory_order_relaxed);
+                local_4 = _e19 == 0u;
+            } else {
+                local_4 = false;
+            }
+            bool _e23 = local_4;
+            if (_e23) {
+                ulong _e24 = memory_word(_e5, memory0_, _buffer_sizes);
+                ulong _e27 = memory_word(_e5 + 1u, memory0_, _buffer_sizes);
+                old_6 = Pair {_e24, _e27};
+                ulong _e30 = old_6.low;
+                if (_e30 == e_low) {
+                    ulong _e35 = old_6.high;
+                    local_5 = _e35 == e_high;
+                } else {
+                    local_5 = false;
+                }
+                bool _e38 = local_5;
+                if (_e38) {
+                    set_memory_word(_e5, n_low, memory0_, locks, _buffer_sizes);
+                    set_memory_word(_e5 + 1u, n_high, memory0_, locks, _buffer_sizes);
+                }
+                metal::atomic_store_explicit(&pool.lock, 0u, metal::memory_order_relaxed);
+                done_2 = true;
+            }
+        }
     }
-    Pair _e33 = old_6;
-    return _e33;
+    Pair _e45 = old_6;
+    return _e45;
 }
 
 ulong load(
@@ -1131,8 +1182,8 @@ uint choose(
     uint rest_1 = {};
     uint largest = 0u;
     open = turn;
-    metal::uint4 unnamed = metal::uint4((uint64_t)metal::simd_ballot(turn != IDLE), 0, 0, 0);
-    uint _e7 = count_votes(unnamed);
+    metal::uint4 unnamed_3 = metal::uint4((uint64_t)metal::simd_ballot(turn != IDLE), 0, 0, 0);
+    uint _e7 = count_votes(unnamed_3);
     rest_1 = _e7;
     while(true) {
         uint _e11 = rest_1;
@@ -1143,12 +1194,12 @@ uint choose(
         }
         {
             uint _e14 = open;
-            uint unnamed_1 = metal::simd_min(_e14);
+            uint unnamed_4 = metal::simd_min(_e14);
             uint _e16 = open;
-            metal::uint4 unnamed_2 = metal::uint4((uint64_t)metal::simd_ballot(_e16 == unnamed_1), 0, 0, 0);
-            uint _e19 = count_votes(unnamed_2);
+            metal::uint4 unnamed_5 = metal::uint4((uint64_t)metal::simd_ballot(_e16 == unnamed_4), 0, 0, 0);
+            uint _e19 = count_votes(unnamed_5);
             uint _e20 = open;
-            if (_e20 == unnamed_1) {
+            if (_e20 == unnamed_4) {
                 size_2 = _e19;
                 open = IDLE;
             }
@@ -1162,9 +1213,9 @@ uint choose(
     uint _e29 = waited;
     uint _e36 = place;
     uint score = (turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36);
-    uint unnamed_3 = metal::simd_max(score);
-    uint unnamed_4 = metal::simd_max((score == unnamed_3) ? turn : 0u);
-    return unnamed_4;
+    uint unnamed_6 = metal::simd_max(score);
+    uint unnamed_7 = metal::simd_max((score == unnamed_6) ? turn : 0u);
+    return unnamed_7;
 }
 
 void run_subgroup(
@@ -1192,40 +1243,40 @@ void run_subgroup(
     bool goes = false;
     uint held = 0u;
     uint turn_1 = {};
-    bool local_3 = {};
-    bool local_4 = {};
-    bool local_5 = {};
-    uint chosen = {};
     bool local_6 = {};
     bool local_7 = {};
+    bool local_8 = {};
+    uint chosen = {};
+    bool local_9 = {};
+    bool local_10 = {};
     while(true) {
         uint _e4 = next_turn(at, limit);
         turn_1 = _e4;
         uint _e6 = turn_1;
-        uint unnamed_5 = metal::simd_min(_e6);
-        if (unnamed_5 == IDLE) {
+        uint unnamed_8 = metal::simd_min(_e6);
+        if (unnamed_8 == IDLE) {
             break;
         }
         uint _e10 = turn_1;
-        if (_e10 != unnamed_5) {
+        if (_e10 != unnamed_8) {
             uint _e14 = turn_1;
-            local_3 = _e14 != IDLE;
+            local_6 = _e14 != IDLE;
         } else {
-            local_3 = false;
+            local_6 = false;
         }
-        bool _e18 = local_3;
+        bool _e18 = local_6;
         if (!(_e18)) {
             bool _e22 = wants_page();
-            local_4 = _e22;
+            local_7 = _e22;
         } else {
-            local_4 = true;
+            local_7 = true;
         }
-        bool _e24 = local_4;
-        bool unnamed_6 = metal::simd_any(_e24);
-        if (unnamed_6) {
+        bool _e24 = local_7;
+        bool unnamed_9 = metal::simd_any(_e24);
+        if (unnamed_9) {
             bool _e26 = wants_page();
-            bool unnamed_7 = metal::simd_any(_e26);
-            if (unnamed_7) {
+            bool unnamed_10 = metal::simd_any(_e26);
+            if (unnamed_10) {
                 own_pages();
                 uint _e28 = next_turn(at, limit);
                 turn_1 = _e28;
@@ -1234,21 +1285,21 @@ void run_subgroup(
             bool _e31 = goes;
             if (_e31) {
                 uint _e34 = turn_1;
-                local_5 = _e34 != IDLE;
+                local_8 = _e34 != IDLE;
             } else {
-                local_5 = false;
+                local_8 = false;
             }
-            bool _e38 = local_5;
-            uint unnamed_8 = metal::simd_max(_e38 ? _e30 : 0u);
-            chosen = unnamed_8;
+            bool _e38 = local_8;
+            uint unnamed_11 = metal::simd_max(_e38 ? _e30 : 0u);
+            chosen = unnamed_11;
             uint _e42 = held;
             if (!((_e42 == 0u))) {
                 uint _e48 = chosen;
-                local_6 = _e48 == 0u;
+                local_9 = _e48 == 0u;
             } else {
-                local_6 = true;
+                local_9 = true;
             }
-            bool _e52 = local_6;
+            bool _e52 = local_9;
             if (_e52) {
                 uint _e53 = turn_1;
                 uint _e54 = choose(_e53, place, waited);
@@ -1262,18 +1313,18 @@ void run_subgroup(
             uint _e60 = chosen;
             if (_e59 == _e60) {
                 uint _e64 = turn_1;
-                local_7 = _e64 != IDLE;
+                local_10 = _e64 != IDLE;
             } else {
-                local_7 = false;
+                local_10 = false;
             }
-            bool _e68 = local_7;
+            bool _e68 = local_10;
             goes = _e68;
             uint _e71 = waited;
             bool _e75 = goes;
             waited = _e75 ? 0u : (_e71 + 1u);
         } else {
             uint _e77 = turn_1;
-            goes = _e77 == unnamed_5;
+            goes = _e77 == unnamed_8;
         }
         bool _e79 = goes;
         if (_e79) {
@@ -1339,7 +1390,7 @@ void save_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
-    bool local_8 = {};
+    bool local_11 = {};
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -1370,11 +1421,11 @@ void save_state(
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_8 = _e54 >= EXIT;
+        local_11 = _e54 >= EXIT;
     } else {
-        local_8 = true;
+        local_11 = true;
     }
-    bool _e58 = local_8;
+    bool _e58 = local_11;
     if (_e58) {
         uint _e61 = state;
         states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
@@ -1457,8 +1508,8 @@ void finish(
     thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_9 = {};
-    bool local_10 = {};
+    bool local_12 = {};
+    bool local_13 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, arguments, base);
     ulong _e5 = detail;
@@ -1470,16 +1521,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_10 = _e27 == NO_CODE;
+            local_13 = _e27 == NO_CODE;
         } else {
-            local_10 = true;
+            local_13 = true;
         }
-        bool _e31 = local_10;
-        local_9 = _e31;
+        bool _e31 = local_13;
+        local_12 = _e31;
     } else {
-        local_9 = false;
+        local_12 = false;
     }
-    bool _e33 = local_9;
+    bool _e33 = local_12;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1509,9 +1560,9 @@ void finish(
     uint _e107 = lane;
     uint _e111 = stop_1;
     statuses[_e107].stop = _e111;
-    uint done = static_cast<uint>(total - before);
-    uint _e116 = metal::atomic_fetch_add_explicit(&pool.executed_low, done, metal::memory_order_relaxed);
-    if ((_e116 + done) < _e116) {
+    uint done_3 = static_cast<uint>(total - before);
+    uint _e116 = metal::atomic_fetch_add_explicit(&pool.executed_low, done_3, metal::memory_order_relaxed);
+    if ((_e116 + done_3) < _e116) {
         uint _e122 = metal::atomic_fetch_add_explicit(&pool.executed_high, 1u, metal::memory_order_relaxed);
     }
     uint _e124 = stop_1;
@@ -1528,27 +1579,27 @@ void finish(
 bool can_run(
     uint stop
 ) {
-    bool local_11 = {};
-    bool local_12 = {};
-    bool local_13 = {};
+    bool local_14 = {};
+    bool local_15 = {};
+    bool local_16 = {};
     if (!((stop == RUNNING))) {
-        local_11 = stop == NO_CODE;
+        local_14 = stop == NO_CODE;
     } else {
-        local_11 = true;
+        local_14 = true;
     }
-    bool _e9 = local_11;
+    bool _e9 = local_14;
     if (!(_e9)) {
-        local_12 = stop == NO_FRAME;
+        local_15 = stop == NO_FRAME;
     } else {
-        local_12 = true;
+        local_15 = true;
     }
-    bool _e16 = local_12;
+    bool _e16 = local_15;
     if (!(_e16)) {
-        local_13 = stop == CODE_WRITE;
+        local_16 = stop == CODE_WRITE;
     } else {
-        local_13 = true;
+        local_16 = true;
     }
-    bool _e23 = local_13;
+    bool _e23 = local_16;
     return _e23;
 }
 
