@@ -139,12 +139,13 @@ process that runs three; {} for {} machines of 16 MiB that each wrote a page. {}
     )
 }
 
-/// Writes the page, but for what comes from a GPU, and the summary into README.
+/// Writes the page, but for what comes from a GPU and after it, and the summary into README.
 pub(crate) fn write(page: &str, summary: &str) -> Outcome {
     let path = page_path();
     let old = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
-    let gpu = gpu_page::SECTION.find(&old).map_or(String::new(), |gpu| format!("\n{gpu}\n"));
-    fs::write(&path, format!("{page}{gpu}")).map_err(|error| cannot("write", &path, &error))?;
+    let gpu = gpu_page::SECTION.find(&old).and_then(|section| old.find(section));
+    let rest = gpu.map_or(String::new(), |at| format!("\n{}", &old[at..]));
+    fs::write(&path, format!("{page}{rest}")).map_err(|error| cannot("write", &path, &error))?;
     let path = root().join("README.md");
     let readme = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
     let readme =

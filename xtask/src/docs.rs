@@ -1,10 +1,10 @@
 //! Checks the Markdown pages: relative links lead somewhere, README shows the tested example, and the book
-//! has every page of docs/.
+//! has every page of docs/ and can be built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::{Outcome, root};
+use crate::shell::{self, Outcome, cargo, root};
 use crate::tools::cannot;
 
 /// Checks all pages.
@@ -26,7 +26,8 @@ pub(crate) fn check() -> Outcome {
     }
     println!("{} pages", pages.len());
     check_summary(&pages)?;
-    check_example()
+    check_example()?;
+    shell::run(cargo().args(["run", "--quiet", "--package", "kvrm-book"]))
 }
 
 /// mdBook leaves out, without a word, what its table of contents does not name.

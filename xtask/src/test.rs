@@ -17,7 +17,7 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", run: fmt },
     Step {
         name: "docs",
-        about: "links lead somewhere, README shows a tested example, the book has every page",
+        about: "links lead somewhere, README shows a tested example, the book has every page and builds",
         run: docs::check,
     },
     Step {

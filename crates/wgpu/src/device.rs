@@ -309,9 +309,29 @@ impl Device {
         })
     }
 
-    /// Writes whole words of 32 bits.
-    pub(crate) fn write(&self, buffer: &wgpu::Buffer, offset: u64, bytes: &[u8]) {
-        self.queue.write_buffer(buffer, offset, bytes);
+    /// Writes whole words of 32 bits, from a multiple of 8 on.
+    pub(crate) fn write(
+        &self,
+        buffer: &wgpu::Buffer,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), WgpuError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if !buffer.usage().contains(BufferUsages::MAP_WRITE) {
+            // What is wrong with that is said when somebody waits.
+            self.queue.write_buffer(buffer, offset, bytes);
+            return Ok(());
+        }
+        let range = offset..offset + bytes.len() as u64;
+        buffer.map_async(wgpu::MapMode::Write, range.clone(), |_| {});
+        self.wait()?;
+        let mut view = buffer.get_mapped_range_mut(range).map_err(|error| self.failed(error))?;
+        view.copy_from_slice(bytes);
+        drop(view);
+        buffer.unmap();
+        Ok(())
     }
 
     /// Reads whole words of 32 bits.

@@ -112,7 +112,7 @@ impl Guest {
             private,
         };
         guest.check_windows(guest.flat.len() + 1)?;
-        guest.set_pool(Pool { next: 1, ..pool });
+        guest.set_pool(Pool { next: 1, ..pool })?;
         Ok(guest)
     }
 
@@ -151,22 +151,23 @@ impl Guest {
     }
 
     /// Takes note of what a launch has counted, and starts a new list of stopped lanes.
-    pub(crate) fn launched(&mut self, counted: &[u8]) -> Pool {
+    pub(crate) fn launched(&mut self, counted: &[u8]) -> Result<Pool, WgpuError> {
         let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(counted);
         let pool = Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 };
         match stopped {
             0 => self.pool = pool,
-            _ => self.set_pool(Pool { stopped: 0, ..pool }),
+            _ => self.set_pool(Pool { stopped: 0, ..pool })?,
         }
         self.forget_table();
-        pool
+        Ok(pool)
     }
 
-    fn set_pool(&mut self, pool: Pool) {
+    fn set_pool(&mut self, pool: Pool) -> Result<(), WgpuError> {
         let Pool { next, stopped, executed } = pool;
         let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32];
-        self.device.write(&self.pool_buffer, 0, bytemuck::bytes_of(&words));
+        self.device.write(&self.pool_buffer, 0, bytemuck::bytes_of(&words))?;
         self.pool = pool;
+        Ok(())
     }
 
     fn forget_table(&self) {
@@ -176,14 +177,15 @@ impl Guest {
     }
 
     /// Forgets all private pages.
-    pub(crate) fn drop_frames(&mut self) {
+    pub(crate) fn drop_frames(&mut self) -> Result<(), WgpuError> {
         if let Some(private) = &self.private {
             let mut encoder = self.device.encoder();
             encoder.clear_buffer(&private.tables, 0, None);
             self.device.queue.submit([encoder.finish()]);
             self.forget_table();
-            self.set_pool(Pool { next: 1, ..self.pool });
+            self.set_pool(Pool { next: 1, ..self.pool })?;
         }
+        Ok(())
     }
 
     /// Forgets the private pages of one lane.
@@ -195,9 +197,8 @@ impl Guest {
         let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
         table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
         let offset = self.entry_offset(lane, 0);
-        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table));
         self.forget_table();
-        Ok(())
+        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))
     }
 
     /// About twice as many frames: the last window grows, or there is one more.
@@ -226,8 +227,7 @@ impl Guest {
             private.count += count;
         }
         // Attempts that failed have counted on beyond the end.
-        self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool });
-        Ok(())
+        self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool })
     }
 
     /// Where an entry is in the page tables.
@@ -403,8 +403,7 @@ impl Guest {
         let mut data = vec![0; part.len as usize];
         self.device.read(part.buffer, part.offset, &mut data)?;
         self.interleave(lane, &mut data, start % 8, bytes);
-        self.device.write(part.buffer, part.offset, &data);
-        Ok(())
+        self.device.write(part.buffer, part.offset, &data)
     }
 
     /// Puts bytes among the words of all lanes in the group.
@@ -437,11 +436,11 @@ impl Guest {
         self.interleave(lane, &mut data, 0, &image[at..at + PAGE as usize]);
         self.interleave(lane, &mut data[start / 8 * 8 * self.group as usize..], start % 8, bytes);
         let part = self.frame_part(frame, 0..PAGE_WORDS);
-        self.device.write(part.buffer, part.offset, &data);
+        self.device.write(part.buffer, part.offset, &data)?;
         let private = self.private.as_ref().expect("private memory");
         let entry = [frame, lanes | self.lane_bit(lane)];
         let offset = self.entry_offset(lane, page);
-        self.device.write(&private.tables, offset, bytemuck::bytes_of(&entry));
+        self.device.write(&private.tables, offset, bytemuck::bytes_of(&entry))?;
         if let Some((_, table)) = private.table.borrow_mut().as_mut() {
             table[page as usize] = entry;
         }
@@ -454,7 +453,7 @@ impl Guest {
             self.grow()?;
         }
         let frame = self.pool.next;
-        self.set_pool(Pool { next: frame + 1, ..self.pool });
+        self.set_pool(Pool { next: frame + 1, ..self.pool })?;
         Ok(frame)
     }
 
@@ -464,7 +463,7 @@ impl Guest {
             let part = &bytes[range];
             let data = self.changed(page, start, part)?;
             let there = self.flat_part(page, covering(start, part.len()));
-            self.device.write(there.buffer, there.offset, &data);
+            self.device.write(there.buffer, there.offset, &data)?;
         }
         Ok(())
     }

@@ -56,8 +56,7 @@ impl<T: Pod> DeviceArray<T> for Array {
 
     fn write(&self, first: usize, elements: &[T]) -> Result<(), EngineError> {
         let offset = (first * size_of::<T>()) as u64;
-        self.device.write(&self.buffer, offset, bytemuck::cast_slice(elements));
-        Ok(())
+        Ok(self.device.write(&self.buffer, offset, bytemuck::cast_slice(elements))?)
     }
 }
 
@@ -183,7 +182,7 @@ impl WgpuLanes {
         Ok(())
     }
 
-    fn write_arguments(&mut self, launch: &Launch<'_, Array>) {
+    fn write_arguments(&mut self, launch: &Launch<'_, Array>) -> Result<(), WgpuError> {
         let start = launch.code.start();
         let frames = self.guest.private.as_ref().map_or(0, |private| private.count);
         let max_cycles = self.begins.unwrap_or(0);
@@ -196,7 +195,7 @@ impl WgpuLanes {
             begins: self.begins.take().is_some().into(),
             max_cycles: [max_cycles as u32, (max_cycles >> 32) as u32],
         };
-        self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments));
+        self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments))
     }
 
     /// What the kernel is bound to, by bind group.
@@ -299,7 +298,7 @@ impl Launcher for WgpuLanes {
             let (records, starts) = code.tables();
             let buffer = |what, bytes: &[u8]| {
                 let buffer = device.buffer(what, bytes.len() as u64)?;
-                device.write(&buffer, 0, bytes);
+                device.write(&buffer, 0, bytes)?;
                 Ok::<_, WgpuError>(buffer)
             };
             self.code = Some(DeviceCode {
@@ -314,7 +313,7 @@ impl Launcher for WgpuLanes {
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
         self.load_kernel(&launch.code.handlers, launch.control)?;
-        self.write_arguments(&launch);
+        self.write_arguments(&launch)?;
         let lanes = self.config.lanes;
         let (first, along) = (lanes.min(ALONG), if lanes <= ALONG { lanes } else { 0 });
         let parts = [
@@ -334,7 +333,7 @@ impl Launcher for WgpuLanes {
             launch.statuses.copied(&bytemuck::pod_collect_to_vec(statuses));
             launch.states.copied(&bytemuck::pod_collect_to_vec(states));
         }
-        let pool = self.guest.launched(pool);
+        let pool = self.guest.launched(pool)?;
         launch.control.report(pool.executed - self.executed, 0);
         self.executed = pool.executed;
         let first: Vec<u32> = bytemuck::pod_collect_to_vec(stopped);
@@ -356,7 +355,7 @@ impl Launcher for WgpuLanes {
     fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError> {
         match lane {
             Some(lane) => self.guest.drop_pages(lane)?,
-            None => self.guest.drop_frames(),
+            None => self.guest.drop_frames()?,
         }
         Ok(())
     }
