@@ -1,4 +1,5 @@
-"""What the prototype's documents say it reached, on an Apple M4 Pro: instructions per second.
+"""What the prototype reached, by its documents, on an Apple M4 Pro: instructions per second. It had
+the same modes (see docs/modes.md).
 
 "tight" is a loop of additions, "store" the same with a STR in every turn. ``None``: not told, or not possible.
 """
@@ -7,19 +8,19 @@ DEVICE = "Apple M4 Pro"
 
 #: By mode: (tight, store).
 MODES = {
-    "PyTorch, batch of 512": (None, 17_000),  # mlx-kernel-v2-results.md
-    "V1": (2_400_000, None),  # mlx-kernel-v2-results.md: no memory writes
-    "V2": (2_386_615, 1_728_009),  # mlx-kernel-v2-results.md
-    "MetalCPU": (2_112_430, 1_906_961),  # rust-metal-kernel-results.md
-    "Continuous": (2_400_000, 2_100_000),  # zero-sync-gpu-roadmap.md
-    "Mega": (2_400_000, 2_100_000),  # zero-sync-gpu-roadmap.md
-    "Async": (3_500_000, 3_000_000),  # zero-sync-gpu-roadmap.md
+    "PyTorch, batch of 512": (None, 17_000),
+    "V1": (2_400_000, None),  # no memory writes
+    "V2": (2_386_615, 1_728_009),
+    "MetalCPU": (2_112_430, 1_906_961),
+    "Continuous": (2_400_000, 2_100_000),
+    "Mega": (2_400_000, 2_100_000),
+    "Async": (3_500_000, 3_000_000),
 }
 
-#: By number of lanes: parallel-metal-cpu-memory-architecture.md.
+#: By number of lanes.
 LANES = {1: 5_500_000, 32: 180_457_573, 128: 720_000_000}
 
-#: By number of instructions: seconds of PyTorch, V1 and V2. mlx-kernel-v2-results.md.
+#: By number of instructions: seconds of PyTorch, V1 and V2.
 SECONDS = {
     10_000: {"PyTorch, batch of 512": 0.579, "V1": 0.023, "V2": 0.025},
     1_000_000: {"PyTorch, batch of 512": 60.0, "V1": 0.4, "V2": 0.9},

@@ -38,8 +38,8 @@ const ID_REGISTERS: &[(u64, u64, u64)] = &[
     (4, 0, 0x0000_0000_00ff_0011),
     // ID_AA64ISAR0_EL1: FlagM2 (TS = 2), LSE (Atomic = 2), CRC32.
     (6, 0, 0x0020_0000_0021_0000),
-    // ID_AA64ISAR1_EL1: RCPC2 (LRCPC = 2).
-    (6, 1, 0x0000_0000_0020_0000),
+    // ID_AA64ISAR1_EL1: SB, RCPC2 (LRCPC = 2).
+    (6, 1, 0x0000_0010_0020_0000),
 ];
 
 /// The bits of FPCR that can be written: AHP, DN, FZ, RMode.

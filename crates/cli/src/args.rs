@@ -14,7 +14,7 @@ pub(crate) struct EngineArgs {
 
     /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists those of each
     /// engine. The first one if not given. Only private memory can be split
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = device)]
     device: Vec<usize>,
 
     /// Host threads the cpu engine may use; 0 takes one per core
@@ -95,8 +95,37 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
 /// A number of things: `1000`, `50K`, `2G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     kvrm::parse_with_suffix(text, 1000).ok_or_else(|| {
-        "not a count: write a whole number (1000000) or use K, M, G or T (1M)".to_string()
+        let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match too_large {
+            true => "too large: the most is 18446744073709551615",
+            false => "not a count: write a whole number (1000000) or use K, M, G or T (1M)",
+        }
+        .to_string()
     })
+}
+
+/// A number of things, at least one.
+pub(crate) fn some(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        0 => Err("at least 1 is needed".to_string()),
+        n => Ok(n),
+    }
+}
+
+/// The number of a GPU.
+pub(crate) fn device(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| {
+        "not the number of a GPU: write 0 for the first, or 0,1 for two; `kvrm devices` lists them"
+            .to_string()
+    })
+}
+
+/// An address where code can be.
+pub(crate) fn code_address(text: &str) -> Result<u64, String> {
+    match address(text)? {
+        address if address.is_multiple_of(4) => Ok(address),
+        _ => Err("instructions are at multiples of 4".to_string()),
+    }
 }
 
 /// A number of lanes.

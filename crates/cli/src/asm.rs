@@ -37,7 +37,7 @@ pub(crate) struct Asm {
     output: Option<PathBuf>,
 
     /// Address of the first byte
-    #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::address)]
+    #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::code_address)]
     base: u64,
 
     /// Show what every statement became

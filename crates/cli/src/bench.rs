@@ -109,10 +109,12 @@ impl Bench {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let mut wanted = all().filter(|guest| self.wanted(guest));
         if let Some(guest) = wanted.find(|guest| !self.possible(guest)) {
-            return Err(Failure::Usage(format!(
-                "{} keeps its data where every lane would write it: leave out --shared and --model",
-                guest.name
-            )));
+            let why = match self.model.model() {
+                MemoryModel::ReadOnly => "writes memory",
+                _ => "keeps its data where every lane would write it",
+            };
+            let message = format!("{} {why}: leave out --shared and --model", guest.name);
+            return Err(Failure::Usage(message));
         }
         // `auto` goes by the number of lanes, of which checks and resets have fewer: all go where the
         // measured lanes do.
@@ -161,7 +163,11 @@ impl Bench {
     }
 
     fn possible(&self, guest: &Guest) -> bool {
-        guest.shareable || !self.model.model().is_one_for_all()
+        match self.model.model() {
+            MemoryModel::Private => true,
+            MemoryModel::ReadOnly => guest.shareable && !guest.stores,
+            MemoryModel::Shared | MemoryModel::DoubleBuffered => guest.shareable,
+        }
     }
 
     fn lanes(&self) -> usize {
@@ -298,11 +304,13 @@ impl Bench {
         if !self.json {
             let (engine, memory) = (document.engine, document.memory);
             writeln!(out, "engine {engine}, {memory} memory")?;
-            writeln!(
-                out,
-                "{:12} {:>9} {:>18} {:>9} {:>12} {:>12}",
-                "guest", "lanes", "instructions", "seconds", "G/s", "G/s per lane"
-            )?;
+            if GUESTS.iter().any(|guest| self.wanted(guest)) {
+                writeln!(
+                    out,
+                    "{:12} {:>9} {:>18} {:>9} {:>12} {:>12}",
+                    "guest", "lanes", "instructions", "seconds", "G/s", "G/s per lane"
+                )?;
+            }
             out.flush()?;
         }
         Ok(())

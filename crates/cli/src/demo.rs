@@ -40,8 +40,8 @@ pub(crate) struct Demo {
     #[command(flatten)]
     engine: EngineArgs,
 
-    /// Where to write the picture
-    #[arg(long, value_name = "FILE", default_value = "mandelbrot.png")]
+    /// Where to write the picture, a PNG
+    #[arg(long, value_name = "FILE", default_value = "mandelbrot.png", value_parser = png)]
     out: PathBuf,
 
     /// Do not draw in the terminal
@@ -68,6 +68,18 @@ struct Summary<'a> {
     instructions_per_second: f64,
     instructions_per_second_per_lane: f64,
     file: &'a std::path::Path,
+}
+
+/// A file for a picture, which is to be called what it will be.
+fn png(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    match ending {
+        Some(ending) if ending != "png" => {
+            Err("the picture is a PNG: let its name end so".to_string())
+        }
+        _ => Ok(path),
+    }
 }
 
 /// Where the guest leaves its two buffers.

@@ -65,6 +65,12 @@ struct Room {
     lanes_that_write_some: u64,
 }
 
+/// What engines need that are not on every computer.
+const MISSING: [(&str, &str); 2] = [
+    ("cuda", "needs an NVIDIA GPU with its driver"),
+    ("wgpu", "needs a GPU with a driver for Vulkan, Metal or DX12"),
+];
+
 impl Devices {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let engines = kvrm::engines();
@@ -114,6 +120,11 @@ impl Devices {
             )?;
             for line in engine.gpu.iter().flat_map(|gpu| self.details(gpu)) {
                 writeln!(out, "{:name$}  {line}", "")?;
+            }
+        }
+        for (missing, needs) in MISSING {
+            if engines.iter().all(|engine| engine.name != missing) {
+                writeln!(out, "{missing:name$}  none here: {needs}")?;
             }
         }
         Ok(())
@@ -183,7 +194,8 @@ mod tests {
         );
         assert_eq!(lines[3], "cuda  Some GPU (device 1)  interprets");
         assert_eq!(lines[4], format!("      memory 24 GiB, free unknown; {capability}"));
-        assert_eq!(lines.len(), 5);
+        let wgpu = "wgpu  none here: needs a GPU with a driver for Vulkan, Metal or DX12";
+        assert_eq!((lines[5], lines.len()), (wgpu, 6));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! `kvrm disasm`: instruction words as text.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kvrm::Disassembled;
 use serde::Serialize;
 
 use crate::args;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// Options of `kvrm disasm`.
 #[derive(clap::Args)]
@@ -51,7 +51,7 @@ struct Line {
 impl Disasm {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let code = match &self.file {
-            Some(path) => crate::read_code(path)?,
+            Some(path) => whole_words(path)?,
             None => self.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
         };
         let lines = kvrm::disassemble(&code, self.base).into_iter().map(Line::from);
@@ -66,6 +66,19 @@ impl Disasm {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads a file of at least one word.
+fn whole_words(path: &Path) -> Result<Vec<u8>> {
+    let code = crate::read_code(path)?;
+    match code.len() < 4 {
+        true => {
+            let message =
+                format!("{} is shorter than an instruction, which has 4 bytes", path.display());
+            Err(Failure::Host(message))
+        }
+        false => Ok(code),
     }
 }
 

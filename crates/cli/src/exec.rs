@@ -29,7 +29,7 @@ Examples:
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
-Code is raw: no headers, little-endian words. A lane runs until HLT (HALT), SVC (SYSCALL), BRK or a \
+Code is raw: no headers, little-endian words. A lane runs until HLT or an all-zero word (HALT), SVC (SYSCALL), BRK or a \
 --break address (BREAKPOINT), a word that is no instruction (UNDEFINED), an access outside memory \
 (FAULT) or the limit (MAX_CYCLES).
 

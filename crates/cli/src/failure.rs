@@ -11,7 +11,7 @@ pub(crate) enum Failure {
     Host(String),
     /// Something that should be the same is not. What there was to say has been said.
     Different,
-    /// Ctrl-C. What there was to say has been said.
+    /// Ctrl-C. What was computed until then has been shown, if it is of use.
     Interrupted,
     /// Whoever read the output has seen enough (`kvrm isa | head`).
     OutputClosed,

@@ -16,6 +16,7 @@ pub(crate) const RESET: Guest = Guest {
     name: "reset",
     code: include_bytes!("../../../guests/bin/reset.bin"),
     shareable: false,
+    stores: true,
 };
 
 /// A program with an input (x0), a number of iterations (x1) and a result (x0). Where memory is shared,
@@ -25,28 +26,31 @@ pub(crate) struct Guest {
     pub(crate) code: &'static [u8],
     /// True if lanes can run it in one memory without disturbing each other's way.
     pub(crate) shareable: bool,
+    /// True if it writes memory.
+    pub(crate) stores: bool,
 }
 
 macro_rules! guests {
-    ($($name:literal $shareable:literal)*) => {
+    ($($name:literal $shareable:literal $stores:literal)*) => {
         &[$(Guest {
             name: $name,
             code: include_bytes!(concat!("../../../guests/bin/", $name, ".bin")),
             shareable: $shareable,
+            stores: $stores,
         }),*]
     };
 }
 
 /// What `kvrm bench` runs.
 pub(crate) const GUESTS: &[Guest] = guests! {
-    "loop" true
-    "loop_store" true
-    "collatz" true
-    "sha256" false
-    "sort" false
-    "crc32" false
-    "strsearch" false
-    "matmul" false
+    "loop" true false
+    "loop_store" true true
+    "collatz" true false
+    "sha256" false true
+    "sort" false true
+    "crc32" false true
+    "strsearch" false true
+    "matmul" false true
 };
 
 /// A run whose result is known.

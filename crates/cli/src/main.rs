@@ -84,8 +84,11 @@ fn main() -> ExitCode {
     match result.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if let Some(message) = failure.message() {
-                eprintln!("error: {message}");
+            match &failure {
+                Failure::Interrupted => eprintln!("interrupted"),
+                failure => {
+                    failure.message().into_iter().for_each(|text| eprintln!("error: {text}"));
+                }
             }
             failure.exit_code().into()
         }
@@ -118,12 +121,28 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of code that is not empty, or standard input if it is called `-`.
+/// Reads a file of machine code, or standard input if it is called `-`.
 fn read_code(path: &Path) -> Result<Vec<u8>> {
     let code = read_file(path)?;
-    match code.is_empty() {
-        true => Err(Failure::Host(format!("{} is empty", path.display()))),
-        false => Ok(code),
+    match other_than_code(&code) {
+        Some(what) => Err(Failure::Host(format!("{} is {what}", path.display()))),
+        None => Ok(code),
+    }
+}
+
+/// What a file is that is not machine code, and what to do with it.
+fn other_than_code(bytes: &[u8]) -> Option<&'static str> {
+    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    match bytes {
+        [] => Some("empty"),
+        [0x7f, b'E', b'L', b'F', ..] => Some(
+            "an ELF file, which kvrm does not load: it runs plain machine code, such as `objcopy -O binary` takes \
+             out of a program that needs no operating system",
+        ),
+        _ if bytes.iter().all(text) => {
+            Some("text, and not machine code: if it is assembly, `kvrm asm` makes a program of it")
+        }
+        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{args, progress, text};
 
 /// Options of `kvrm verify`.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(group(clap::ArgGroup::new("what").required(true).args(["file", "random"])), after_help = "\
 Examples:
   kvrm verify program.bin --lanes 1000 --set x0=lane
       a program with a thousand inputs, on the CPU and on every GPU
@@ -38,7 +38,6 @@ Exit code: 0 if the engines agree, 1 if they differ or something failed, 2 if th
 after Ctrl-C.")]
 pub(crate) struct Verify {
     /// File of A64 code; - is standard input
-    #[arg(required_unless_present = "random", conflicts_with = "random")]
     file: Option<PathBuf>,
 
     /// Engines to compare, at least two: cpu, cuda, wgpu, eval. If not given, cpu and those of the GPUs in this
@@ -51,11 +50,11 @@ pub(crate) struct Verify {
 
     /// Compare after every so many instructions; after 1,000 and then always twice as many as before, if not
     /// given
-    #[arg(long, value_name = "N", value_parser = args::count, conflicts_with = "random")]
+    #[arg(long, value_name = "N", value_parser = args::some, conflicts_with = "random")]
     every: Option<u64>,
 
     /// Run so many random programs instead of a file, 1,024 at a time or as many as --lanes says
-    #[arg(long, value_name = "N", value_parser = args::count, conflicts_with_all = FOR_FILES)]
+    #[arg(long, value_name = "N", value_parser = args::some, conflicts_with_all = FOR_FILES)]
     random: Option<u64>,
 
     /// Which random programs
@@ -64,7 +63,7 @@ pub(crate) struct Verify {
 
     /// Make random programs of so many instructions of the table (see `kvrm isa`); of all, if not given. Fewer are
     /// compiled sooner
-    #[arg(long, value_name = "N", conflicts_with = "file")]
+    #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "file")]
     rows: Option<usize>,
 
     /// Print JSON
@@ -87,6 +86,10 @@ impl Verify {
         };
         if engines.len() < 2 {
             return Err(kvrm::Error::NothingToCompare.into());
+        }
+        if let Some(twice) = (1..engines.len()).find(|n| engines[..*n].contains(&engines[*n])) {
+            let message = format!("--engines names {} twice", engines[twice].name());
+            return Err(Failure::Usage(message));
         }
         let report = match (&self.file, self.random) {
             (Some(file), None) => self.file(file, &engines)?,
@@ -151,6 +154,15 @@ impl Verify {
         };
         let seed = Some(self.seed);
         Ok(Report { engines: names(&machines), lanes: machines[0].lanes(), seed, found })
+    }
+}
+
+/// A number of rows of the table.
+fn rows(text: &str) -> Result<usize, String> {
+    let most = kvrm::a64::table().len();
+    match text.parse() {
+        Ok(rows) if (1..=most).contains(&rows) => Ok(rows),
+        _ => Err(format!("the table has {most} rows: write a number from 1 to {most}")),
     }
 }
 

@@ -192,7 +192,7 @@ unsafe impl Sync for Device {}
 impl Drop for Device {
     fn drop(&mut self) {
         self.stream.destroy();
-        // SAFETY: retained in `open`; buffers hold the device, so none is left.
+        // SAFETY: retained in `open`; whoever has buffers drops them before the device.
         let _ = unsafe { result::primary_ctx::release(self.handle) };
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct Frames {
     base: sys::CUdeviceptr,
     reserved: u64,
     mapped: u64,
-    pieces: Vec<(sys::CUmemGenericAllocationHandle, u64)>,
+    pieces: Vec<sys::CUmemGenericAllocationHandle>,
     properties: sys::CUmemAllocationProp,
 }
 
@@ -80,17 +80,35 @@ impl Frames {
         check("allocating frames", unsafe {
             sys::cuMemCreate(&mut handle, piece as usize, &self.properties, 0)
         })?;
+        let mapped = self.map(handle, piece);
+        match mapped {
+            Ok(()) => {
+                self.pieces.push(handle);
+                self.mapped += piece;
+            }
+            // SAFETY: made above, and not mapped.
+            Err(_) => unsafe {
+                let _ = sys::cuMemRelease(handle);
+            },
+        }
+        mapped
+    }
+
+    /// Makes memory accessible behind what is mapped.
+    fn map(&self, handle: sys::CUmemGenericAllocationHandle, bytes: u64) -> Result<(), CudaError> {
         let at = self.base + self.mapped;
         // SAFETY: the addresses are reserved and not mapped yet.
-        check("mapping frames", unsafe { sys::cuMemMap(at, piece as usize, 0, handle, 0) })?;
-        self.pieces.push((handle, piece));
-        self.mapped += piece;
+        check("mapping frames", unsafe { sys::cuMemMap(at, bytes as usize, 0, handle, 0) })?;
         let access = sys::CUmemAccessDesc {
             location: self.properties.location,
             flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
         // SAFETY: just mapped.
-        check("mapping frames", unsafe { sys::cuMemSetAccess(at, piece as usize, &access, 1) })
+        let accessible = unsafe { sys::cuMemSetAccess(at, bytes as usize, &access, 1) };
+        check("mapping frames", accessible).inspect_err(|_| {
+            // SAFETY: mapped above; no kernel knows of it.
+            let _ = unsafe { sys::cuMemUnmap(at, bytes as usize) };
+        })
     }
 }
 
@@ -101,7 +119,7 @@ impl Drop for Frames {
             if self.mapped > 0 {
                 let _ = sys::cuMemUnmap(self.base, self.mapped as usize);
             }
-            for (handle, _) in &self.pieces {
+            for handle in &self.pieces {
                 let _ = sys::cuMemRelease(*handle);
             }
             let _ = sys::cuMemAddressFree(self.base, self.reserved as usize);

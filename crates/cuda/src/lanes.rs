@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,8 @@ const LAUNCH_TIME: Duration = Duration::from_millis(100);
 /// Instructions per lane of the first launch, and the most of any.
 const FIRST_SHARE: u64 = 1 << 16;
 const LARGEST_SHARE: u64 = 1 << 40;
-/// From this many elements on, copying all is faster than copying each.
-const MANY: usize = 64;
+/// Up to this many elements are faster copied one by one than all together.
+const FEW: usize = 64;
 /// A launch that ends within this time is not watched.
 const SHORT: Duration = Duration::from_millis(2);
 /// How often a running launch is asked how far it is.
@@ -91,7 +92,7 @@ pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
         config: config.clone(),
     };
     let share = Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME);
-    Ok(LaunchEngine::new(config, lanes, arrays, MANY, share))
+    Ok(LaunchEngine::new(config, lanes, arrays, FEW, share))
 }
 
 impl From<CudaError> for EngineError {
@@ -197,7 +198,7 @@ fn watch(
         });
         let result = kernel.wait();
         ended.store(true, Ordering::Relaxed);
-        let reported = watcher.join().expect("it only reads and writes numbers");
+        let reported = watcher.join().unwrap_or_else(|panic| resume_unwind(panic));
         result.map(|()| reported)
     })
 }

@@ -213,16 +213,22 @@ impl Code {
         if !self.own.contains_key(&lane) && self.has(&self.common, pc) {
             return Ok(None);
         }
-        if let Err(stop) = fetch(&LaneMemory::new(memory, lane), pc) {
+        let view = LaneMemory::new(memory, lane);
+        let fetched = fetch(&view, pc);
+        view.check()?;
+        if let Err(stop) = fetched {
             return Ok(Some(stop));
         }
         let words = Words::new(memory, Some(lane));
         let table = self.table(lane);
         let wanted = |at| if at != pc && self.has(table, at) { None } else { words.get(at) };
         let code = reachable(pc, wanted);
+        words.check()?;
         if !self.own.contains_key(&lane) && memory.has_copies()? {
             let image = Words::new(memory, None);
-            if code.iter().any(|(at, word)| image.get(*at) != Some(*word)) {
+            let differs = code.iter().any(|(at, word)| image.get(*at) != Some(*word));
+            image.check()?;
+            if differs {
                 self.part(lane);
                 return self.find(memory, lanes, lane, pc);
             }
@@ -247,7 +253,9 @@ impl Code {
                 }
                 let words = Words::new(memory, Some(lane));
                 let mut on_page = code.iter().filter(|(at, _)| at / PAGE == page);
-                if on_page.any(|(at, word)| words.get(*at) != Some(*word)) {
+                let differs = on_page.any(|(at, word)| words.get(*at) != Some(*word));
+                words.check()?;
+                if differs {
                     self.part(lane);
                 }
             }
@@ -312,9 +320,7 @@ impl Code {
         let view = LaneMemory::new(memory, lane);
         let mut written = Vec::new();
         let end = step(state, count, &view, &mut |addr, len| written.push((addr, u64::from(len))));
-        if let Some(error) = view.error.take() {
-            return Err(error);
-        }
+        view.check()?;
         for (addr, len) in written {
             self.written(model, lane, addr, len);
         }
@@ -343,11 +349,18 @@ struct Words<'a, M> {
     memory: &'a M,
     lane: Option<usize>,
     pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE as usize]>>>>,
+    /// The first failure of the device.
+    error: Cell<Option<EngineError>>,
 }
 
 impl<'a, M: DeviceMemory> Words<'a, M> {
     fn new(memory: &'a M, lane: Option<usize>) -> Self {
-        Words { memory, lane, pages: RefCell::default() }
+        Words { memory, lane, pages: RefCell::default(), error: Cell::new(None) }
+    }
+
+    /// Fails if the device has.
+    fn check(&self) -> Result<(), EngineError> {
+        self.error.take().map_or(Ok(()), Err)
     }
 
     fn get(&self, pc: u64) -> Option<u32> {
@@ -357,8 +370,13 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
         let mut pages = self.pages.borrow_mut();
         let page = pages.entry(pc / PAGE).or_insert_with(|| {
             let mut bytes = Box::new([0; PAGE as usize]);
-            self.memory.read(self.lane, pc / PAGE * PAGE, &mut bytes[..]).ok()?;
-            Some(bytes)
+            match self.memory.read(self.lane, pc / PAGE * PAGE, &mut bytes[..]) {
+                Ok(()) => Some(bytes),
+                Err(error) => {
+                    self.error.set(self.error.take().or(Some(error)));
+                    None
+                }
+            }
         });
         let at = (pc % PAGE) as usize;
         let bytes = page.as_ref()?[at..at + 4].try_into().expect("four bytes");
@@ -381,8 +399,13 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 
     fn note(&self, result: Result<(), EngineError>) {
         if let Err(error) = result {
-            self.error.set(Some(error));
+            self.error.set(self.error.take().or(Some(error)));
         }
+    }
+
+    /// Fails if the device has.
+    fn check(&self) -> Result<(), EngineError> {
+        self.error.take().map_or(Ok(()), Err)
     }
 }
 

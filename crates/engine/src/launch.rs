@@ -183,7 +183,7 @@ impl<L: Launcher> LaunchEngine<L> {
             let pc = self.states.get(lane)?.pc;
             if self.code.breakpoints().binary_search(&pc).is_ok() {
                 let status = self.statuses.get(lane)?;
-                self.stops[lane] = self.step(lane, status)?;
+                self.stops[lane] = self.step(self.config.lanes, lane, status)?;
                 if self.stops[lane].is_some() {
                     ended.push(lane);
                 }
@@ -195,6 +195,7 @@ impl<L: Launcher> LaunchEngine<L> {
 
     fn run_lanes(&mut self, request: &RunRequest<'_>, ended: usize) -> Result<(), EngineError> {
         let passed = if request.continues { 0 } else { self.pass_breakpoints()? };
+        request.control.report(0, passed as u64);
         let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.launcher.has_copies()? {
@@ -230,9 +231,11 @@ impl<L: Launcher> LaunchEngine<L> {
         let before = std::mem::replace(&mut self.announced, now.clone());
         let gone = before.keys().filter(|lane| !now.contains_key(lane)).map(|lane| (*lane, 0));
         let moved = now.iter().filter(|(lane, at)| before.get(lane) != Some(at));
-        for (lane, records) in gone.chain(moved.map(|(lane, at)| (*lane, *at))) {
-            let status = self.statuses.get_of(1, lane)?;
-            self.statuses.set_one(lane, Status { records, ..status })?;
+        let changed: Vec<_> = gone.chain(moved.map(|(lane, at)| (*lane, *at))).collect();
+        for (lane, records) in &changed {
+            let status = self.statuses.get_of(changed.len(), *lane)?;
+            let status = Status { records: *records, ..status };
+            self.statuses.set_of(changed.len(), *lane, status)?;
         }
         Ok(())
     }
@@ -247,7 +250,7 @@ impl<L: Launcher> LaunchEngine<L> {
                 stop::NO_CODE => {
                     self.code.find(&mut self.launcher, self.config.lanes, lane, status.detail)?
                 }
-                stop::CODE_WRITE => self.step(lane, status)?,
+                stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop => Some(stop::meaning(stop, status.detail)),
             };
             grow |= status.stop == stop::NO_FRAME;
@@ -265,16 +268,21 @@ impl<L: Launcher> LaunchEngine<L> {
         Ok(ended)
     }
 
-    /// Executes one instruction of a lane here. The stop, if it has to.
-    fn step(&mut self, lane: usize, mut status: Status) -> Result<Option<Stop>, EngineError> {
-        let mut state = self.states.get_of(1, lane)?;
-        let (model, count) = (self.config.model, status.count);
-        let (done, stop) = self.code.step(&mut self.launcher, model, lane, &mut state, count)?;
+    /// Executes one instruction of a lane here, one of `count` lanes. The stop, if it has to.
+    fn step(
+        &mut self,
+        count: usize,
+        lane: usize,
+        mut status: Status,
+    ) -> Result<Option<Stop>, EngineError> {
+        let mut state = self.states.get_of(count, lane)?;
+        let (model, before) = (self.config.model, status.count);
+        let (done, stop) = self.code.step(&mut self.launcher, model, lane, &mut state, before)?;
         status.count += done;
         status.budget -= done;
         self.stepped += done;
-        self.states.set_one(lane, state)?;
-        self.statuses.set_one(lane, status)?;
+        self.states.set_of(count, lane, state)?;
+        self.statuses.set_of(count, lane, status)?;
         Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
     }
 
@@ -369,7 +377,11 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
         self.launcher.select()?;
         self.code.set_breakpoints(request.breakpoints);
         let ended = self.start(request)?;
-        if request.max_cycles == 0 || request.control.is_cancelled() {
+        if request.control.is_cancelled() {
+            return Ok(());
+        }
+        if request.max_cycles == 0 {
+            request.control.report(0, (self.config.lanes - ended) as u64);
             return Ok(());
         }
         let result = self.run_lanes(request, ended);

@@ -116,7 +116,7 @@ impl LaneStatus {
 pub enum EngineError {
     /// The operating system refused memory.
     #[error(
-        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes or a smaller memory (Linux limits mappings: sysctl vm.max_map_count)"
+        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, and Linux allows 65,530 of them unless `sysctl vm.max_map_count` is raised)"
     )]
     Memory {
         /// Which lane's memory.

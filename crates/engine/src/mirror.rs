@@ -71,7 +71,7 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     }
 
     /// Changes an element here and on the device.
-    pub fn set_one(&mut self, index: usize, element: T) -> Result<(), EngineError> {
+    fn set_one(&mut self, index: usize, element: T) -> Result<(), EngineError> {
         self.host.get_mut()[index] = element;
         self.device.write(index, &[element])
     }
@@ -91,6 +91,14 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         Ok(())
     }
 
+    /// Sets one of `count` elements that the caller is going to change.
+    pub fn set_of(&mut self, count: usize, index: usize, element: T) -> Result<(), EngineError> {
+        match count <= self.few {
+            true => self.set_one(index, element),
+            false => self.set(index..index + 1, element),
+        }
+    }
+
     /// Changes some elements.
     pub fn modify(
         &mut self,
@@ -100,21 +108,19 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         for &index in indices {
             let mut element = self.get_of(indices.len(), index)?;
             change(&mut element);
-            match indices.len() <= self.few {
-                true => self.set_one(index, element)?,
-                false => self.set(index..index + 1, element)?,
-            }
+            self.set_of(indices.len(), index, element)?;
         }
         Ok(())
     }
 
     /// Brings the device up to date.
     pub fn upload(&mut self) -> Result<(), EngineError> {
-        let range = std::mem::take(&mut self.changed);
-        match range.is_empty() {
-            true => Ok(()),
-            false => self.device.write(range.start, &self.host.get_mut()[range]),
+        let range = self.changed.clone();
+        if !range.is_empty() {
+            self.device.write(range.start, &self.host.get_mut()[range])?;
+            self.changed = 0..0;
         }
+        Ok(())
     }
 
     /// Takes over what kernels wrote, which the caller has copied from the device.

@@ -115,7 +115,7 @@ fn check_room(lanes: usize) -> Result<()> {
 ///
 /// A lane runs hundreds of times as fast on a core as on a GPU, which makes up for it by running very many
 /// at once. Measured (docs/BENCHMARKS.md), an H200 overtakes 16 cores with 300 lanes for each in a plain loop
-/// and in sha256, and with 500 to 700 where lanes diverge.
+/// and in sha256, and with 500 to 1,000 where lanes diverge.
 const GPU_LANES_PER_THREAD: usize = 512;
 
 /// Bytes of its memory that a lane is taken to write, where `auto` looks whether a GPU has room.

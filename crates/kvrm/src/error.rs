@@ -56,7 +56,9 @@ pub enum Error {
     #[error("{0:#x} is not an instruction address: it must be a multiple of 4")]
     MisalignedPc(u64),
     /// No engine has that name.
-    #[error("there is no engine \"{0}\": choose one of auto, cpu, cuda, wgpu, eval")]
+    #[error(
+        "there is no engine \"{0}\": choose one of auto, cpu, cuda, wgpu (for Metal, Vulkan and DX12), eval"
+    )]
     UnknownEngine(String),
     /// No memory model has that name.
     #[error(

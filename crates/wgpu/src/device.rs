@@ -1,5 +1,8 @@
 //! Devices and buffers, through wgpu.
 
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wgpu::{BufferUsages, Features};
@@ -135,6 +138,9 @@ fn unfit(adapter: &wgpu::Adapter) -> Option<&'static str> {
     None
 }
 
+/// The most bytes in a buffer: kernels count its words of 64 bits in 32.
+const LARGEST: u64 = 1 << 34;
+
 /// A device that has been opened.
 #[derive(Clone)]
 pub(crate) struct Device {
@@ -232,7 +238,7 @@ impl Device {
             largest_subgroup: largest,
             features,
             shares_memory: features.contains(Features::MAPPABLE_PRIMARY_BUFFERS),
-            limit: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size),
+            limit: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size).min(LARGEST),
             bindings: limits.max_storage_buffers_per_shader_stage,
             lost,
             failure,
@@ -262,8 +268,9 @@ impl Device {
     }
 
     fn attempt<T>(&self, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
-        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory]
-            .map(|filter| self.device.push_error_scope(filter));
+        use wgpu::ErrorFilter::{Internal, OutOfMemory, Validation};
+        let scopes =
+            [Validation, OutOfMemory, Internal].map(|filter| self.device.push_error_scope(filter));
         let result = work();
         for scope in scopes.into_iter().rev() {
             if let Some(error) = pollster::block_on(scope.pop()) {
@@ -320,18 +327,14 @@ impl Device {
             return Ok(());
         }
         if !buffer.usage().contains(BufferUsages::MAP_WRITE) {
-            // What is wrong with that is said when somebody waits.
             self.queue.write_buffer(buffer, offset, bytes);
-            return Ok(());
+            return self.check();
         }
         let range = offset..offset + bytes.len() as u64;
-        buffer.map_async(wgpu::MapMode::Write, range.clone(), |_| {});
-        self.wait()?;
-        let mut view = buffer.get_mapped_range_mut(range).map_err(|error| self.failed(error))?;
-        view.copy_from_slice(bytes);
-        drop(view);
-        buffer.unmap();
-        Ok(())
+        self.map(buffer, wgpu::MapMode::Write, range.clone(), || {
+            buffer.get_mapped_range_mut(range)?.copy_from_slice(bytes);
+            Ok(())
+        })
     }
 
     /// Reads whole words of 32 bits.
@@ -375,7 +378,7 @@ impl Device {
         for Part { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
             // Mappings start at multiples of 8.
             let (first, end) = (offset & !7, (offset + len).next_multiple_of(4));
-            self.map(buffer, first..end, |view| {
+            self.look(buffer, first..end, |view| {
                 bytes.extend_from_slice(&view[(offset - first) as usize..][..*len as usize]);
             })?;
         }
@@ -397,7 +400,7 @@ impl Device {
         }
         self.queue.submit([encoder.finish()]);
         let mut bytes = Vec::with_capacity(size as usize);
-        self.map(&staging, 0..size, |view| bytes.extend_from_slice(view))?;
+        self.look(&staging, 0..size, |view| bytes.extend_from_slice(view))?;
         Ok(bytes)
     }
 
@@ -408,32 +411,54 @@ impl Device {
             return Ok(buffer.clone());
         }
         let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-        let size = size.next_power_of_two().max(1 << 12);
+        let size = size.next_power_of_two().min(self.limit).max(size).max(1 << 12);
         let buffer = self.create("a copy for the host", size, usage)?;
         *staging = Some(buffer.clone());
         Ok(buffer)
     }
 
     /// Looks into a buffer that the host can map, when the device has done what it was given.
+    fn look(
+        &self,
+        buffer: &wgpu::Buffer,
+        range: Range<u64>,
+        look: impl FnOnce(&[u8]),
+    ) -> Result<(), WgpuError> {
+        self.map(buffer, wgpu::MapMode::Read, range.clone(), || {
+            look(&buffer.get_mapped_range(range)?);
+            Ok(())
+        })
+    }
+
+    /// Does something while a buffer is mapped.
     fn map(
         &self,
         buffer: &wgpu::Buffer,
-        range: std::ops::Range<u64>,
-        look: impl FnOnce(&[u8]),
+        mode: wgpu::MapMode,
+        range: Range<u64>,
+        work: impl FnOnce() -> Result<(), wgpu::MapRangeError>,
     ) -> Result<(), WgpuError> {
-        buffer.map_async(wgpu::MapMode::Read, range.clone(), |_| {});
-        self.wait()?;
-        let view = buffer.get_mapped_range(range).map_err(|error| self.failed(error))?;
-        look(&view);
-        drop(view);
+        let mapped = Arc::new(AtomicBool::new(false));
+        let done = mapped.clone();
+        buffer.map_async(mode, range, move |result| done.store(result.is_ok(), Relaxed));
+        let waited = self.wait();
+        if !mapped.load(Relaxed) {
+            return waited.and(Err(self.failed("a buffer cannot be mapped")));
+        }
+        let worked = waited.and_then(|()| work().map_err(|error| self.failed(error)));
         buffer.unmap();
-        Ok(())
+        worked
     }
 
     /// Waits for all that has been submitted.
     pub(crate) fn wait(&self) -> Result<(), WgpuError> {
         let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
         self.device.poll(all).map_err(|error| self.failed(error))?;
+        self.check()
+    }
+
+    /// Fails if the device is lost, or if something has failed that nobody waited for.
+    fn check(&self) -> Result<(), WgpuError> {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         match self.lost.get().or(failure.as_ref()) {
             Some(message) => Err(self.failed(message)),

@@ -12,8 +12,10 @@ use crate::windows::Windows;
 
 /// Frames to begin with.
 const FIRST_FRAMES: u64 = 64;
-/// Bindings that are not windows.
-const FIXED_BINDINGS: u32 = 8;
+/// Storage buffers that are not windows.
+const FIXED_BINDINGS: u32 = 7;
+/// The largest guest memory: kernels count its words of 64 bits in 32.
+const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.
 const MOST_WINDOWS: u32 = 64;
 /// Pages that are read together; a page of one lane takes as much as one of all in its group.
@@ -78,6 +80,13 @@ impl Guest {
         let largest_window = device.limit.min(largest_window);
         let window = 1 << largest_window.ilog2();
         let frames_window = largest_window / frame_bytes(group) * frame_bytes(group);
+        let windows = size.div_ceil(window) + u64::from(model == MemoryModel::Private);
+        check_windows(&device, window, windows)?;
+        if size > LARGEST {
+            let name = device.name.to_string();
+            let (what, wanted, limit) = ("guest memory", size, LARGEST);
+            return Err(WgpuError::TooLarge { name, what, wanted, limit });
+        }
         let flat = window_sizes(size, window)
             .map(|bytes| device.buffer("guest memory", bytes))
             .collect::<Result<Vec<_>, _>>()?;
@@ -111,7 +120,6 @@ impl Guest {
             pool,
             private,
         };
-        guest.check_windows(guest.flat.len() + 1)?;
         guest.set_pool(Pool { next: 1, ..pool })?;
         Ok(guest)
     }
@@ -129,20 +137,6 @@ impl Guest {
         let frames = self.private.as_ref().map_or(0, |private| private.frames.len() as u32);
         let frames_each = (self.frames_window / frame_bytes(self.group)) as u32;
         Windows { bytes: self.window, flat: self.flat.len() as u32, frames_each, frames }
-    }
-
-    /// Makes sure that there can be so many windows.
-    fn check_windows(&self, count: usize) -> Result<(), WgpuError> {
-        let most = self.device.bindings.saturating_sub(FIXED_BINDINGS).min(MOST_WINDOWS);
-        match count as u64 <= u64::from(most) {
-            true => Ok(()),
-            false => Err(WgpuError::TooLarge {
-                name: self.device.name.to_string(),
-                what: "guest memory with what lanes have written",
-                wanted: count as u64 * self.window,
-                limit: u64::from(most) * self.window,
-            }),
-        }
     }
 
     /// Where kernels count.
@@ -167,6 +161,14 @@ impl Guest {
         let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32];
         self.device.write(&self.pool_buffer, 0, bytemuck::bytes_of(&words))?;
         self.pool = pool;
+        Ok(())
+    }
+
+    /// Counts anew after a launch that failed, as far as the device can tell.
+    pub(crate) fn recount(&mut self) -> Result<(), WgpuError> {
+        let mut counted = [0; POOL_BYTES];
+        self.device.read(&self.pool_buffer, 0, &mut counted)?;
+        self.launched(&counted)?;
         Ok(())
     }
 
@@ -197,8 +199,9 @@ impl Guest {
         let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
         table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
         let offset = self.entry_offset(lane, 0);
-        self.forget_table();
-        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))
+        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))?;
+        private.table.replace(Some((lane / self.group as usize, table)));
+        Ok(())
     }
 
     /// About twice as many frames: the last window grows, or there is one more.
@@ -219,7 +222,7 @@ impl Guest {
             *last = frames;
             private.count += count - in_last;
         } else {
-            self.check_windows(self.flat.len() + windows + 1)?;
+            check_windows(&self.device, self.window, (self.flat.len() + windows + 1) as u64)?;
             let count = old.min(full);
             let frames = self.device.buffer("what lanes have written", count * bytes)?;
             let private = self.private.as_mut().expect("as above");
@@ -510,6 +513,20 @@ impl Guest {
         let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
         let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
         Ok(owners.collect())
+    }
+}
+
+/// Makes sure that there can be so many windows of that size.
+fn check_windows(device: &Device, window: u64, count: u64) -> Result<(), WgpuError> {
+    let most = u64::from(device.bindings.saturating_sub(FIXED_BINDINGS).min(MOST_WINDOWS));
+    match count <= most {
+        true => Ok(()),
+        false => Err(WgpuError::TooLarge {
+            name: device.name.to_string(),
+            what: "guest memory with what lanes have written",
+            wanted: count * window,
+            limit: most * window,
+        }),
     }
 }
 

@@ -324,8 +324,16 @@ impl Launcher for WgpuLanes {
         ];
         let lens = parts.each_ref().map(|part| part.len as usize);
         let start = Instant::now();
-        let bytes = self.dispatch(&launch, &parts)?;
+        let dispatched = self.dispatch(&launch, &parts);
         let time = start.elapsed();
+        let bytes = match dispatched {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                // It may have run, or be in no state to tell.
+                let _ = self.guest.recount();
+                return Err(error.into());
+            }
+        };
         let (pool, rest) = bytes.split_at(POOL_BYTES);
         let (stopped, rest) = rest.split_at(lens[1]);
         let (statuses, states) = rest.split_at(lens[2]);

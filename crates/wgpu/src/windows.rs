@@ -59,8 +59,9 @@ impl Windows {
                 [
                     format!("return atomicLoad(&_[{index}]);"),
                     format!("atomicStore(&_[{index}], value);"),
+                    // It may fail although the value is the old one.
                     format!(
-                        "return atomicCompareExchangeWeak(&_[{index}], old, wanted).old_value;"
+                        "var seen = old; loop {{ let result = atomicCompareExchangeWeak(&_[{index}], old, wanted); seen = result.old_value; if (result.exchanged || seen != old) {{ break; }} }} return seen;"
                     ),
                 ],
             ),

@@ -27,6 +27,12 @@ fn files() {
     let folder = folder();
     fails(&folder, "exec none.bin", HOST, "cannot read none.bin: ");
     fails(&folder, "exec empty.bin", HOST, "empty.bin is empty");
+    folder.file("elf", b"\x7fELF\x02\x01\x01");
+    folder.file("text.s", "nop\n");
+    folder.file("short.bin", [0, 0, 0x40]);
+    fails(&folder, "exec elf", HOST, "elf is an ELF file, which kvrm does not load");
+    fails(&folder, "verify text.s", HOST, "text.s is text, and not machine code");
+    fails(&folder, "disasm short.bin", HOST, "short.bin is shorter than an instruction");
     fails(&folder, "exec .", HOST, "cannot read .: ");
     fails(&folder, "disasm none.bin", HOST, "cannot read none.bin: ");
     fails(&folder, "disasm empty.bin", HOST, "empty.bin is empty");
@@ -53,6 +59,7 @@ fn assembly() {
     fails(&folder, "asm b.s -o - --list", USAGE, "cannot both go to standard output");
     fails(&folder, "asm b.s --json --list", USAGE, "cannot be used with");
     fails(&folder, "asm b.s --base x", USAGE, "not an address");
+    fails(&folder, "asm b.s --base 3", USAGE, "instructions are at multiples of 4");
 }
 
 #[test]
@@ -92,6 +99,7 @@ fn sizes_and_counts() {
     fails("--lanes 0", "at least one lane");
     fails("--lanes 1e30", "not a count");
     fails("--lanes=-1", "not a count");
+    fails("--lanes 99999999999999999999", "too large");
     fails("--lanes 17000000", "17000000 lanes are too many");
     fails("--max-cycles ten", "not a count");
     fails("--threads 99999", "99999");
@@ -109,6 +117,7 @@ fn names() {
     fails("exec halt.bin --set x0=1e3", "\"1e3\" is not a 64-bit number");
     fails("exec halt.bin --set w0=0x100000000", "does not fit in the 32 bits of w0");
     fails("exec halt.bin --set pc=2", "0x2 is not an instruction address");
+    fails("exec halt.bin --device first", "not the number of a GPU");
     fails("exec halt.bin --private --shared", "cannot be used with");
     fails("exec halt.bin --model shared --private", "cannot be used with");
     fails("exec halt.bin --model own", "invalid value 'own'");
@@ -116,6 +125,8 @@ fn names() {
     fails("bench --only chess", "invalid value 'chess'");
     fails("bench --seconds=-1", "not a time");
     fails("bench --only sha256 --shared", "sha256 keeps its data where every lane would write it");
+    fails("bench --only loop_store --model read-only", "loop_store writes memory");
+    fails("demo --out x.jpg", "the picture is a PNG");
     fails("demo --width 0", "0");
     fails("demo --width 5000", "5000");
     fails("completions ksh", "invalid value 'ksh'");

@@ -61,7 +61,11 @@ fn what_cannot_be_compared() {
         ("verify square.bin --random 5", "cannot be used with"),
         ("verify --random 5 --set x0=1", "cannot be used with"),
         ("verify square.bin --seed 5", "cannot be used with"),
-        ("verify", "required arguments"),
+        ("verify square.bin --engines cpu,eval,cpu", "names cpu twice"),
+        ("verify square.bin --every 0", "at least 1"),
+        ("verify --random 0", "at least 1"),
+        ("verify --random 5 --rows 9999", "from 1 to"),
+        ("verify", "<FILE|--random <N>>"),
     ] {
         let output = folder.kvrm(arguments);
         assert_eq!(output.code, 2, "kvrm {arguments}: {}", output.stderr);

@@ -95,4 +95,11 @@ fn progress_is_reported(subject: Subject) {
         assert_eq!((control.executed(), control.stopped()), (5 * executed, stopped));
         assert_eq!((report.cycles, report.cancelled), (5 * executed, false));
     }
+    // Lanes that stop before anything is launched: at the instruction of a breakpoint, and without any.
+    machine.add_breakpoint(crate::support::CODE + 16).unwrap();
+    for max_cycles in [100, 0] {
+        let control = RunControl::new();
+        machine.run_with(max_cycles, &control).unwrap();
+        assert_eq!((control.executed(), control.stopped()), (0, 5));
+    }
 }

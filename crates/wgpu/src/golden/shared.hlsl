@@ -234,9 +234,27 @@ void set_memory_word(uint word_3, uint64_t value_1)
 
 uint64_t exchange_memory_word(uint word_4, uint64_t old, uint64_t wanted)
 {
-    _atomic_compare_exchange_result_Uint_8_ _e7; memory0_.InterlockedCompareExchange64((word_4 & 134217727u)*8, old, wanted, _e7.old_value);
-    _e7.exchanged = (_e7.old_value == old);
-    return _e7.old_value;
+    uint64_t seen = (uint64_t)0;
+    bool local_2 = (bool)0;
+
+    seen = old;
+    while(true) {
+        _atomic_compare_exchange_result_Uint_8_ _e8; memory0_.InterlockedCompareExchange64((word_4 & 134217727u)*8, old, wanted, _e8.old_value);
+        _e8.exchanged = (_e8.old_value == old);
+        seen = _e8.old_value;
+        if (!(_e8.exchanged)) {
+            uint64_t _e14 = seen;
+            local_2 = (_e14 != old);
+        } else {
+            local_2 = true;
+        }
+        bool _e17 = local_2;
+        if (_e17) {
+            break;
+        }
+    }
+    uint64_t _e18 = seen;
+    return _e18;
 }
 
 void start_memory()
@@ -414,8 +432,8 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
 {
     Pair old_5 = (Pair)0;
     bool done = false;
-    bool local_2 = (bool)0;
     bool local_3 = (bool)0;
+    bool local_4 = (bool)0;
 
     const uint _e5 = word_of(addr_5);
     while(true) {
@@ -429,11 +447,11 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
             bool _e12 = done;
             if (!(_e12)) {
                 uint _e19; pool.InterlockedExchange(8, 1u, _e19);
-                local_2 = (_e19 == 0u);
+                local_3 = (_e19 == 0u);
             } else {
-                local_2 = false;
+                local_3 = false;
             }
-            bool _e23 = local_2;
+            bool _e23 = local_3;
             if (_e23) {
                 const uint64_t _e24 = memory_word(_e5);
                 const uint64_t _e27 = memory_word((_e5 + 1u));
@@ -441,11 +459,11 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
                 uint64_t _e30 = old_5.low;
                 if ((_e30 == e_low)) {
                     uint64_t _e35 = old_5.high;
-                    local_3 = (_e35 == e_high);
+                    local_4 = (_e35 == e_high);
                 } else {
-                    local_3 = false;
+                    local_4 = false;
                 }
-                bool _e38 = local_3;
+                bool _e38 = local_4;
                 if (_e38) {
                     set_memory_word(_e5, n_low);
                     set_memory_word((_e5 + 1u), n_high);
@@ -934,12 +952,12 @@ void run_subgroup()
     bool goes = false;
     uint held = 0u;
     uint turn_1 = (uint)0;
-    bool local_4 = (bool)0;
     bool local_5 = (bool)0;
     bool local_6 = (bool)0;
-    uint chosen = (uint)0;
     bool local_7 = (bool)0;
+    uint chosen = (uint)0;
     bool local_8 = (bool)0;
+    bool local_9 = (bool)0;
 
     while(true) {
         const uint _e4 = next_turn();
@@ -952,18 +970,18 @@ void run_subgroup()
         uint _e10 = turn_1;
         if ((_e10 != _e7)) {
             uint _e14 = turn_1;
-            local_4 = (_e14 != IDLE);
+            local_5 = (_e14 != IDLE);
         } else {
-            local_4 = false;
+            local_5 = false;
         }
-        bool _e18 = local_4;
+        bool _e18 = local_5;
         if (!(_e18)) {
             const bool _e22 = wants_page();
-            local_5 = _e22;
+            local_6 = _e22;
         } else {
-            local_5 = true;
+            local_6 = true;
         }
-        bool _e24 = local_5;
+        bool _e24 = local_6;
         const bool _e25 = WaveActiveAnyTrue(_e24);
         if (_e25) {
             const bool _e26 = wants_page();
@@ -977,21 +995,21 @@ void run_subgroup()
             bool _e31 = goes;
             if (_e31) {
                 uint _e34 = turn_1;
-                local_6 = (_e34 != IDLE);
+                local_7 = (_e34 != IDLE);
             } else {
-                local_6 = false;
+                local_7 = false;
             }
-            bool _e38 = local_6;
+            bool _e38 = local_7;
             const uint _e40 = WaveActiveMax((_e38 ? _e30 : 0u));
             chosen = _e40;
             uint _e42 = held;
             if (!((_e42 == 0u))) {
                 uint _e48 = chosen;
-                local_7 = (_e48 == 0u);
+                local_8 = (_e48 == 0u);
             } else {
-                local_7 = true;
+                local_8 = true;
             }
-            bool _e52 = local_7;
+            bool _e52 = local_8;
             if (_e52) {
                 uint _e53 = turn_1;
                 const uint _e54 = choose(_e53);
@@ -1005,11 +1023,11 @@ void run_subgroup()
             uint _e60 = chosen;
             if ((_e59 == _e60)) {
                 uint _e64 = turn_1;
-                local_8 = (_e64 != IDLE);
+                local_9 = (_e64 != IDLE);
             } else {
-                local_8 = false;
+                local_9 = false;
             }
-            bool _e68 = local_8;
+            bool _e68 = local_9;
             goes = _e68;
             uint _e71 = waited;
             bool _e75 = goes;
@@ -1065,7 +1083,7 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_1 = 0u;
-    bool local_9 = (bool)0;
+    bool local_10 = (bool)0;
 
     bool loop_init_1 = true;
     while(true) {
@@ -1097,11 +1115,11 @@ void save_state(uint64_t counter)
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_9 = (_e54 >= EXIT);
+        local_10 = (_e54 >= EXIT);
     } else {
-        local_9 = true;
+        local_10 = true;
     }
-    bool _e58 = local_9;
+    bool _e58 = local_10;
     if (_e58) {
         uint _e61 = state;
         states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
@@ -1147,8 +1165,8 @@ uint64_t start(Status status)
 
 void finish(uint64_t rest_2)
 {
-    bool local_10 = (bool)0;
     bool local_11 = (bool)0;
+    bool local_12 = (bool)0;
 
     uint _e2 = at;
     const uint64_t _e3 = address_of(_e2);
@@ -1161,16 +1179,16 @@ void finish(uint64_t rest_2)
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_11 = (_e27 == NO_CODE);
+            local_12 = (_e27 == NO_CODE);
         } else {
-            local_11 = true;
+            local_12 = true;
         }
-        bool _e31 = local_11;
-        local_10 = _e31;
+        bool _e31 = local_12;
+        local_11 = _e31;
     } else {
-        local_10 = false;
+        local_11 = false;
     }
-    bool _e33 = local_10;
+    bool _e33 = local_11;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1218,28 +1236,28 @@ void finish(uint64_t rest_2)
 
 bool can_run(uint stop)
 {
-    bool local_12 = (bool)0;
     bool local_13 = (bool)0;
     bool local_14 = (bool)0;
+    bool local_15 = (bool)0;
 
     if (!((stop == RUNNING))) {
-        local_12 = (stop == NO_CODE);
-    } else {
-        local_12 = true;
-    }
-    bool _e9 = local_12;
-    if (!(_e9)) {
-        local_13 = (stop == NO_FRAME);
+        local_13 = (stop == NO_CODE);
     } else {
         local_13 = true;
     }
-    bool _e16 = local_13;
-    if (!(_e16)) {
-        local_14 = (stop == CODE_WRITE);
+    bool _e9 = local_13;
+    if (!(_e9)) {
+        local_14 = (stop == NO_FRAME);
     } else {
         local_14 = true;
     }
-    bool _e23 = local_14;
+    bool _e16 = local_14;
+    if (!(_e16)) {
+        local_15 = (stop == CODE_WRITE);
+    } else {
+        local_15 = true;
+    }
+    bool _e23 = local_15;
     return _e23;
 }
 

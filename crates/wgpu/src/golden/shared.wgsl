@@ -182,7 +182,7 @@ fn set_memory_word(word: u32, value: u64) {
 }
 
 fn exchange_memory_word(word: u32, old: u64, wanted: u64) -> u64 {
-  return atomicCompareExchangeWeak(&memory0[word & 0x7ffffffu], old, wanted).old_value;
+  var seen = old; loop { let result = atomicCompareExchangeWeak(&memory0[word & 0x7ffffffu], old, wanted); seen = result.old_value; if (result.exchanged || seen != old) { break; } } return seen;
 }
 
 // One flat memory in windows, which every lane sees.
