@@ -369,6 +369,9 @@ impl Engine for CpuEngine {
             }
             lane.budget = request.max_cycles;
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
+            if request.max_cycles == 0 {
+                request.control.report(0, 1);
+            }
         }
         let passes = !self.breakpoints.is_empty() && !request.continues;
         if passes && !request.control.is_cancelled() {
