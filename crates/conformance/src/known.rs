@@ -267,12 +267,12 @@ pub const OWN: &[Own] = &[
     },
     Own {
         rows: &["MRS_ID"],
-        reason: "AArch64 alone, no floating point; FlagM2, LSE, CRC32; RCPC2",
+        reason: "AArch64 alone, no floating point; FlagM2, LSE, CRC32; SB, RCPC2",
         expected: |test, ran| {
             let value = match (test.field("CRm"), test.field("op2")) {
                 (4, 0) => 0xff_0011,
                 (6, 0) => 2 << 52 | 2 << 20 | 1 << 16,
-                (6, 1) => 2 << 20,
+                (6, 1) => 1 << 36 | 2 << 20,
                 _ => 0,
             };
             reads(test, ran, value)
