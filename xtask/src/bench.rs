@@ -96,9 +96,10 @@ impl Options {
         if !cfg!(target_os = "linux") {
             return Err("QEMU's user mode runs on Linux only, and so does this".to_string());
         }
+        // Before building, which is a load of its own.
+        let host = Host::describe();
         tools::qemu()?;
         let kvrm = Kvrm::build()?;
-        let host = Host::describe();
         if host.load.parse().is_ok_and(|load: f64| load > 0.5) {
             println!("the load is {}: something else is running, expect worse numbers", host.load);
         }

@@ -21,7 +21,7 @@ const MOST_WINDOWS: u32 = 64;
 /// Pages that are read together; a page of one lane takes as much as one of all in its group.
 const PAGES_AT_ONCE: usize = 256;
 /// Bytes of the device's counters.
-pub(crate) const POOL_BYTES: usize = 20;
+const POOL_BYTES: usize = 20;
 
 /// The memory of all lanes.
 ///

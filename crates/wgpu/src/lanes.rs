@@ -13,7 +13,7 @@ use kvrm_engine::slice::Share;
 use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
 
 use crate::device::{Device, Part, WgpuError};
-use crate::guest::{Guest, POOL_BYTES};
+use crate::guest::Guest;
 use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
 use crate::pipeline::Pipeline;
 
@@ -254,6 +254,39 @@ impl WgpuLanes {
         })?
     }
 
+    /// What is read after a launch: counters, stopped lanes, and of few lanes everything.
+    fn parts<'a>(&'a self, launch: &'a Launch<'_, Array>) -> [Part<'a>; 4] {
+        let lanes = self.config.lanes;
+        let along = if lanes <= ALONG { lanes } else { 0 };
+        [
+            self.guest.pool_part(),
+            self.stopped.part::<u32>(lanes.min(ALONG)),
+            launch.statuses.device().part::<Status>(along),
+            launch.states.device().part::<CpuState>(along),
+        ]
+    }
+
+    /// Takes note of what was read after a launch. The lanes that stopped in it.
+    fn take_results(
+        &mut self,
+        launch: &Launch<'_, Array>,
+        bytes: &[u8],
+        lens: [usize; 4],
+    ) -> Result<Vec<u32>, EngineError> {
+        let (pool, rest) = bytes.split_at(lens[0]);
+        let (stopped, rest) = rest.split_at(lens[1]);
+        let (statuses, states) = rest.split_at(lens[2]);
+        if !states.is_empty() {
+            launch.statuses.copied(&bytemuck::pod_collect_to_vec(statuses));
+            launch.states.copied(&bytemuck::pod_collect_to_vec(states));
+        }
+        let pool = self.guest.launched(pool)?;
+        launch.control.report(pool.executed - self.executed, 0);
+        self.executed = pool.executed;
+        let first: Vec<u32> = bytemuck::pod_collect_to_vec(stopped);
+        self.stopped_lanes(pool.stopped as usize, &first)
+    }
+
     /// The lanes that stopped in a launch, of which the first are known.
     fn stopped_lanes(&self, count: usize, first: &[u32]) -> Result<Vec<u32>, EngineError> {
         if count <= first.len() {
@@ -314,38 +347,16 @@ impl Launcher for WgpuLanes {
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
         self.load_kernel(&launch.code.handlers, launch.control)?;
         self.write_arguments(&launch)?;
-        let lanes = self.config.lanes;
-        let (first, along) = (lanes.min(ALONG), if lanes <= ALONG { lanes } else { 0 });
-        let parts = [
-            self.guest.pool_part(),
-            self.stopped.part::<u32>(first),
-            launch.statuses.device().part::<Status>(along),
-            launch.states.device().part::<CpuState>(along),
-        ];
+        let parts = self.parts(&launch);
         let lens = parts.each_ref().map(|part| part.len as usize);
         let start = Instant::now();
         let dispatched = self.dispatch(&launch, &parts);
         let time = start.elapsed();
-        let bytes = match dispatched {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                // It may have run, or be in no state to tell.
-                let _ = self.guest.recount();
-                return Err(error.into());
-            }
-        };
-        let (pool, rest) = bytes.split_at(POOL_BYTES);
-        let (stopped, rest) = rest.split_at(lens[1]);
-        let (statuses, states) = rest.split_at(lens[2]);
-        if along > 0 {
-            launch.statuses.copied(&bytemuck::pod_collect_to_vec(statuses));
-            launch.states.copied(&bytemuck::pod_collect_to_vec(states));
-        }
-        let pool = self.guest.launched(pool)?;
-        launch.control.report(pool.executed - self.executed, 0);
-        self.executed = pool.executed;
-        let first: Vec<u32> = bytemuck::pod_collect_to_vec(stopped);
-        Ok(Launched { time, stopped: self.stopped_lanes(pool.stopped as usize, &first)? })
+        let bytes = dispatched.inspect_err(|_| {
+            // It may have run, or be in no state to tell.
+            let _ = self.guest.recount();
+        })?;
+        Ok(Launched { time, stopped: self.take_results(&launch, &bytes, lens)? })
     }
 
     fn grow(&mut self) -> Result<(), EngineError> {
