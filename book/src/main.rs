@@ -1,4 +1,4 @@
-//! Builds the guide, the pages of docs/, as a book: `cargo run --package kvrm-book`.
+//! Builds the guide, the pages of docs/, as a book: `cargo xtask book`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -45,6 +45,8 @@ CASES: list[tuple[Call, type[Exception], str]] = [
     (lambda m: m.get_register(0, 2**70), IndexError, "does not exist"),
     (lambda m: m.set_register(0, 2**64), OverflowError, "must fit in 64 bits, with or without a sign"),
     (lambda m: m.set_register(0, -(2**63) - 1), OverflowError, "must fit in 64 bits"),
+    (lambda m: m.set_register("w0", 2**32), OverflowError, "the value of w0 must fit in 32 bits"),
+    (lambda m: m.set_register("w0", -(2**31) - 1), OverflowError, "the value of w0 must fit in 32 bits"),
     (lambda m: m.set_register(0, 1.5), TypeError, "the value of a register must be a whole number, not float"),
     (lambda m: m.set_register("pc", 3), ValueError, "0x3 is not an instruction address"),
     (lambda m: setattr(m, "pc", [0, 2]), ValueError, "0x2 is not an instruction address"),

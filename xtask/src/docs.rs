@@ -27,7 +27,12 @@ pub(crate) fn check() -> Outcome {
     println!("{} pages", pages.len());
     check_summary(&pages)?;
     check_example()?;
-    shell::run(cargo().args(["run", "--quiet", "--package", "kvrm-book"]))
+    book()
+}
+
+/// Builds the book.
+pub(crate) fn book() -> Outcome {
+    shell::run(cargo().args(["run", "--quiet", "--profile", "quick", "--package", "kvrm-book"]))
 }
 
 /// mdBook leaves out, without a word, what its table of contents does not name.

@@ -44,6 +44,7 @@ Commands:
                   docs/cuda-lanes.svg
       --check       Prints it beside what is wanted, and writes nothing
   coverage-page   Writes docs/isa.md anew from the instruction table
+  book            Builds the guide, docs/, as a book, and prints where its first page is
 
 What is missing is installed: Debian packages by apt-get (QEMU and a cross compiler), Python packages
 (Unicorn, ptxas) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an
@@ -101,6 +102,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "gpu-check" => no_options(options).and_then(|()| Ok(gpu::check()?))?,
         "gpu-report" => gpu_page::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "coverage-page" => no_options(options).and_then(|()| Ok(coverage_page()?))?,
+        "book" => no_options(options).and_then(|()| Ok(docs::book()?))?,
         other => return Err(Failure::Usage(format!("no such command: {other}"))),
     }
     Ok(())

@@ -80,6 +80,18 @@ pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
+/// The value of that register, which may have 32 bits only.
+pub(crate) fn value_of(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let number = self::value(value)?;
+    let is_narrow = u32::try_from(number).is_ok() || i32::try_from(number.cast_signed()).is_ok();
+    match register {
+        Reg::W(_) if !is_narrow => Err(PyOverflowError::new_err(format!(
+            "the value of {register} must fit in 32 bits, with or without a sign"
+        ))),
+        _ => Ok(number),
+    }
+}
+
 /// A register, by number or name.
 pub(crate) fn register(register: &Bound<'_, PyAny>) -> PyResult<Reg> {
     if let Ok(name) = register.cast::<PyString>() {

@@ -414,7 +414,7 @@ impl Machine {
         lane: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let register = arguments::register(register)?;
-        let (value, lanes) = (arguments::value(value)?, arguments::lanes(lane)?);
+        let (value, lanes) = (arguments::value_of(register, value)?, arguments::lanes(lane)?);
         self.with(py, |machine| machine.set_register(lanes, register, value))
     }
 
