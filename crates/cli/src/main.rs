@@ -132,14 +132,15 @@ fn read_code(path: &Path) -> Result<Vec<u8>> {
 
 /// What a file is that is not machine code, and what to do with it.
 fn other_than_code(bytes: &[u8]) -> Option<&'static str> {
-    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    // Code has bytes of zero and the like nearly everywhere.
+    let is_text = |text: &str| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace());
     match bytes {
         [] => Some("empty"),
         [0x7f, b'E', b'L', b'F', ..] => Some(
             "an ELF file, which kvrm does not load: it runs plain machine code, such as `objcopy -O binary` takes \
              out of a program that needs no operating system",
         ),
-        _ if bytes.iter().all(text) => {
+        _ if std::str::from_utf8(bytes).is_ok_and(is_text) => {
             Some("text, and not machine code: if it is assembly, `kvrm asm` makes a program of it")
         }
         _ => None,

@@ -28,7 +28,7 @@ fn files() {
     fails(&folder, "exec none.bin", HOST, "cannot read none.bin: ");
     fails(&folder, "exec empty.bin", HOST, "empty.bin is empty");
     folder.file("elf", b"\x7fELF\x02\x01\x01");
-    folder.file("text.s", "nop\n");
+    folder.file("text.s", "nop // naïve\n");
     folder.file("short.bin", [0, 0, 0x40]);
     fails(&folder, "exec elf", HOST, "elf is an ELF file, which kvrm does not load");
     fails(&folder, "verify text.s", HOST, "text.s is text, and not machine code");
