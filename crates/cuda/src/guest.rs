@@ -1,7 +1,7 @@
 //! Guest memory on the device, as the host reaches it.
 
-use kvrm_engine::MemoryModel;
-use kvrm_engine::code::pages;
+use kvrm_engine::memory::{DeviceMemory, pages};
+use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
 use crate::driver::{Buffer, CudaError, Device};
@@ -18,15 +18,17 @@ const PAGE_WORDS: u64 = PAGE / 8;
 const FRAME_PITCH: u64 = 8 * FRAME_LANES;
 
 /// The memory of all lanes.
-pub(crate) struct Guest {
-    pub(crate) size: u64,
+pub struct Guest {
+    size: u64,
     /// Guests may not write.
-    pub(crate) read_only: bool,
+    read_only: bool,
     lanes: usize,
     /// Shared memory, or the image.
     pub(crate) flat: Buffer,
     pub(crate) pool: Buffer,
     pub(crate) private: Option<Private>,
+    // Last: everything above is on it.
+    pub(crate) device: Device,
 }
 
 /// What private memory has beside the image.
@@ -38,27 +40,23 @@ pub(crate) struct Private {
 }
 
 impl Guest {
-    pub(crate) fn new(
-        device: &Device,
-        model: MemoryModel,
-        size: u64,
-        lanes: usize,
-    ) -> Result<Guest, CudaError> {
-        let flat = Buffer::new(device, size, |_| TOO_MUCH.into())?;
-        let pool = Buffer::new(device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
+    pub(crate) fn new(device: Device, config: &Config) -> Result<Guest, CudaError> {
+        let Config { lanes, memory_size: size, read_only, model, .. } = *config;
+        let flat = Buffer::new(&device, size, |_| TOO_MUCH.into())?;
+        let pool = Buffer::new(&device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
         let private = match model {
             MemoryModel::Shared => None,
             MemoryModel::Private => {
                 let (warps, table_bytes) = ((lanes as u64).div_ceil(FRAME_LANES), size / PAGE * 8);
-                let tables = Buffer::new(device, warps * table_bytes, |free| {
+                let tables = Buffer::new(&device, warps * table_bytes, |free| {
                     let fit = free / table_bytes * FRAME_LANES;
                     format!("{TOO_MUCH}; the tables of {fit} lanes would fit")
                 })?;
-                Some(Private { tables, table_bytes, frames: Frames::new(device)? })
+                Some(Private { tables, table_bytes, frames: Frames::new(&device)? })
             }
         };
-        let guest = Guest { size, read_only: false, lanes, flat, pool, private };
-        guest.drop_frames()?;
+        let guest = Guest { size, read_only, lanes, flat, pool, private, device };
+        guest.clear_tables()?;
         Ok(guest)
     }
 
@@ -74,7 +72,7 @@ impl Guest {
     }
 
     /// Forgets all private pages.
-    pub(crate) fn drop_frames(&self) -> Result<(), CudaError> {
+    fn clear_tables(&self) -> Result<(), CudaError> {
         let frames = self.private.as_ref().map_or(0, |private| private.frames.count());
         if let Some(private) = &self.private {
             private.tables.fill(0, private.tables.len, 0)?;
@@ -83,31 +81,15 @@ impl Guest {
         self.set_counters(Pool { next: 1, size: frames as u32, ..self.counters()? })
     }
 
-    /// True if some lane may have its own copy of a page.
-    pub(crate) fn has_copies(&self) -> Result<bool, CudaError> {
-        Ok(self.private.is_some() && self.counters()?.next > 1)
-    }
-
     /// Makes more frames.
-    pub(crate) fn grow(&mut self, device: &Device) -> Result<(), CudaError> {
+    fn add_frames(&mut self) -> Result<(), CudaError> {
         let pool = self.counters()?;
         let private = self.private.as_mut().expect("only private memory has frames");
         // Attempts that failed have counted on beyond the end.
         let failed = pool.next.saturating_sub(pool.size).max(1);
-        private.frames.grow(device, failed.into(), self.lanes)?;
+        private.frames.grow(&self.device, failed.into(), self.lanes)?;
         let size = private.frames.count() as u32;
         self.set_counters(Pool { next: pool.next.min(pool.size).max(1), size, ..pool })
-    }
-
-    /// Forgets the private pages of one lane.
-    pub(crate) fn drop_pages(&self, lane: usize) -> Result<(), CudaError> {
-        let Some(private) = &self.private else { return Ok(()) };
-        let offset = lane as u64 / FRAME_LANES * private.table_bytes;
-        let mut table = vec![0u64; (private.table_bytes / 8) as usize];
-        private.tables.read(offset, &mut table)?;
-        let bit = 1u64 << (32 + lane as u64 % FRAME_LANES);
-        table.iter_mut().for_each(|entry| *entry &= !bit);
-        private.tables.write(offset, &table)
     }
 
     /// Where a lane's copy of a page starts on the device, if it has one.
@@ -119,44 +101,8 @@ impl Guest {
         Ok(owned.then(|| frame_address(private, lane, entry[0])))
     }
 
-    /// The lanes that have their own copy of a page.
-    pub(crate) fn owners(&self, page: u64) -> Result<Vec<usize>, CudaError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let mut entries = vec![0u64; (private.tables.len / private.table_bytes) as usize];
-        self.flat.stream.read_words(
-            private.tables.address + page * 8,
-            private.table_bytes,
-            &mut entries,
-        )?;
-        let lanes = (0..FRAME_LANES as usize).flat_map(|lane| {
-            entries.iter().enumerate().map(move |(warp, entry)| (warp, lane, *entry))
-        });
-        Ok(lanes
-            .filter(|(_, lane, entry)| entry >> (32 + lane) & 1 != 0)
-            .map(|(warp, lane, _)| warp * FRAME_LANES as usize + lane)
-            .collect())
-    }
-
-    /// The pages that lanes have their own copies of, as lanes and page numbers.
-    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, CudaError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let mut pages = Vec::new();
-        if self.has_copies()? {
-            // One warp's after the other, as all together may be large.
-            let mut table = vec![0u64; (private.table_bytes / 8) as usize];
-            for warp in 0..private.tables.len / private.table_bytes {
-                private.tables.read(warp * private.table_bytes, &mut table)?;
-                for (page, entry) in (0..).zip(&table) {
-                    let lanes = (0..FRAME_LANES).filter(|lane| entry >> (32 + lane) & 1 != 0);
-                    pages.extend(lanes.map(|lane| ((warp * FRAME_LANES + lane) as usize, page)));
-                }
-            }
-        }
-        Ok(pages)
-    }
-
     /// Gives a lane its own copy of a page; where it starts.
-    fn make_copy(&mut self, device: &Device, lane: usize, page: u64) -> Result<u64, CudaError> {
+    fn make_copy(&mut self, lane: usize, page: u64) -> Result<u64, CudaError> {
         if let Some(address) = self.own_copy(lane, page)? {
             return Ok(address);
         }
@@ -165,7 +111,7 @@ impl Guest {
         self.private.as_ref().expect("private memory").tables.read(offset, &mut entry)?;
         if entry[0] == 0 {
             if self.counters()?.next >= self.counters()?.size {
-                self.grow(device)?;
+                self.add_frames()?;
             }
             let pool = self.counters()?;
             entry[0] = pool.next;
@@ -184,9 +130,51 @@ impl Guest {
         )?;
         Ok(to)
     }
+}
 
-    /// Changes the image, and the copies that lanes have of its pages.
-    pub(crate) fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), CudaError> {
+impl DeviceMemory for Guest {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &mut bytes[range];
+            match lane.map_or(Ok(None), |lane| self.own_copy(lane, page))? {
+                None => self.flat.read(page * PAGE + start as u64, part)?,
+                Some(copy) => {
+                    let (first, mut words) = covering(start, part.len());
+                    self.flat.stream.read_words(
+                        copy + first * FRAME_PITCH,
+                        FRAME_PITCH,
+                        &mut words,
+                    )?;
+                    let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                    let skip = start - first as usize * 8;
+                    part.copy_from_slice(&all[skip..skip + part.len()]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        if self.private.is_none() {
+            return Ok(self.flat.write(addr, bytes)?);
+        }
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            let copy = self.make_copy(lane, page)?;
+            overwrite(self.flat.stream, copy, start, part)?;
+        }
+        Ok(())
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.flat.write(addr, bytes)?;
         // Looking for copies takes a call of the driver for each page of each warp.
         if !self.has_copies()? {
@@ -207,45 +195,60 @@ impl Guest {
         Ok(())
     }
 
-    /// Reads as a lane sees it.
-    pub(crate) fn read(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &mut bytes[range];
-            match self.own_copy(lane, page)? {
-                None => self.flat.read(page * PAGE + start as u64, part)?,
-                Some(copy) => {
-                    let (first, mut words) = covering(start, part.len());
-                    self.flat.stream.read_words(
-                        copy + first * FRAME_PITCH,
-                        FRAME_PITCH,
-                        &mut words,
-                    )?;
-                    let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-                    let skip = start - first as usize * 8;
-                    part.copy_from_slice(&all[skip..skip + part.len()]);
+    fn grow(&mut self) -> Result<(), EngineError> {
+        Ok(self.add_frames()?)
+    }
+
+    fn has_copies(&self) -> Result<bool, EngineError> {
+        Ok(self.private.is_some() && self.counters()?.next > 1)
+    }
+
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let mut entries = vec![0u64; (private.tables.len / private.table_bytes) as usize];
+        self.flat.stream.read_words(
+            private.tables.address + page * 8,
+            private.table_bytes,
+            &mut entries,
+        )?;
+        let lanes = (0..FRAME_LANES as usize).flat_map(|lane| {
+            entries.iter().enumerate().map(move |(warp, entry)| (warp, lane, *entry))
+        });
+        Ok(lanes
+            .filter(|(_, lane, entry)| entry >> (32 + lane) & 1 != 0)
+            .map(|(warp, lane, _)| warp * FRAME_LANES as usize + lane)
+            .collect())
+    }
+
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let mut pages = Vec::new();
+        if self.has_copies()? {
+            // One warp's after the other, as all together may be large.
+            let mut table = vec![0u64; (private.table_bytes / 8) as usize];
+            for warp in 0..private.tables.len / private.table_bytes {
+                private.tables.read(warp * private.table_bytes, &mut table)?;
+                for (page, entry) in (0..).zip(&table) {
+                    let lanes = (0..FRAME_LANES).filter(|lane| entry >> (32 + lane) & 1 != 0);
+                    pages.extend(lanes.map(|lane| ((warp * FRAME_LANES + lane) as usize, page)));
                 }
             }
         }
-        Ok(())
+        Ok(pages)
     }
 
-    /// Writes a lane's memory.
-    pub(crate) fn write(
-        &mut self,
-        device: &Device,
-        lane: usize,
-        addr: u64,
-        bytes: &[u8],
-    ) -> Result<(), CudaError> {
-        if self.private.is_none() {
-            return self.flat.write(addr, bytes);
-        }
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            let copy = self.make_copy(device, lane, page)?;
-            overwrite(self.flat.stream, copy, start, part)?;
-        }
-        Ok(())
+    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
+        let Some(private) = &self.private else { return Ok(()) };
+        let offset = lane as u64 / FRAME_LANES * private.table_bytes;
+        let mut table = vec![0u64; (private.table_bytes / 8) as usize];
+        private.tables.read(offset, &mut table)?;
+        let bit = 1u64 << (32 + lane as u64 % FRAME_LANES);
+        table.iter_mut().for_each(|entry| *entry &= !bit);
+        Ok(private.tables.write(offset, &table)?)
+    }
+
+    fn drop_all_pages(&mut self) -> Result<(), EngineError> {
+        Ok(self.clear_tables()?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::code::{Code, DeviceMemory};
+use kvrm_engine::code::Code;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
@@ -65,9 +65,8 @@ pub struct CudaLanes {
     /// Numbers of lanes that stopped in a launch.
     stopped: Buffer,
     control: Mapped,
+    // Last: everything above is on its device.
     guest: Guest,
-    // Last: everything above is on it.
-    device: Device,
 }
 
 /// The engine on an NVIDIA GPU.
@@ -77,18 +76,17 @@ pub type CudaEngine = LaunchEngine<CudaLanes>;
 pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
     let device = Device::open(device)?;
     let lanes = config.lanes;
-    let mut guest = Guest::new(&device, config.model, config.memory_size, lanes)?;
-    guest.read_only = config.read_only;
-    let arrays = [array::<CpuState>(&device, lanes)?, array::<Status>(&device, lanes)?];
+    let guest = Guest::new(device, &config)?;
+    let device = &guest.device;
+    let arrays = [array::<CpuState>(device, lanes)?, array::<Status>(device, lanes)?];
     let lanes = CudaLanes {
         device_code: DeviceCode::default(),
         kernel: None,
         kernel_loads: Vec::new(),
         executed: 0,
-        stopped: Buffer::new(&device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
+        stopped: Buffer::new(device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
         control: Mapped::new()?,
         guest,
-        device,
         config: config.clone(),
     };
     let share = Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME);
@@ -107,7 +105,7 @@ impl From<CudaError> for EngineError {
 
 impl CudaLanes {
     fn target(&self) -> Target {
-        let (major, minor) = self.device.info.capability;
+        let (major, minor) = self.guest.device.info.capability;
         Target {
             memory: Memory {
                 model: self.config.model,
@@ -129,7 +127,7 @@ impl CudaLanes {
             let start = Instant::now();
             let (kernel, cached) = control
                 .during(Activity::Compiling { handlers: count }, || {
-                    Kernel::load(&self.device, &kernel(handlers, &self.target()))
+                    Kernel::load(&self.guest.device, &kernel(handlers, &self.target()))
                 })?;
             self.kernel = Some((kernel, count));
             self.kernel_loads.push(KernelLoad { handlers: count, time: start.elapsed(), cached });
@@ -208,13 +206,22 @@ impl Launcher for CudaLanes {
     const UNBOUNDED: bool = true;
 
     type Array = Array;
+    type Memory = Guest;
+
+    fn memory(&self) -> &Guest {
+        &self.guest
+    }
+
+    fn memory_mut(&mut self) -> &mut Guest {
+        &mut self.guest
+    }
 
     fn select(&self) -> Result<(), EngineError> {
-        Ok(self.device.make_current()?)
+        Ok(self.guest.device.make_current()?)
     }
 
     fn start_times(&self) -> StartTimes {
-        let driver = Some(self.device.start_time);
+        let driver = Some(self.guest.device.start_time);
         StartTimes { driver, kernels: self.kernel_loads.clone() }
     }
 
@@ -228,7 +235,12 @@ impl Launcher for CudaLanes {
         statuses.will_change();
         let fill = |field: usize, value: u32| {
             let at = statuses.device().0.address + field as u64;
-            self.device.stream.fill_column(at, size_of::<Status>() as u64, self.config.lanes, value)
+            self.guest.device.stream.fill_column(
+                at,
+                size_of::<Status>() as u64,
+                self.config.lanes,
+                value,
+            )
         };
         fill(offset_of!(Status, budget), max_cycles as u32)?;
         fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
@@ -239,7 +251,7 @@ impl Launcher for CudaLanes {
     }
 
     fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {
-        Ok(self.device_code.upload(&self.device, code)?)
+        Ok(self.device_code.upload(&self.guest.device, code)?)
     }
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
@@ -254,55 +266,5 @@ impl Launcher for CudaLanes {
         }
         let time = start.elapsed();
         Ok(Launched { time, stopped: self.stopped_lanes(launch.control)? })
-    }
-
-    fn grow(&mut self) -> Result<(), EngineError> {
-        Ok(self.guest.grow(&self.device)?)
-    }
-
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        Ok(self.guest.write_image(addr, bytes)?)
-    }
-
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
-        Ok(self.guest.private_pages()?)
-    }
-
-    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError> {
-        match lane {
-            Some(lane) => self.guest.drop_pages(lane)?,
-            None => self.guest.drop_frames()?,
-        }
-        Ok(())
-    }
-}
-
-impl DeviceMemory for CudaLanes {
-    fn size(&self) -> u64 {
-        self.guest.size
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.guest.read_only
-    }
-
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        match lane {
-            Some(lane) => self.guest.read(lane, addr, bytes)?,
-            None => self.guest.flat.read(addr, bytes)?,
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        Ok(self.guest.write(&self.device, lane, addr, bytes)?)
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        Ok(self.guest.has_copies()?)
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        Ok(self.guest.owners(page)?)
     }
 }

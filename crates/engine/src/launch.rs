@@ -11,8 +11,9 @@ use std::time::Duration;
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::CpuState;
 
-use crate::code::{Code, DeviceMemory};
+use crate::code::Code;
 use crate::kernel::stop;
+use crate::memory::DeviceMemory;
 use crate::mirror::{DeviceArray, Mirror};
 use crate::slice::Share;
 use crate::{Config, Engine, EngineError, LaneStatus, RunControl, RunRequest, StartTimes, Stop};
@@ -58,7 +59,7 @@ pub struct Launched {
 }
 
 /// A device that has lanes, and the kernel that runs them.
-pub trait Launcher: DeviceMemory + Send {
+pub trait Launcher: Send {
     /// The name users choose the engine by.
     const NAME: &'static str;
     /// Launches may take as long as the lanes run.
@@ -66,11 +67,19 @@ pub trait Launcher: DeviceMemory + Send {
 
     /// Arrays on the device.
     type Array: DeviceArray<CpuState> + DeviceArray<Status> + Send;
+    /// Guest memory on the device.
+    type Memory: DeviceMemory;
 
     /// Called before anything else is asked of it, on the same thread.
     fn select(&self) -> Result<(), EngineError> {
         Ok(())
     }
+
+    /// The memory of all lanes.
+    fn memory(&self) -> &Self::Memory;
+
+    /// The same, to change it.
+    fn memory_mut(&mut self) -> &mut Self::Memory;
 
     /// What the lanes had to wait for.
     fn start_times(&self) -> StartTimes;
@@ -89,18 +98,6 @@ pub trait Launcher: DeviceMemory + Send {
 
     /// Runs all lanes that can, and waits for the end. The kernel has all handlers that the code wants.
     fn launch(&mut self, launch: Launch<'_, Self::Array>) -> Result<Launched, EngineError>;
-
-    /// Makes room for more pages that lanes write.
-    fn grow(&mut self) -> Result<(), EngineError>;
-
-    /// Changes the image, and with it every lane's memory.
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
-
-    /// The pages that lanes have their own copies of, as lanes and page numbers.
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
-
-    /// Forgets the copies that lanes have of pages; `None` is all lanes.
-    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError>;
 }
 
 /// An engine whose lanes are on a device.
@@ -198,10 +195,10 @@ impl<L: Launcher> LaunchEngine<L> {
         request.control.report(0, passed as u64);
         let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
-        if running > 0 && self.code.is_empty() && !self.launcher.has_copies()? {
+        if running > 0 && self.code.is_empty() && !self.launcher.memory().has_copies()? {
             let pc = self.states.get_of(1, 0)?.pc;
             // If there is none, the lane will say so.
-            self.code.find(&mut self.launcher, self.config.lanes, 0, pc)?;
+            self.code.find(self.launcher.memory_mut(), self.config.lanes, 0, pc)?;
         }
         let unbounded = request.single_launch && L::UNBOUNDED;
         while running > 0 && !request.control.is_cancelled() {
@@ -248,7 +245,8 @@ impl<L: Launcher> LaunchEngine<L> {
             let stop = match status.stop {
                 stop::NO_FRAME => None,
                 stop::NO_CODE => {
-                    self.code.find(&mut self.launcher, self.config.lanes, lane, status.detail)?
+                    let memory = self.launcher.memory_mut();
+                    self.code.find(memory, self.config.lanes, lane, status.detail)?
                 }
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop => Some(stop::meaning(stop, status.detail)),
@@ -262,7 +260,7 @@ impl<L: Launcher> LaunchEngine<L> {
         }
         self.end(&ended_here)?;
         if grow {
-            self.launcher.grow()?;
+            self.launcher.memory_mut().grow()?;
         }
         control.report(std::mem::take(&mut self.stepped), ended as u64);
         Ok(ended)
@@ -277,7 +275,8 @@ impl<L: Launcher> LaunchEngine<L> {
     ) -> Result<Option<Stop>, EngineError> {
         let mut state = self.states.get_of(count, lane)?;
         let (model, before) = (self.config.model, status.count);
-        let (done, stop) = self.code.step(&mut self.launcher, model, lane, &mut state, before)?;
+        let memory = self.launcher.memory_mut();
+        let (done, stop) = self.code.step(memory, model, lane, &mut state, before)?;
         status.count += done;
         status.budget -= done;
         self.stepped += done;
@@ -349,26 +348,26 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.read(Some(lane), addr, bytes)
+        self.launcher.memory().read(Some(lane), addr, bytes)
     }
 
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
         self.launcher.select()?;
-        let mut pages = self.launcher.private_pages()?;
+        let mut pages = self.launcher.memory().private_pages()?;
         pages.retain(|(lane, _)| *lane < self.config.lanes);
         Ok(pages)
     }
 
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.write(lane, addr, bytes)?;
+        self.launcher.memory_mut().write(lane, addr, bytes)?;
         self.code.written(self.config.model, lane, addr, bytes.len() as u64);
         Ok(())
     }
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.write_image(addr, bytes)?;
+        self.launcher.memory_mut().write_image(addr, bytes)?;
         self.code.clear();
         Ok(())
     }
@@ -391,10 +390,10 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
         self.launcher.select()?;
-        if lanes.len() == self.config.lanes {
-            self.launcher.drop_pages(None)?;
-        } else {
-            lanes.clone().try_for_each(|lane| self.launcher.drop_pages(Some(lane)))?;
+        let memory = self.launcher.memory_mut();
+        match lanes.len() == self.config.lanes {
+            true => memory.drop_all_pages()?,
+            false => lanes.clone().try_for_each(|lane| memory.drop_pages(lane))?,
         }
         self.states.set(lanes.clone(), CpuState::new())?;
         self.statuses.set(lanes.clone(), Status::default())?;

@@ -10,6 +10,7 @@ mod eval_engine;
 pub mod flow;
 pub mod kernel;
 pub mod launch;
+pub mod memory;
 pub mod mirror;
 pub mod slice;
 mod split;

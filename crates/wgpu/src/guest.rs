@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::code::pages;
+use kvrm_engine::memory::{DeviceMemory, pages};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -27,7 +27,7 @@ const POOL_BYTES: usize = 20;
 ///
 /// A submission and the wait for its end take far longer than copying a page: what kernels never write, and what
 /// they have not written since the host last looked, is kept here too.
-pub(crate) struct Guest {
+pub struct Guest {
     pub(crate) device: Device,
     size: u64,
     /// Guests may not write.
@@ -124,14 +124,6 @@ impl Guest {
         Ok(guest)
     }
 
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
     /// How memory is spread over bindings now.
     pub(crate) fn windows(&self) -> Windows {
         let frames = self.private.as_ref().map_or(0, |private| private.frames.len() as u32);
@@ -178,34 +170,8 @@ impl Guest {
         }
     }
 
-    /// Forgets all private pages.
-    pub(crate) fn drop_frames(&mut self) -> Result<(), WgpuError> {
-        if let Some(private) = &self.private {
-            let mut encoder = self.device.encoder();
-            encoder.clear_buffer(&private.tables, 0, None);
-            self.device.queue.submit([encoder.finish()]);
-            self.forget_table();
-            self.set_pool(Pool { next: 1, ..self.pool })?;
-        }
-        Ok(())
-    }
-
-    /// Forgets the private pages of one lane.
-    pub(crate) fn drop_pages(&self, lane: usize) -> Result<(), WgpuError> {
-        let Some(private) = &self.private else { return Ok(()) };
-        if self.pool.next == 1 {
-            return Ok(());
-        }
-        let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
-        table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
-        let offset = self.entry_offset(lane, 0);
-        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))?;
-        private.table.replace(Some((lane / self.group as usize, table)));
-        Ok(())
-    }
-
     /// About twice as many frames: the last window grows, or there is one more.
-    pub(crate) fn grow(&mut self) -> Result<(), WgpuError> {
+    fn add_frames(&mut self) -> Result<(), WgpuError> {
         let bytes = frame_bytes(self.group);
         let full = self.frames_window / bytes;
         let windows = self.private.as_ref().map_or(0, |private| private.frames.len());
@@ -283,19 +249,6 @@ impl Guest {
         (0..self.group as usize).filter(move |bit| entry[1] >> bit & 1 != 0).map(move |b| first + b)
     }
 
-    /// The pages that lanes have their own copies of, as lanes and page numbers.
-    pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>, WgpuError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let tables = self.tables(private)?;
-        let mut pages = Vec::new();
-        for (group, table) in tables.chunks_exact((self.size / PAGE) as usize).enumerate() {
-            for (page, entry) in (0..).zip(table) {
-                pages.extend(self.lanes_of(group, *entry).map(|lane| (lane, page)));
-            }
-        }
-        Ok(pages)
-    }
-
     /// Words of a frame, of all lanes in the group.
     fn frame_part(&self, frame: u32, words: Range<usize>) -> Part<'_> {
         let private = self.private.as_ref().expect("private memory");
@@ -314,20 +267,6 @@ impl Guest {
         let at = page * PAGE + 8 * words.start as u64;
         let buffer = &self.flat[(at / self.window) as usize];
         Part { buffer, offset: at % self.window, len: 8 * words.len() as u64 }
-    }
-
-    /// Reads as a lane sees it, or the image.
-    pub(crate) fn read(
-        &self,
-        lane: Option<usize>,
-        addr: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), EngineError> {
-        let pages: Vec<_> = pages(addr, bytes.len()).collect();
-        for pages in pages.chunks(PAGES_AT_ONCE) {
-            self.read_pages(lane, pages, bytes)?;
-        }
-        Ok(())
     }
 
     /// Reads parts of pages: page, offset in it, and which of the bytes.
@@ -370,26 +309,6 @@ impl Guest {
                 None => bytes[range].copy_from_slice(&data[skip..skip + len]),
             }
             rest = after;
-        }
-        Ok(())
-    }
-
-    /// Writes a lane's memory.
-    pub(crate) fn write(
-        &mut self,
-        lane: usize,
-        addr: u64,
-        bytes: &[u8],
-    ) -> Result<(), EngineError> {
-        if self.private.is_none() {
-            return Ok(self.write_flat(addr, bytes)?);
-        }
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            match self.frame_of(lane, page)? {
-                Some(frame) => self.change_copy(lane, frame, start, part)?,
-                None => self.copy_page(lane, page, start, part)?,
-            }
         }
         Ok(())
     }
@@ -453,7 +372,7 @@ impl Guest {
     /// A frame that nobody has.
     fn new_frame(&mut self) -> Result<u32, WgpuError> {
         if u64::from(self.pool.next) >= self.private.as_ref().expect("private memory").count {
-            self.grow()?;
+            self.add_frames()?;
         }
         let frame = self.pool.next;
         self.set_pool(Pool { next: frame + 1, ..self.pool })?;
@@ -487,9 +406,40 @@ impl Guest {
         data[start % 8..start % 8 + bytes.len()].copy_from_slice(bytes);
         Ok(data)
     }
+}
 
-    /// Changes the image, and the copies that lanes have of its pages.
-    pub(crate) fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+impl DeviceMemory for Guest {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        let pages: Vec<_> = pages(addr, bytes.len()).collect();
+        for pages in pages.chunks(PAGES_AT_ONCE) {
+            self.read_pages(lane, pages, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        if self.private.is_none() {
+            return Ok(self.write_flat(addr, bytes)?);
+        }
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let part = &bytes[range];
+            match self.frame_of(lane, page)? {
+                Some(frame) => self.change_copy(lane, frame, start, part)?,
+                None => self.copy_page(lane, page, start, part)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.write_flat(addr, bytes)?;
         if self.has_copies()? {
             for (page, start, range) in pages(addr, bytes.len()) {
@@ -501,18 +451,56 @@ impl Guest {
         Ok(())
     }
 
-    /// True if some lane may have its own copy of a page.
-    pub(crate) fn has_copies(&self) -> Result<bool, EngineError> {
+    fn grow(&mut self) -> Result<(), EngineError> {
+        Ok(self.add_frames()?)
+    }
+
+    fn has_copies(&self) -> Result<bool, EngineError> {
         Ok(self.private.is_some() && self.pool.next > 1)
     }
 
-    /// The lanes that have their own copy of a page.
-    pub(crate) fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
         let Some(private) = &self.private else { return Ok(Vec::new()) };
         let tables = self.tables(private)?;
         let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
         let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
         Ok(owners.collect())
+    }
+
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let Some(private) = &self.private else { return Ok(Vec::new()) };
+        let tables = self.tables(private)?;
+        let mut pages = Vec::new();
+        for (group, table) in tables.chunks_exact((self.size / PAGE) as usize).enumerate() {
+            for (page, entry) in (0..).zip(table) {
+                pages.extend(self.lanes_of(group, *entry).map(|lane| (lane, page)));
+            }
+        }
+        Ok(pages)
+    }
+
+    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
+        let Some(private) = &self.private else { return Ok(()) };
+        if self.pool.next == 1 {
+            return Ok(());
+        }
+        let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
+        table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
+        let offset = self.entry_offset(lane, 0);
+        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))?;
+        private.table.replace(Some((lane / self.group as usize, table)));
+        Ok(())
+    }
+
+    fn drop_all_pages(&mut self) -> Result<(), EngineError> {
+        if let Some(private) = &self.private {
+            let mut encoder = self.device.encoder();
+            encoder.clear_buffer(&private.tables, 0, None);
+            self.device.queue.submit([encoder.finish()]);
+            self.forget_table();
+            self.set_pool(Pool { next: 1, ..self.pool })?;
+        }
+        Ok(())
     }
 }
 

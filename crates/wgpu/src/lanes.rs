@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::CpuState;
-use kvrm_engine::code::{Code, DeviceMemory};
+use kvrm_engine::code::Code;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
@@ -303,6 +303,15 @@ impl Launcher for WgpuLanes {
     const UNBOUNDED: bool = false;
 
     type Array = Array;
+    type Memory = Guest;
+
+    fn memory(&self) -> &Guest {
+        &self.guest
+    }
+
+    fn memory_mut(&mut self) -> &mut Guest {
+        &mut self.guest
+    }
 
     fn start_times(&self) -> StartTimes {
         StartTimes { driver: Some(self.start_time), kernels: self.kernel_loads.clone() }
@@ -357,51 +366,5 @@ impl Launcher for WgpuLanes {
             let _ = self.guest.recount();
         })?;
         Ok(Launched { time, stopped: self.take_results(&launch, &bytes, lens)? })
-    }
-
-    fn grow(&mut self) -> Result<(), EngineError> {
-        Ok(self.guest.grow()?)
-    }
-
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.guest.write_image(addr, bytes)
-    }
-
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
-        Ok(self.guest.private_pages()?)
-    }
-
-    fn drop_pages(&mut self, lane: Option<usize>) -> Result<(), EngineError> {
-        match lane {
-            Some(lane) => self.guest.drop_pages(lane)?,
-            None => self.guest.drop_frames()?,
-        }
-        Ok(())
-    }
-}
-
-impl DeviceMemory for WgpuLanes {
-    fn size(&self) -> u64 {
-        self.guest.size()
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.guest.is_read_only()
-    }
-
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        self.guest.read(lane, addr, bytes)
-    }
-
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.guest.write(lane, addr, bytes)
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        self.guest.has_copies()
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        self.guest.owners(page)
     }
 }
