@@ -43,6 +43,16 @@ fi
 # seconds_since START: the time now is $EPOCHREALTIME.
 seconds_since() { awk "BEGIN { printf \"%.3f\", $EPOCHREALTIME - $1 }"; }
 
+# within SECONDS PROGRAM ARGUMENT...: stops a program that hangs, as GPUs may, and says so.
+within() {
+    local status=0
+    timeout --kill-after 10 "$@" || status=$?
+    case $status in
+    124 | 137) echo "stopped after $1 s: ${*:2}" ;;
+    esac
+    return $status
+}
+
 # note NAME TEXT: what the table says of a step besides how it ended.
 note() { printf '%s' "$2" >"$parts/note.$1"; }
 
@@ -66,11 +76,11 @@ step_devices() {
 
 step_suite() {
     local status=0
-    ./driver --ignored --skip a_kernel_that_fails | tee "$parts/suite" || status=1
-    ./driver --ignored a_kernel_that_fails | tee -a "$parts/suite" || status=1
-    ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
+    within 60 ./driver --ignored --skip a_kernel_that_fails | tee "$parts/suite" || status=1
+    within 60 ./driver --ignored a_kernel_that_fails | tee -a "$parts/suite" || status=1
+    within 240 ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
     # What measures time, or fills the GPU, disturbs others and is disturbed.
-    ./engines --ignored whole_gpu:: --test-threads 1 | tee -a "$parts/suite" || status=1
+    within 240 ./engines --ignored whole_gpu:: --test-threads 1 | tee -a "$parts/suite" || status=1
     note_tests suite "$parts/suite"
     return $status
 }
@@ -78,15 +88,15 @@ step_suite() {
 step_wgpu_suite() {
     has_vulkan wgpu_suite || return $SKIPPED
     local status=0
-    ./wgpu_devices device_tests:: | tee "$parts/suite" || status=1
-    ./engines ::wgpu:: --test-threads 8 | tee -a "$parts/suite" || status=1
+    within 60 ./wgpu_devices device_tests:: | tee "$parts/suite" || status=1
+    within 400 ./engines ::wgpu:: --test-threads 8 | tee -a "$parts/suite" || status=1
     note_tests wgpu_suite "$parts/suite"
     return $status
 }
 
 step_conformance() {
     local status=0
-    ./kvrm-conformance lanes --engine cuda --cases 10000 | tee "$parts/conformance" || status=1
+    within 400 ./kvrm-conformance lanes --engine cuda --cases 10000 | tee "$parts/conformance" || status=1
     # As in "363 rows, 3630000 cases on cuda, private memory: 0 different (seed 0x1)".
     note conformance "$(sed -n 's/^[0-9]* rows, \([0-9]* cases\) on .*: \([0-9]* different\) .*/\1, \2/p' \
         "$parts/conformance")"
@@ -98,8 +108,8 @@ step_conformance() {
 verify() {
     local status=0
     {
-        timeout 200 ./kvrm verify --random 8192 --engines "eval,$2" &&
-            timeout 200 ./kvrm verify --random 512 --engines "cpu,$2"
+        within 200 ./kvrm verify --random 8192 --engines "eval,$2" &&
+            within 200 ./kvrm verify --random 512 --engines "cpu,$2"
     } | tee "$parts/verify" || status=1
     note "$1" "$(grep 'random program' "$parts/verify" | paste -sd . | sed 's/\./; and /g')"
     return $status
@@ -114,7 +124,7 @@ step_wgpu_verify() {
 
 # memcheck ARGUMENT...: runs kvrm where every access is checked.
 memcheck() {
-    timeout 60 "$sanitizer" --tool memcheck --error-exitcode 1 ./kvrm exec --engine cuda \
+    within 60 "$sanitizer" --tool memcheck --error-exitcode 1 ./kvrm exec --engine cuda \
         --base 0x10000 --memory 1M --set x0=lane --lane 0 "$@"
 }
 
@@ -202,7 +212,7 @@ with_python() {
     if [ ! -d packages ]; then
         python3 -m pip install --quiet --no-index --no-deps --target packages wheels/*.whl || return 1
     fi
-    PYTHONPATH=$PWD/packages python3 "$@"
+    PYTHONPATH=$PWD/packages within 400 python3 "$@"
 }
 
 python_is_there() {

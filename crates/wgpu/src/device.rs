@@ -256,6 +256,8 @@ impl Device {
 
     pub(crate) fn failed(&self, message: impl ToString) -> WgpuError {
         let name = self.name.to_string();
+        // That it is lost may be known, and only not told yet.
+        let _ = self.device.poll(wgpu::PollType::Poll);
         match self.lost.get() {
             Some(message) => WgpuError::Lost { name, message: message.clone() },
             None => WgpuError::Failed { name, message: message.to_string() },

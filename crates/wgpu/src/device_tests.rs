@@ -19,6 +19,9 @@ struct Way {
 
 const USUAL: Way = Way { largest_window: u64::MAX, without: Features::empty() };
 
+/// As where the device has its own memory.
+const COPIED: Way = Way { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
+
 fn config(model: MemoryModel, memory_size: u64) -> Config {
     Config { lanes: LANES, memory_size, model, read_only: false, threads: 1, translate_after: 0 }
 }
@@ -148,9 +151,8 @@ fn private_memory_in_windows() {
 
 #[test]
 fn memory_that_is_copied() {
-    let way = Way { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
-    assert_eq!(write_pages(&way), write_pages(&USUAL));
-    count_together(&way);
+    assert_eq!(write_pages(&COPIED), write_pages(&USUAL));
+    count_together(&COPIED);
 }
 
 #[test]
@@ -160,12 +162,17 @@ fn windows_are_not_without_number() {
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
-#[test]
-fn a_lost_device_is_named_and_a_new_machine_works() {
-    let mut engine = build(MemoryModel::Private, 1 << 20, &USUAL, WRITE_PAGES);
+fn a_lost_device_is_named(way: &Way) {
+    let mut engine = build(MemoryModel::Private, 1 << 20, way, WRITE_PAGES);
     engine.launcher().guest.device.device.destroy();
     let error = run(&mut engine).unwrap_err().to_string();
     assert!(error.contains(&*engine.launcher().guest.device.name), "{error}");
     assert!(error.contains("was lost"), "{error}");
+}
+
+#[test]
+fn a_lost_device_is_named_and_a_new_machine_works() {
+    a_lost_device_is_named(&USUAL);
+    a_lost_device_is_named(&COPIED);
     write_pages(&USUAL);
 }
