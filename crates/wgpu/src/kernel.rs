@@ -77,7 +77,7 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
     }
     run_unaligned(&mut out, &made);
     run_straight(&mut out, &made);
-    count_votes(&mut out, memory.subgroup);
+    votes(&mut out, memory.subgroup);
     out.push_str(include_str!("run.wgsl"));
     out
 }
@@ -177,13 +177,25 @@ fn run_unaligned(out: &mut String, handlers: &[Handler]) {
     out.push_str("    default: { return false; }\n  }\n}\n");
 }
 
-/// Counts lanes in the result of a ballot, which has room for 128.
-fn count_votes(out: &mut String, subgroup: u32) {
-    let words = &["x", "y", "z", "w"][..subgroup.div_ceil(32).clamp(1, 4) as usize];
-    let counts: Vec<_> = words.iter().map(|word| format!("countOneBits(votes.{word})")).collect();
-    let _ = writeln!(
+/// What a ballot gives: a bit for each lane of a subgroup, which has up to 128.
+fn votes(out: &mut String, subgroup: u32) {
+    let (votes, ballot, count) = match subgroup <= 32 {
+        true => ("u32", "subgroupBallot(yes).x", "counts"),
+        false => ("vec4<u32>", "subgroupBallot(yes)", "counts.x + counts.y + counts.z + counts.w"),
+    };
+    let _ = write!(
         out,
-        "\nfn count_votes(votes: vec4<u32>) -> u32 {{\n  return {};\n}}",
-        counts.join(" + ")
+        "
+alias Votes = {votes};
+
+fn votes(yes: bool) -> Votes {{
+  return {ballot};
+}}
+
+fn count_votes(votes: Votes) -> u32 {{
+  let counts = countOneBits(votes);
+  return {count};
+}}
+"
     );
 }

@@ -160,6 +160,16 @@ fn kernels_of_read_only_memory_translate() {
     assert!(to_msl(&module, &info).contains("ulong"));
 }
 
+/// Subgroups of 64 lanes, as AMD's GPUs have them, vote with more than one word.
+#[test]
+fn kernels_of_wide_subgroups_translate() {
+    let memory = Memory { subgroup: 64, ..memory(MemoryModel::Private) };
+    let (module, info) = checked(&kernel(&Handlers::of_all_rows(), &memory));
+    validate_spirv(&to_spirv(&module, &info));
+    assert!(to_hlsl(&module, &info).contains("uint4"));
+    assert!(to_msl(&module, &info).contains("uint4"));
+}
+
 /// Instructions whose kernel is recorded.
 const GOLDEN: &[u32] = &[
     0x9100_0420, // add x0, x1, #1

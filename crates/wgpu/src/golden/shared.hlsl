@@ -64,6 +64,7 @@ static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
 static const uint IDLE = 4294967295u;
 static const uint HOLD = 3u;
+static const uint HASH_BITS = 5u;
 
 cbuffer arguments : register(b0) { Arguments arguments; }
 RWByteAddressBuffer states : register(u1);
@@ -553,10 +554,10 @@ void store_unaligned(uint64_t addr_11, uint bits_8, uint64_t value_9)
     const uint64_t _e6 = low_bits(bits_8);
     change_word(_e4, (value_9 << _e3), (_e6 << _e3));
     if (((_e3 + bits_8) > 64u)) {
-        uint rest_3 = (64u - _e3);
+        uint rest_2 = (64u - _e3);
         const uint _e13 = word_of(addr_11);
         const uint64_t _e17 = low_bits(bits_8);
-        change_word((_e13 + 1u), (value_9 >> rest_3), (_e17 >> rest_3));
+        change_word((_e13 + 1u), (value_9 >> rest_2), (_e17 >> rest_2));
         return;
     } else {
         return;
@@ -890,9 +891,16 @@ void run_straight()
     return;
 }
 
-uint count_votes(uint4 votes)
+uint votes(bool yes)
 {
-    return countbits(votes.x);
+    const uint4 _e1 = WaveActiveBallot(yes);
+    return _e1.x;
+}
+
+uint count_votes(uint votes_1)
+{
+    uint counts = countbits(votes_1);
+    return counts;
 }
 
 uint next_turn()
@@ -903,144 +911,122 @@ uint next_turn()
     return ((_e4 == _e6) ? IDLE : _e1);
 }
 
-uint choose(uint turn)
+uint lanes_at(uint turn)
 {
-    uint size_2 = 0u;
-    uint open = (uint)0;
-    uint rest_1 = (uint)0;
-    uint largest = 0u;
+    uint same = (uint)0;
+    uint bit = 0u;
 
-    open = turn;
-    const uint4 _e6 = WaveActiveBallot((turn != IDLE));
-    const uint _e7 = count_votes(_e6);
-    rest_1 = _e7;
+    uint hash = ((turn * 2654435761u) >> 27u);
+    const uint _e7 = votes((turn != IDLE));
+    same = _e7;
+    bool loop_init = true;
     while(true) {
-        uint _e11 = rest_1;
-        uint _e12 = largest;
-        if ((_e11 > _e12)) {
+        if (!loop_init) {
+            uint _e26 = bit;
+            bit = (_e26 + 1u);
+        }
+        loop_init = false;
+        uint _e11 = bit;
+        if ((_e11 < HASH_BITS)) {
         } else {
             break;
         }
         {
-            uint _e14 = open;
-            const uint _e15 = WaveActiveMin(_e14);
-            uint _e16 = open;
-            const uint4 _e18 = WaveActiveBallot((_e16 == _e15));
-            const uint _e19 = count_votes(_e18);
-            uint _e20 = open;
-            if ((_e20 == _e15)) {
-                size_2 = _e19;
-                open = IDLE;
-            }
-            uint _e23 = largest;
-            largest = max(_e23, _e19);
-            uint _e25 = rest_1;
-            rest_1 = (_e25 - _e19);
+            uint _e14 = bit;
+            bool mine = (((hash >> _e14) & 1u) != 0u);
+            const uint _e20 = votes(mine);
+            uint _e21 = same;
+            same = (_e21 & (mine ? _e20 : ~(_e20)));
         }
     }
-    uint _e27 = size_2;
-    uint _e29 = waited;
-    uint _e36 = place;
-    uint score = ((turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36));
-    const uint _e43 = WaveActiveMax(score);
-    const uint _e46 = WaveActiveMax(((score == _e43) ? turn : 0u));
-    return _e46;
+    uint _e28 = same;
+    const uint _e29 = count_votes(_e28);
+    return _e29;
+}
+
+uint choose(uint turn_1)
+{
+    const uint _e1 = lanes_at(turn_1);
+    uint _e3 = waited;
+    uint _e10 = place;
+    uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
+    const uint _e17 = WaveActiveMax(score);
+    const uint _e20 = WaveActiveMax(((score == _e17) ? turn_1 : 0u));
+    return _e20;
 }
 
 void run_subgroup()
 {
     bool goes = false;
     uint held = 0u;
-    uint turn_1 = (uint)0;
     bool local_5 = (bool)0;
+    uint chosen = (uint)0;
     bool local_6 = (bool)0;
     bool local_7 = (bool)0;
-    uint chosen = (uint)0;
     bool local_8 = (bool)0;
-    bool local_9 = (bool)0;
 
     while(true) {
-        const uint _e4 = next_turn();
-        turn_1 = _e4;
-        uint _e6 = turn_1;
-        const uint _e7 = WaveActiveMin(_e6);
-        if ((_e7 == IDLE)) {
-            break;
+        const bool _e4 = wants_page();
+        const bool _e5 = WaveActiveAnyTrue(_e4);
+        if (_e5) {
+            own_pages();
         }
-        uint _e10 = turn_1;
-        if ((_e10 != _e7)) {
-            uint _e14 = turn_1;
-            local_5 = (_e14 != IDLE);
+        const uint _e6 = next_turn();
+        bool _e8 = goes;
+        if (_e8) {
+            local_5 = (_e6 != IDLE);
         } else {
             local_5 = false;
         }
-        bool _e18 = local_5;
-        if (!(_e18)) {
-            const bool _e22 = wants_page();
-            local_6 = _e22;
+        bool _e14 = local_5;
+        const uint _e16 = WaveActiveMax((_e14 ? _e6 : 0u));
+        chosen = _e16;
+        uint _e18 = held;
+        if ((_e18 > 0u)) {
+            uint _e23 = chosen;
+            local_6 = (_e23 != 0u);
         } else {
-            local_6 = true;
+            local_6 = false;
         }
-        bool _e24 = local_6;
-        const bool _e25 = WaveActiveAnyTrue(_e24);
-        if (_e25) {
-            const bool _e26 = wants_page();
-            const bool _e27 = WaveActiveAnyTrue(_e26);
-            if (_e27) {
-                own_pages();
-                const uint _e28 = next_turn();
-                turn_1 = _e28;
+        bool _e27 = local_6;
+        if (_e27) {
+            uint _e28 = held;
+            held = (_e28 - 1u);
+        } else {
+            const bool _e33 = WaveActiveAnyTrue((_e6 != IDLE));
+            if (!(_e33)) {
+                break;
             }
-            uint _e30 = turn_1;
-            bool _e31 = goes;
-            if (_e31) {
-                uint _e34 = turn_1;
-                local_7 = (_e34 != IDLE);
+            uint _e35 = chosen;
+            if ((_e6 != _e35)) {
+                local_7 = (_e6 != IDLE);
             } else {
                 local_7 = false;
             }
-            bool _e38 = local_7;
-            const uint _e40 = WaveActiveMax((_e38 ? _e30 : 0u));
-            chosen = _e40;
-            uint _e42 = held;
-            if (!((_e42 == 0u))) {
-                uint _e48 = chosen;
-                local_8 = (_e48 == 0u);
-            } else {
-                local_8 = true;
+            bool _e42 = local_7;
+            const bool _e43 = WaveActiveAnyTrue(_e42);
+            if (_e43) {
+                const uint _e44 = choose(_e6);
+                chosen = _e44;
             }
-            bool _e52 = local_8;
-            if (_e52) {
-                uint _e53 = turn_1;
-                const uint _e54 = choose(_e53);
-                chosen = _e54;
-                held = HOLD;
-            } else {
-                uint _e56 = held;
-                held = (_e56 - 1u);
-            }
-            uint _e59 = turn_1;
-            uint _e60 = chosen;
-            if ((_e59 == _e60)) {
-                uint _e64 = turn_1;
-                local_9 = (_e64 != IDLE);
-            } else {
-                local_9 = false;
-            }
-            bool _e68 = local_9;
-            goes = _e68;
-            uint _e71 = waited;
-            bool _e75 = goes;
-            waited = (_e75 ? 0u : (_e71 + 1u));
-        } else {
-            uint _e77 = turn_1;
-            goes = (_e77 == _e7);
+            held = HOLD;
         }
-        bool _e79 = goes;
-        if (_e79) {
+        uint _e46 = chosen;
+        if ((_e6 == _e46)) {
+            local_8 = (_e6 != IDLE);
+        } else {
+            local_8 = false;
+        }
+        bool _e53 = local_8;
+        goes = _e53;
+        uint _e56 = waited;
+        bool _e60 = goes;
+        waited = (_e60 ? 0u : (_e56 + 1u));
+        bool _e62 = goes;
+        if (_e62) {
             run_straight();
-            uint _e81 = stop_1;
-            if ((_e81 != RUNNING)) {
+            uint _e64 = stop_1;
+            if ((_e64 != RUNNING)) {
                 park();
             }
         }
@@ -1052,13 +1038,13 @@ void load_state()
 {
     uint i = 0u;
 
-    bool loop_init = true;
+    bool loop_init_1 = true;
     while(true) {
-        if (!loop_init) {
+        if (!loop_init_1) {
             uint _e13 = i;
             i = (_e13 + 1u);
         }
-        loop_init = false;
+        loop_init_1 = false;
         uint _e2 = i;
         if ((_e2 < X_SLOTS)) {
         } else {
@@ -1083,15 +1069,15 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_1 = 0u;
-    bool local_10 = (bool)0;
+    bool local_9 = (bool)0;
 
-    bool loop_init_1 = true;
+    bool loop_init_2 = true;
     while(true) {
-        if (!loop_init_1) {
+        if (!loop_init_2) {
             uint _e14 = i_1;
             i_1 = (_e14 + 1u);
         }
-        loop_init_1 = false;
+        loop_init_2 = false;
         uint _e3 = i_1;
         if ((_e3 < X_SLOTS)) {
         } else {
@@ -1115,11 +1101,11 @@ void save_state(uint64_t counter)
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_10 = (_e54 >= EXIT);
+        local_9 = (_e54 >= EXIT);
     } else {
-        local_10 = true;
+        local_9 = true;
     }
-    bool _e58 = local_10;
+    bool _e58 = local_9;
     if (_e58) {
         uint _e61 = state;
         states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
@@ -1163,10 +1149,10 @@ uint64_t start(Status status)
     return (_e64 - uint64_t(fuel));
 }
 
-void finish(uint64_t rest_2)
+void finish(uint64_t rest_1)
 {
+    bool local_10 = (bool)0;
     bool local_11 = (bool)0;
-    bool local_12 = (bool)0;
 
     uint _e2 = at;
     const uint64_t _e3 = address_of(_e2);
@@ -1174,21 +1160,21 @@ void finish(uint64_t rest_2)
     uint _e7 = stop_1;
     uint64_t counter_1 = ((_e7 == NO_CODE) ? _e5 : _e3);
     uint _e12 = left;
-    uint64_t budget_1 = (rest_2 + uint64_t(_e12));
+    uint64_t budget_1 = (rest_1 + uint64_t(_e12));
     if ((budget_1 == 0uL)) {
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_12 = (_e27 == NO_CODE);
+            local_11 = (_e27 == NO_CODE);
         } else {
-            local_12 = true;
+            local_11 = true;
         }
-        bool _e31 = local_12;
-        local_11 = _e31;
+        bool _e31 = local_11;
+        local_10 = _e31;
     } else {
-        local_11 = false;
+        local_10 = false;
     }
-    bool _e33 = local_11;
+    bool _e33 = local_10;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1236,28 +1222,28 @@ void finish(uint64_t rest_2)
 
 bool can_run(uint stop)
 {
+    bool local_12 = (bool)0;
     bool local_13 = (bool)0;
     bool local_14 = (bool)0;
-    bool local_15 = (bool)0;
 
     if (!((stop == RUNNING))) {
-        local_13 = (stop == NO_CODE);
+        local_12 = (stop == NO_CODE);
+    } else {
+        local_12 = true;
+    }
+    bool _e9 = local_12;
+    if (!(_e9)) {
+        local_13 = (stop == NO_FRAME);
     } else {
         local_13 = true;
     }
-    bool _e9 = local_13;
-    if (!(_e9)) {
-        local_14 = (stop == NO_FRAME);
+    bool _e16 = local_13;
+    if (!(_e16)) {
+        local_14 = (stop == CODE_WRITE);
     } else {
         local_14 = true;
     }
-    bool _e16 = local_14;
-    if (!(_e16)) {
-        local_15 = (stop == CODE_WRITE);
-    } else {
-        local_15 = true;
-    }
-    bool _e23 = local_15;
+    bool _e23 = local_14;
     return _e23;
 }
 

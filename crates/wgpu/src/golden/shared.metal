@@ -57,6 +57,7 @@ struct Pair {
     ulong low;
     ulong high;
 };
+typedef uint Votes;
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
 constant uint STATE_WORDS = 86u;
@@ -79,6 +80,7 @@ constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint IDLE = 4294967295u;
 constant uint HOLD = 3u;
+constant uint HASH_BITS = 5u;
 
 ulong code_start(
     constant Arguments& arguments
@@ -716,10 +718,10 @@ void store_unaligned(
     ulong _e6 = low_bits(bits_8);
     change_word(_e4, value_10 << _e3, _e6 << _e3, memory0_, locks, _buffer_sizes);
     if ((_e3 + bits_8) > 64u) {
-        uint rest_3 = 64u - _e3;
+        uint rest_2 = 64u - _e3;
         uint _e13 = word_of(addr_11);
         ulong _e17 = low_bits(bits_8);
-        change_word(_e13 + 1u, value_10 >> rest_3, _e17 >> rest_3, memory0_, locks, _buffer_sizes);
+        change_word(_e13 + 1u, value_10 >> rest_2, _e17 >> rest_2, memory0_, locks, _buffer_sizes);
         return;
     } else {
         return;
@@ -1156,10 +1158,18 @@ void run_straight(
     return;
 }
 
-uint count_votes(
-    metal::uint4 votes
+Votes votes(
+    bool yes
 ) {
-    return metal::popcount(votes.x);
+    metal::uint4 unnamed_3 = metal::uint4((uint64_t)metal::simd_ballot(yes), 0, 0, 0);
+    return unnamed_3.x;
+}
+
+uint count_votes(
+    Votes votes_1
+) {
+    uint counts = metal::popcount(votes_1);
+    return counts;
 }
 
 uint next_turn(
@@ -1172,50 +1182,51 @@ uint next_turn(
     return (_e4 == _e6) ? IDLE : _e1;
 }
 
-uint choose(
-    uint turn,
-    thread uint& place,
-    thread uint& waited
+uint lanes_at(
+    uint turn
 ) {
-    uint size_2 = 0u;
-    uint open = {};
-    uint rest_1 = {};
-    uint largest = 0u;
-    open = turn;
-    metal::uint4 unnamed_3 = metal::uint4((uint64_t)metal::simd_ballot(turn != IDLE), 0, 0, 0);
-    uint _e7 = count_votes(unnamed_3);
-    rest_1 = _e7;
+    Votes same = {};
+    uint bit = 0u;
+    uint hash = (turn * 2654435761u) >> 27u;
+    Votes _e7 = votes(turn != IDLE);
+    same = _e7;
+    bool loop_init = true;
     while(true) {
-        uint _e11 = rest_1;
-        uint _e12 = largest;
-        if (_e11 > _e12) {
+        if (!loop_init) {
+            uint _e26 = bit;
+            bit = _e26 + 1u;
+        }
+        loop_init = false;
+        uint _e11 = bit;
+        if (_e11 < HASH_BITS) {
         } else {
             break;
         }
         {
-            uint _e14 = open;
-            uint unnamed_4 = metal::simd_min(_e14);
-            uint _e16 = open;
-            metal::uint4 unnamed_5 = metal::uint4((uint64_t)metal::simd_ballot(_e16 == unnamed_4), 0, 0, 0);
-            uint _e19 = count_votes(unnamed_5);
-            uint _e20 = open;
-            if (_e20 == unnamed_4) {
-                size_2 = _e19;
-                open = IDLE;
-            }
-            uint _e23 = largest;
-            largest = metal::max(_e23, _e19);
-            uint _e25 = rest_1;
-            rest_1 = _e25 - _e19;
+            uint _e14 = bit;
+            bool mine = ((hash >> _e14) & 1u) != 0u;
+            Votes _e20 = votes(mine);
+            Votes _e21 = same;
+            same = _e21 & (mine ? _e20 : ~(_e20));
         }
     }
-    uint _e27 = size_2;
-    uint _e29 = waited;
-    uint _e36 = place;
-    uint score = (turn == IDLE) ? 0u : (((_e27 + (_e29 >> 1u)) << 7u) | _e36);
-    uint unnamed_6 = metal::simd_max(score);
-    uint unnamed_7 = metal::simd_max((score == unnamed_6) ? turn : 0u);
-    return unnamed_7;
+    Votes _e28 = same;
+    uint _e29 = count_votes(_e28);
+    return _e29;
+}
+
+uint choose(
+    uint turn_1,
+    thread uint& place,
+    thread uint& waited
+) {
+    uint _e1 = lanes_at(turn_1);
+    uint _e3 = waited;
+    uint _e10 = place;
+    uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
+    uint unnamed_4 = metal::simd_max(score);
+    uint unnamed_5 = metal::simd_max((score == unnamed_4) ? turn_1 : 0u);
+    return unnamed_5;
 }
 
 void run_subgroup(
@@ -1242,95 +1253,73 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    uint turn_1 = {};
     bool local_6 = {};
+    uint chosen = {};
     bool local_7 = {};
     bool local_8 = {};
-    uint chosen = {};
     bool local_9 = {};
-    bool local_10 = {};
     while(true) {
-        uint _e4 = next_turn(at, limit);
-        turn_1 = _e4;
-        uint _e6 = turn_1;
-        uint unnamed_8 = metal::simd_min(_e6);
-        if (unnamed_8 == IDLE) {
-            break;
+        bool _e4 = wants_page();
+        bool unnamed_6 = metal::simd_any(_e4);
+        if (unnamed_6) {
+            own_pages();
         }
-        uint _e10 = turn_1;
-        if (_e10 != unnamed_8) {
-            uint _e14 = turn_1;
-            local_6 = _e14 != IDLE;
+        uint _e6 = next_turn(at, limit);
+        bool _e8 = goes;
+        if (_e8) {
+            local_6 = _e6 != IDLE;
         } else {
             local_6 = false;
         }
-        bool _e18 = local_6;
-        if (!(_e18)) {
-            bool _e22 = wants_page();
-            local_7 = _e22;
+        bool _e14 = local_6;
+        uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
+        chosen = unnamed_7;
+        uint _e18 = held;
+        if (_e18 > 0u) {
+            uint _e23 = chosen;
+            local_7 = _e23 != 0u;
         } else {
-            local_7 = true;
+            local_7 = false;
         }
-        bool _e24 = local_7;
-        bool unnamed_9 = metal::simd_any(_e24);
-        if (unnamed_9) {
-            bool _e26 = wants_page();
-            bool unnamed_10 = metal::simd_any(_e26);
-            if (unnamed_10) {
-                own_pages();
-                uint _e28 = next_turn(at, limit);
-                turn_1 = _e28;
+        bool _e27 = local_7;
+        if (_e27) {
+            uint _e28 = held;
+            held = _e28 - 1u;
+        } else {
+            bool unnamed_8 = metal::simd_any(_e6 != IDLE);
+            if (!(unnamed_8)) {
+                break;
             }
-            uint _e30 = turn_1;
-            bool _e31 = goes;
-            if (_e31) {
-                uint _e34 = turn_1;
-                local_8 = _e34 != IDLE;
+            uint _e35 = chosen;
+            if (_e6 != _e35) {
+                local_8 = _e6 != IDLE;
             } else {
                 local_8 = false;
             }
-            bool _e38 = local_8;
-            uint unnamed_11 = metal::simd_max(_e38 ? _e30 : 0u);
-            chosen = unnamed_11;
-            uint _e42 = held;
-            if (!((_e42 == 0u))) {
-                uint _e48 = chosen;
-                local_9 = _e48 == 0u;
-            } else {
-                local_9 = true;
+            bool _e42 = local_8;
+            bool unnamed_9 = metal::simd_any(_e42);
+            if (unnamed_9) {
+                uint _e44 = choose(_e6, place, waited);
+                chosen = _e44;
             }
-            bool _e52 = local_9;
-            if (_e52) {
-                uint _e53 = turn_1;
-                uint _e54 = choose(_e53, place, waited);
-                chosen = _e54;
-                held = HOLD;
-            } else {
-                uint _e56 = held;
-                held = _e56 - 1u;
-            }
-            uint _e59 = turn_1;
-            uint _e60 = chosen;
-            if (_e59 == _e60) {
-                uint _e64 = turn_1;
-                local_10 = _e64 != IDLE;
-            } else {
-                local_10 = false;
-            }
-            bool _e68 = local_10;
-            goes = _e68;
-            uint _e71 = waited;
-            bool _e75 = goes;
-            waited = _e75 ? 0u : (_e71 + 1u);
-        } else {
-            uint _e77 = turn_1;
-            goes = _e77 == unnamed_8;
+            held = HOLD;
         }
-        bool _e79 = goes;
-        if (_e79) {
+        uint _e46 = chosen;
+        if (_e6 == _e46) {
+            local_9 = _e6 != IDLE;
+        } else {
+            local_9 = false;
+        }
+        bool _e53 = local_9;
+        goes = _e53;
+        uint _e56 = waited;
+        bool _e60 = goes;
+        waited = _e60 ? 0u : (_e56 + 1u);
+        bool _e62 = goes;
+        if (_e62) {
             run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
-            uint _e81 = stop_1;
-            if (_e81 != RUNNING) {
+            uint _e64 = stop_1;
+            if (_e64 != RUNNING) {
                 park(at, limit, left);
             }
         }
@@ -1349,13 +1338,13 @@ void load_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i = 0u;
-    bool loop_init = true;
+    bool loop_init_1 = true;
     while(true) {
-        if (!loop_init) {
+        if (!loop_init_1) {
             uint _e13 = i;
             i = _e13 + 1u;
         }
-        loop_init = false;
+        loop_init_1 = false;
         uint _e2 = i;
         if (_e2 < X_SLOTS) {
         } else {
@@ -1390,14 +1379,14 @@ void save_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
-    bool local_11 = {};
-    bool loop_init_1 = true;
+    bool local_10 = {};
+    bool loop_init_2 = true;
     while(true) {
-        if (!loop_init_1) {
+        if (!loop_init_2) {
             uint _e14 = i_1;
             i_1 = _e14 + 1u;
         }
-        loop_init_1 = false;
+        loop_init_2 = false;
         uint _e3 = i_1;
         if (_e3 < X_SLOTS) {
         } else {
@@ -1421,11 +1410,11 @@ void save_state(
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_11 = _e54 >= EXIT;
+        local_10 = _e54 >= EXIT;
     } else {
-        local_11 = true;
+        local_10 = true;
     }
-    bool _e58 = local_11;
+    bool _e58 = local_10;
     if (_e58) {
         uint _e61 = state;
         states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
@@ -1487,7 +1476,7 @@ ulong start(
 }
 
 void finish(
-    ulong rest_2,
+    ulong rest_1,
     constant Arguments& arguments,
     device type_3& states,
     device type_4& statuses,
@@ -1508,29 +1497,29 @@ void finish(
     thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool local_11 = {};
     bool local_12 = {};
-    bool local_13 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, arguments, base);
     ulong _e5 = detail;
     uint _e7 = stop_1;
     ulong counter_1 = (_e7 == NO_CODE) ? _e5 : _e3;
     uint _e12 = left;
-    ulong budget_1 = rest_2 + static_cast<ulong>(_e12);
+    ulong budget_1 = rest_1 + static_cast<ulong>(_e12);
     if (budget_1 == 0uL) {
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_13 = _e27 == NO_CODE;
+            local_12 = _e27 == NO_CODE;
         } else {
-            local_13 = true;
+            local_12 = true;
         }
-        bool _e31 = local_13;
-        local_12 = _e31;
+        bool _e31 = local_12;
+        local_11 = _e31;
     } else {
-        local_12 = false;
+        local_11 = false;
     }
-    bool _e33 = local_12;
+    bool _e33 = local_11;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1579,27 +1568,27 @@ void finish(
 bool can_run(
     uint stop
 ) {
+    bool local_13 = {};
     bool local_14 = {};
     bool local_15 = {};
-    bool local_16 = {};
     if (!((stop == RUNNING))) {
-        local_14 = stop == NO_CODE;
+        local_13 = stop == NO_CODE;
+    } else {
+        local_13 = true;
+    }
+    bool _e9 = local_13;
+    if (!(_e9)) {
+        local_14 = stop == NO_FRAME;
     } else {
         local_14 = true;
     }
-    bool _e9 = local_14;
-    if (!(_e9)) {
-        local_15 = stop == NO_FRAME;
+    bool _e16 = local_14;
+    if (!(_e16)) {
+        local_15 = stop == CODE_WRITE;
     } else {
         local_15 = true;
     }
-    bool _e16 = local_15;
-    if (!(_e16)) {
-        local_16 = stop == CODE_WRITE;
-    } else {
-        local_16 = true;
-    }
-    bool _e23 = local_16;
+    bool _e23 = local_15;
     return _e23;
 }
 

@@ -572,8 +572,15 @@ fn run_straight() {
   }
 }
 
-fn count_votes(votes: vec4<u32>) -> u32 {
-  return countOneBits(votes.x);
+alias Votes = u32;
+
+fn votes(yes: bool) -> Votes {
+  return subgroupBallot(yes).x;
+}
+
+fn count_votes(votes: Votes) -> u32 {
+  let counts = countOneBits(votes);
+  return counts;
 }
 
 // The turn of a lane that has nothing to do.
@@ -582,6 +589,9 @@ const IDLE: u32 = 0xffffffffu;
 // How often a group that was chosen goes on without a new choice.
 const HOLD: u32 = 3u;
 
+// Bits that tell the places of lanes apart.
+const HASH_BITS: u32 = 5u;
+
 // How often in a row the lane has had to wait.
 var<private> waited: u32;
 
@@ -589,26 +599,24 @@ fn next_turn() -> u32 {
   return select(at, IDLE, at == limit);
 }
 
+// How many lanes are at the place of this one. Places are told apart by a hash: now and then it is too many, and
+// then a smaller group goes on.
+fn lanes_at(turn: u32) -> u32 {
+  let hash = (turn * 0x9e3779b1u) >> (32u - HASH_BITS);
+  var same = votes(turn != IDLE);
+  for (var bit = 0u; bit < HASH_BITS; bit++) {
+    let mine = ((hash >> bit) & 1u) != 0u;
+    let others = votes(mine);
+    same &= select(~others, others, mine);
+  }
+  return count_votes(same);
+}
+
 // The turn of the largest group of lanes at one place, with a bonus for waiting. So lanes that have parted
 // find together again, most of them do something most of the time, and none waits for ever, not even for a
 // lock that another one holds.
 fn choose(turn: u32) -> u32 {
-  var size = 0u;
-  var open = turn;
-  var rest = count_votes(subgroupBallot(turn != IDLE));
-  var largest = 0u;
-  // Groups that cannot be the largest are not counted.
-  while (rest > largest) {
-    let next = subgroupMin(open);
-    let votes = count_votes(subgroupBallot(open == next));
-    if (open == next) {
-      size = votes;
-      open = IDLE;
-    }
-    largest = max(largest, votes);
-    rest -= votes;
-  }
-  let score = select(((size + (waited >> 1u)) << 7u) | place, 0u, turn == IDLE);
+  let score = select(((lanes_at(turn) + (waited >> 1u)) << 7u) | place, 0u, turn == IDLE);
   return subgroupMax(select(0u, turn, score == subgroupMax(score)));
 }
 
@@ -618,29 +626,25 @@ fn run_subgroup() {
   var goes = false;
   var held = 0u;
   loop {
-    var turn = next_turn();
-    let first = subgroupMin(turn);
-    if (first == IDLE) {
-      break;
+    if (subgroupAny(wants_page())) {
+      own_pages();
     }
-    if (subgroupAny((turn != first && turn != IDLE) || wants_page())) {
-      if (subgroupAny(wants_page())) {
-        own_pages();
-        turn = next_turn();
-      }
-      // Where those are that went on before.
-      var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
-      if (held == 0u || chosen == 0u) {
-        chosen = choose(turn);
-        held = HOLD;
-      } else {
-        held -= 1u;
-      }
-      goes = turn == chosen && turn != IDLE;
-      waited = select(waited + 1u, 0u, goes);
+    let turn = next_turn();
+    // Where those are that went on before; the last place, if they have parted.
+    var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
+    if (held > 0u && chosen != 0u) {
+      held -= 1u;
     } else {
-      goes = turn == first;
+      if (!subgroupAny(turn != IDLE)) {
+        break;
+      }
+      if (subgroupAny(turn != chosen && turn != IDLE)) {
+        chosen = choose(turn);
+      }
+      held = HOLD;
     }
+    goes = turn == chosen && turn != IDLE;
+    waited = select(waited + 1u, 0u, goes);
     if (goes) {
       run_straight();
       if (stop != RUNNING) {
