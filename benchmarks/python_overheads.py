@@ -76,6 +76,20 @@ def bulk(engine: str, lanes: int) -> dict[str, float]:
     }
 
 
+def inputs(engine: str, lanes: int = 16_384) -> dict[str, float]:
+    """64 bytes of each of many lanes with private memory, all at once and one by one."""
+    m = kvrm.Machine(engine, lanes=lanes, memory="64K")
+    rows = np.random.default_rng(1).integers(0, 256, (lanes, 64), np.uint8)
+    m.write_lanes(0x8000, rows)
+    each = min(256, lanes)
+    one_by_one = microseconds(lambda: [m.write_memory(0x8000, row, lane) for lane, row in enumerate(rows[:each])])
+    return {
+        f"write_lanes of 64 bytes to {lanes} lanes, ms": microseconds(lambda: m.write_lanes(0x8000, rows)) / 1e3,
+        f"read_lanes of 64 bytes from {lanes} lanes, ms": microseconds(lambda: m.read_lanes(0x8000, 64)) / 1e3,
+        "the same by write_memory, lane by lane, ms": one_by_one * lanes / each / 1e3,
+    }
+
+
 def measure(engine: str, lanes: int) -> dict[str, float]:
     halted, running = machine(engine, HALT), machine(engine, FOREVER)
 
@@ -99,6 +113,7 @@ def measure(engine: str, lanes: int) -> dict[str, float]:
     results["cancel(), ms at most"] = cancel_milliseconds(engine)
     results["looks at a single launch that saw progress, of 99"] = polls_that_saw_progress(engine)
     results.update(bulk(engine, lanes))
+    results.update(inputs(engine))
     return results
 
 

@@ -22,6 +22,34 @@ def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.ui
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)
 
 
+def to_rows(rows: Any, lanes: int) -> npt.NDArray[np.uint8]:
+    """The bytes of all lanes, one lane's after the other's, from an array or from a sequence of bytes."""
+    if not isinstance(rows, np.ndarray):
+        rows = _joined(rows)
+    if rows.dtype.kind not in "iufb":
+        raise TypeError(f"rows must be an array of numbers, or a sequence of bytes, not of {rows.dtype}")
+    if rows.ndim == 0 or len(rows) != lanes:
+        raise ValueError(f"rows must be one for each of {lanes} lanes, not of shape {rows.shape}")
+    return np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
+
+
+def _joined(rows: Any) -> npt.NDArray[np.uint8]:
+    """Bytes objects of one length as rows of an array."""
+    wrong = TypeError(f"rows must be an array, or a sequence of bytes, not {type(rows).__name__}")
+    if isinstance(rows, (str, bytes, bytearray, memoryview)):
+        raise wrong
+    try:
+        rows = list(rows)
+    except TypeError:
+        raise wrong from None
+    if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in rows):
+        raise TypeError("rows must be an array, or a sequence of nothing but bytes")
+    lengths = {memoryview(row).nbytes for row in rows}
+    if len(lengths) > 1:
+        raise ValueError(f"rows must have one length, not {min(lengths)} to {max(lengths)} bytes")
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1 if any(lengths) else 0)
+
+
 def _exact(value: Any, what: str) -> npt.NDArray[Any]:
     """Python's numbers one by one: NumPy makes floats of lists with small and very large ones."""
     array = np.asarray(value, dtype=object)

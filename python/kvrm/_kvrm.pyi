@@ -1,6 +1,6 @@
 """The native part of kvrm. Use the names from kvrm itself."""
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, SupportsIndex, Union, final, overload
 
@@ -205,6 +205,10 @@ class Machine:
     def read_memory(self, address: SupportsIndex, length: SupportsIndex, lane: SupportsIndex = 0) -> bytes: ...
     def write_memory(
         self, address: SupportsIndex, data: _Data, lane: SupportsIndex | None = None
+    ) -> None: ...
+    def read_lanes(self, address: SupportsIndex, length: SupportsIndex) -> npt.NDArray[np.uint8]: ...
+    def write_lanes(
+        self, address: SupportsIndex, rows: npt.NDArray[Any] | Iterable[bytes | bytearray | memoryview]
     ) -> None: ...
     def memory(self, lane: SupportsIndex = 0) -> npt.NDArray[np.uint8]: ...
     @property

@@ -118,6 +118,28 @@ def test_memory(engine: str) -> None:
     assert m.read_memory(0x2000, 5, 1) == b"image"
 
 
+def test_memory_of_all_lanes(engine: str) -> None:
+    m = kvrm.Machine(engine, lanes=70, memory="64K")
+    rows = np.arange(70 * 24, dtype=np.uint8).reshape(70, 24)
+    m.write_lanes(0x1FF3, rows)
+    assert np.array_equal(m.read_lanes(0x1FF3, 24), rows)
+    assert m.read_memory(0x1FF3, 24, lane=69) == rows[69].tobytes()
+    m.write_memory(0x1FF4, b"!", lane=5)
+    seen = m.read_lanes(0x1FF4, 1)
+    assert seen.shape == (70, 1) and seen.dtype == np.uint8 and chr(seen[5, 0]) == "!"
+    # Numbers of any size, rows that are not contiguous, and bytes.
+    m.write_lanes(0x3000, np.arange(70) * 3)
+    assert np.array_equal(m.read_lanes(0x3000, 8).view(np.int64)[:, 0], np.arange(70) * 3)
+    m.write_lanes(0x3000, rows[:, ::2])
+    assert np.array_equal(m.read_lanes(0x3000, 12), rows[:, ::2])
+    m.write_lanes(0x3000, (bytes([lane, 1]) for lane in range(70)))
+    assert m.read_lanes(0x3000, 2).tolist() == [[lane, 1] for lane in range(70)]
+    m.write_lanes(0x3000, [b""] * 70)
+    assert m.read_lanes(0, 0).shape == (70, 0)
+    m.reset()
+    assert not m.read_lanes(0x1FF3, 24).any()
+
+
 def test_view_of_memory(engine: str) -> None:
     m = kvrm.Machine(engine, lanes=2, memory="64K")
     if not m.is_zero_copy:

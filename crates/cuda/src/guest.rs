@@ -1,6 +1,8 @@
 //! Guest memory on the device, as the host reaches it.
 
-use kvrm_engine::memory::{DeviceMemory, pages};
+use std::ops::Range;
+
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -8,14 +10,13 @@ use crate::driver::{Buffer, CudaError, Device};
 use crate::frames::Frames;
 use crate::kernel::Pool;
 use crate::memory::{FRAME_BYTES, FRAME_LANES};
-use crate::stream::Stream;
 
 /// What to do where the device is too small.
 pub(crate) const TOO_MUCH: &str = "use fewer lanes or a smaller memory";
-/// Words in a page.
-const PAGE_WORDS: u64 = PAGE / 8;
-/// Bytes between neighbouring words of a lane in a frame.
-const FRAME_PITCH: u64 = 8 * FRAME_LANES;
+/// Bytes of a word of all lanes in a frame.
+const WORD_BYTES: u64 = 8 * FRAME_LANES;
+/// Bytes of an entry of a page table.
+const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 /// The memory of all lanes.
 pub struct Guest {
@@ -25,7 +26,9 @@ pub struct Guest {
     lanes: usize,
     /// Shared memory, or the image.
     pub(crate) flat: Buffer,
-    pub(crate) pool: Buffer,
+    pub(crate) pool_buffer: Buffer,
+    /// What is in there; kernels change it.
+    pool: Pool,
     pub(crate) private: Option<Private>,
     // Last: everything above is on it.
     pub(crate) device: Device,
@@ -40,14 +43,15 @@ pub(crate) struct Private {
 }
 
 impl Guest {
-    pub(crate) fn new(device: Device, config: &Config) -> Result<Guest, CudaError> {
+    pub(crate) fn new(device: Device, config: &Config) -> Result<Guest, EngineError> {
         let Config { lanes, memory_size: size, read_only, model, .. } = *config;
         let flat = Buffer::new(&device, size, |_| TOO_MUCH.into())?;
-        let pool = Buffer::new(&device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
+        let pool_buffer = Buffer::new(&device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
         let private = match model {
             MemoryModel::Shared => None,
             MemoryModel::Private => {
-                let (warps, table_bytes) = ((lanes as u64).div_ceil(FRAME_LANES), size / PAGE * 8);
+                let warps = (lanes as u64).div_ceil(FRAME_LANES);
+                let table_bytes = size / PAGE * ENTRY_BYTES;
                 let tables = Buffer::new(&device, warps * table_bytes, |free| {
                     let fit = free / table_bytes * FRAME_LANES;
                     format!("{TOO_MUCH}; the tables of {fit} lanes would fit")
@@ -55,80 +59,61 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(&device)? })
             }
         };
-        let guest = Guest { size, read_only, lanes, flat, pool, private, device };
-        guest.clear_tables()?;
+        let pool = Pool::default();
+        let mut guest = Guest { size, read_only, lanes, flat, pool_buffer, pool, private, device };
+        guest.drop_all_pages()?;
         Ok(guest)
     }
 
-    /// What kernels have counted.
-    pub(crate) fn counters(&self) -> Result<Pool, CudaError> {
+    /// What kernels have counted, up to the last launch.
+    pub(crate) fn pool(&self) -> Pool {
+        self.pool
+    }
+
+    /// Takes note of what a launch has counted.
+    pub(crate) fn launched(&mut self) -> Result<Pool, CudaError> {
         let mut pool = [Pool::default()];
-        self.pool.read(0, &mut pool)?;
-        Ok(pool[0])
+        self.pool_buffer.read(0, &mut pool)?;
+        self.pool = pool[0];
+        Ok(self.pool)
     }
 
-    pub(crate) fn set_counters(&self, pool: Pool) -> Result<(), CudaError> {
-        self.pool.write(0, &[pool])
+    pub(crate) fn set_pool(&mut self, pool: Pool) -> Result<(), CudaError> {
+        self.pool_buffer.write(0, &[pool])?;
+        self.pool = pool;
+        Ok(())
     }
 
-    /// Forgets all private pages.
-    fn clear_tables(&self) -> Result<(), CudaError> {
-        let frames = self.private.as_ref().map_or(0, |private| private.frames.count());
-        if let Some(private) = &self.private {
-            private.tables.fill(0, private.tables.len, 0)?;
-        }
-        // The first frame is not used: its number means "none".
-        self.set_counters(Pool { next: 1, size: frames as u32, ..self.counters()? })
+    /// What private memory has; nobody asks where there is none.
+    fn private(&self) -> &Private {
+        self.private.as_ref().expect("only private memory has frames")
     }
 
-    /// Makes more frames.
-    fn add_frames(&mut self) -> Result<(), CudaError> {
-        let pool = self.counters()?;
+    /// The first frame that nobody has.
+    fn first_free(&self) -> u32 {
+        // Attempts that failed have counted on beyond the end. The first frame is not used: its number means "none".
+        self.pool.next.min(self.pool.size).max(1)
+    }
+
+    /// Makes at least one frame, and so many if they fit. `next` is the first that nobody has.
+    fn add_frames(&mut self, next: u32, count: u64) -> Result<(), CudaError> {
         let private = self.private.as_mut().expect("only private memory has frames");
-        // Attempts that failed have counted on beyond the end.
-        let failed = pool.next.saturating_sub(pool.size).max(1);
-        private.frames.grow(&self.device, failed.into(), self.lanes)?;
+        private.frames.grow(&self.device, count, self.lanes)?;
         let size = private.frames.count() as u32;
-        self.set_counters(Pool { next: pool.next.min(pool.size).max(1), size, ..pool })
+        self.set_pool(Pool { next, size, ..self.pool })
     }
 
-    /// Where a lane's copy of a page starts on the device, if it has one.
-    fn own_copy(&self, lane: usize, page: u64) -> Result<Option<u64>, CudaError> {
-        let Some(private) = &self.private else { return Ok(None) };
-        let mut entry = [0u32; 2];
-        private.tables.read(entry_offset(private, lane, page), &mut entry)?;
-        let owned = entry[1] >> (lane as u64 % FRAME_LANES) & 1 != 0;
-        Ok(owned.then(|| frame_address(private, lane, entry[0])))
+    /// Where a part of a frame is on the device.
+    fn address(&self, part: &FramePart) -> u64 {
+        let frame = self.private().frames.base() + u64::from(part.frame) * FRAME_BYTES;
+        frame + part.words.start as u64 * WORD_BYTES
     }
 
-    /// Gives a lane its own copy of a page; where it starts.
-    fn make_copy(&mut self, lane: usize, page: u64) -> Result<u64, CudaError> {
-        if let Some(address) = self.own_copy(lane, page)? {
-            return Ok(address);
-        }
-        let offset = entry_offset(self.private.as_ref().expect("private memory"), lane, page);
-        let mut entry = [0u32; 2];
-        self.private.as_ref().expect("private memory").tables.read(offset, &mut entry)?;
-        if entry[0] == 0 {
-            if self.counters()?.next >= self.counters()?.size {
-                self.add_frames()?;
-            }
-            let pool = self.counters()?;
-            entry[0] = pool.next;
-            self.set_counters(Pool { next: pool.next + 1, ..pool })?;
-        }
-        entry[1] |= 1 << (lane as u64 % FRAME_LANES);
-        let private = self.private.as_ref().expect("private memory");
-        private.tables.write(offset, &entry)?;
-        let to = frame_address(private, lane, entry[0]);
-        self.flat.stream.copy_words(
-            self.flat.address + page * PAGE,
-            8,
-            to,
-            FRAME_PITCH,
-            PAGE_WORDS,
-        )?;
-        Ok(to)
+    /// Where the first of some entries is on the device, and the bytes from one group's to the next's.
+    fn entries_at(&self, groups: &Range<usize>, pages: &Range<u64>) -> (u64, u64) {
+        let private = self.private();
+        let offset = groups.start as u64 * private.table_bytes + pages.start * ENTRY_BYTES;
+        (private.tables.address + offset, private.table_bytes)
     }
 }
 
@@ -141,140 +126,81 @@ impl DeviceMemory for Guest {
         self.read_only
     }
 
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &mut bytes[range];
-            match lane.map_or(Ok(None), |lane| self.own_copy(lane, page))? {
-                None => self.flat.read(page * PAGE + start as u64, part)?,
-                Some(copy) => {
-                    let (first, mut words) = covering(start, part.len());
-                    self.flat.stream.read_words(
-                        copy + first * FRAME_PITCH,
-                        FRAME_PITCH,
-                        &mut words,
-                    )?;
-                    let all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-                    let skip = start - first as usize * 8;
-                    part.copy_from_slice(&all[skip..skip + part.len()]);
-                }
-            }
-        }
-        Ok(())
+    fn lanes(&self) -> usize {
+        self.lanes
     }
 
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        if self.private.is_none() {
-            return Ok(self.flat.write(addr, bytes)?);
-        }
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            let copy = self.make_copy(lane, page)?;
-            overwrite(self.flat.stream, copy, start, part)?;
-        }
-        Ok(())
+    fn group(&self) -> Option<usize> {
+        self.private.as_ref().map(|_| FRAME_LANES as usize)
     }
 
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.flat.write(addr, bytes)?;
-        // Looking for copies takes a call of the driver for each page of each warp.
-        if !self.has_copies()? {
-            return Ok(());
+    fn read_flat(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        Ok(self.flat.read(addr, bytes)?)
+    }
+
+    fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.flat.write(addr, bytes)?)
+    }
+
+    fn has_copies(&self) -> bool {
+        self.pool.next > 1
+    }
+
+    fn entries(&self, groups: Range<usize>, pages: Range<u64>) -> Result<Vec<Entry>, EngineError> {
+        let (from, pitch) = self.entries_at(&groups, &pages);
+        let width = (pages.end - pages.start) as usize;
+        let mut entries = vec![[0; 2]; groups.len() * width];
+        self.device.stream.read_rows(from, pitch, width, &mut entries)?;
+        Ok(entries)
+    }
+
+    fn set_entries(
+        &mut self,
+        groups: Range<usize>,
+        pages: Range<u64>,
+        entries: &[Entry],
+    ) -> Result<(), EngineError> {
+        let (to, pitch) = self.entries_at(&groups, &pages);
+        let width = (pages.end - pages.start) as usize;
+        Ok(self.device.stream.write_rows(to, pitch, width, entries)?)
+    }
+
+    fn take_frames(&mut self, count: usize) -> Result<u32, EngineError> {
+        let first = self.first_free();
+        let next = first + count as u32;
+        while next > self.pool.size {
+            self.add_frames(first, (next - self.pool.size).into())?;
         }
-        let Some(private) = &self.private else { return Ok(()) };
-        for (page, start, range) in pages(addr, bytes.len()) {
-            for warp in 0..private.tables.len / private.table_bytes {
-                let mut entry = [0u32; 2];
-                private.tables.read(warp * private.table_bytes + page * 8, &mut entry)?;
-                for lane in (0..FRAME_LANES).filter(|lane| entry[1] >> lane & 1 != 0) {
-                    let lane = (warp * FRAME_LANES + lane) as usize;
-                    let copy = frame_address(private, lane, entry[0]);
-                    overwrite(self.flat.stream, copy, start, &bytes[range.clone()])?;
-                }
-            }
+        self.set_pool(Pool { next, ..self.pool })?;
+        Ok(first)
+    }
+
+    fn read_frames(&self, parts: &[FramePart]) -> Result<Vec<u8>, EngineError> {
+        let len = |part: &FramePart| part.words.len() * WORD_BYTES as usize;
+        let mut bytes = vec![0; parts.iter().map(len).sum()];
+        let mut rest = &mut bytes[..];
+        for part in parts {
+            let (words, after) = rest.split_at_mut(len(part));
+            self.device.stream.read(self.address(part), words)?;
+            rest = after;
         }
-        Ok(())
+        Ok(bytes)
+    }
+
+    fn write_frame(&mut self, part: &FramePart, bytes: &[u8]) -> Result<(), EngineError> {
+        Ok(self.device.stream.write(self.address(part), bytes)?)
     }
 
     fn grow(&mut self) -> Result<(), EngineError> {
-        Ok(self.add_frames()?)
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        Ok(self.private.is_some() && self.counters()?.next > 1)
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let mut entries = vec![0u64; (private.tables.len / private.table_bytes) as usize];
-        self.flat.stream.read_words(
-            private.tables.address + page * 8,
-            private.table_bytes,
-            &mut entries,
-        )?;
-        let lanes = (0..FRAME_LANES as usize).flat_map(|lane| {
-            entries.iter().enumerate().map(move |(warp, entry)| (warp, lane, *entry))
-        });
-        Ok(lanes
-            .filter(|(_, lane, entry)| entry >> (32 + lane) & 1 != 0)
-            .map(|(warp, lane, _)| warp * FRAME_LANES as usize + lane)
-            .collect())
-    }
-
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let mut pages = Vec::new();
-        if self.has_copies()? {
-            // One warp's after the other, as all together may be large.
-            let mut table = vec![0u64; (private.table_bytes / 8) as usize];
-            for warp in 0..private.tables.len / private.table_bytes {
-                private.tables.read(warp * private.table_bytes, &mut table)?;
-                for (page, entry) in (0..).zip(&table) {
-                    let lanes = (0..FRAME_LANES).filter(|lane| entry >> (32 + lane) & 1 != 0);
-                    pages.extend(lanes.map(|lane| ((warp * FRAME_LANES + lane) as usize, page)));
-                }
-            }
-        }
-        Ok(pages)
-    }
-
-    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
-        let Some(private) = &self.private else { return Ok(()) };
-        let offset = lane as u64 / FRAME_LANES * private.table_bytes;
-        let mut table = vec![0u64; (private.table_bytes / 8) as usize];
-        private.tables.read(offset, &mut table)?;
-        let bit = 1u64 << (32 + lane as u64 % FRAME_LANES);
-        table.iter_mut().for_each(|entry| *entry &= !bit);
-        Ok(private.tables.write(offset, &table)?)
+        let failed = self.pool.next.saturating_sub(self.pool.size).max(1);
+        Ok(self.add_frames(self.first_free(), failed.into())?)
     }
 
     fn drop_all_pages(&mut self) -> Result<(), EngineError> {
-        Ok(self.clear_tables()?)
+        if let Some(private) = &self.private {
+            private.tables.fill(0, private.tables.len, 0)?;
+        }
+        let size = self.private.as_ref().map_or(0, |private| private.frames.count()) as u32;
+        Ok(self.set_pool(Pool { next: 1, size, ..self.pool })?)
     }
-}
-
-/// Changes bytes of a lane's copy of a page, which starts at `copy`.
-fn overwrite(stream: Stream, copy: u64, start: usize, bytes: &[u8]) -> Result<(), CudaError> {
-    let (first, mut words) = covering(start, bytes.len());
-    stream.read_words(copy + first * FRAME_PITCH, FRAME_PITCH, &mut words)?;
-    let mut all: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    let skip = start - first as usize * 8;
-    all[skip..skip + bytes.len()].copy_from_slice(bytes);
-    for (word, bytes) in words.iter_mut().zip(all.chunks_exact(8)) {
-        *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    }
-    stream.write_words(copy + first * FRAME_PITCH, FRAME_PITCH, &words)
-}
-
-fn entry_offset(private: &Private, lane: usize, page: u64) -> u64 {
-    lane as u64 / FRAME_LANES * private.table_bytes + page * 8
-}
-
-fn frame_address(private: &Private, lane: usize, frame: u32) -> u64 {
-    private.frames.base() + u64::from(frame) * FRAME_BYTES + lane as u64 % FRAME_LANES * 8
-}
-
-/// The first word and room for all words that hold `len` bytes of a page from `start` on.
-fn covering(start: usize, len: usize) -> (u64, Vec<u64>) {
-    let (first, end) = (start / 8, (start + len).div_ceil(8));
-    (first as u64, vec![0; end - first])
 }

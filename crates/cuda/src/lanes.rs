@@ -150,7 +150,7 @@ impl CudaLanes {
             frames,
             page_tables: tables,
             page_table_bytes: table_bytes,
-            pool: self.guest.pool.address,
+            pool: self.guest.pool_buffer.address,
             records: self.device_code.records(),
             code_start: launch.code.start(),
             code_len: launch.code.len(),
@@ -161,10 +161,10 @@ impl CudaLanes {
 
     /// The lanes that stopped in the last launch, of which the counters are read.
     fn stopped_lanes(&mut self, control: &RunControl) -> Result<Vec<u32>, CudaError> {
-        let pool = self.guest.counters()?;
+        let pool = self.guest.launched()?;
         let mut lanes = vec![0; pool.stopped as usize];
         self.stopped.read(0, &mut lanes)?;
-        self.guest.set_counters(Pool { stopped: 0, cancel: 0, ..pool })?;
+        self.guest.set_pool(Pool { stopped: 0, cancel: 0, ..pool })?;
         control.report(pool.executed - self.executed, 0);
         self.executed = pool.executed;
         Ok(lanes)
@@ -246,8 +246,8 @@ impl Launcher for CudaLanes {
         fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
         fill(offset_of!(Status, stop), stop::RUNNING)?;
         self.control.set_cancel(false);
-        let pool = self.guest.counters()?;
-        Ok(self.guest.set_counters(Pool { cancel: 0, stopped: 0, ..pool })?)
+        let pool = self.guest.pool();
+        Ok(self.guest.set_pool(Pool { cancel: 0, stopped: 0, ..pool })?)
     }
 
     fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {

@@ -72,75 +72,49 @@ impl Stream {
         self.wait()
     }
 
-    /// Copies `rows` times 8 bytes between places on the device that are `from_pitch` and `to_pitch` bytes
-    /// apart.
-    pub(crate) fn copy_words(
-        self,
-        from: CUdeviceptr,
-        from_pitch: u64,
-        to: CUdeviceptr,
-        to_pitch: u64,
-        rows: u64,
-    ) -> Result<(), CudaError> {
-        let mut copy = copy_2d(rows);
-        (copy.srcDevice, copy.srcPitch) = (from, from_pitch as usize);
-        (copy.dstDevice, copy.dstPitch) = (to, to_pitch as usize);
-        // SAFETY: see the type.
-        unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("copying device memory")
-    }
-
-    /// Reads every `pitch`-th 8-byte word.
-    pub(crate) fn read_words(
+    /// Reads rows of `width` elements that are `pitch` bytes apart.
+    pub(crate) fn read_rows<T: Plain>(
         self,
         from: CUdeviceptr,
         pitch: u64,
-        words: &mut [u64],
+        width: usize,
+        rows: &mut [T],
     ) -> Result<(), CudaError> {
-        let mut copy = copy_2d(words.len() as u64);
+        let mut copy = copy_2d::<T>(width, rows.len());
+        copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
         (copy.srcDevice, copy.srcPitch) = (from, pitch as usize);
         copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-        (copy.dstHost, copy.dstPitch) = (words.as_mut_ptr().cast::<c_void>(), 8);
-        // SAFETY: `words` has as many rows as are copied, and outlives the copy, which is waited for.
+        (copy.dstHost, copy.dstPitch) = (rows.as_mut_ptr().cast::<c_void>(), copy.WidthInBytes);
+        // SAFETY: `rows` has as many rows as are copied, and outlives the copy, which is waited for; every bit
+        // pattern is a `T`.
         unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("reading device memory")?;
         self.wait()
     }
 
-    /// Writes every `pitch`-th 8-byte word.
-    pub(crate) fn write_words(
+    /// Writes rows of `width` elements that are `pitch` bytes apart.
+    pub(crate) fn write_rows<T: Plain>(
         self,
         to: CUdeviceptr,
         pitch: u64,
-        words: &[u64],
+        width: usize,
+        rows: &[T],
     ) -> Result<(), CudaError> {
-        let mut copy = copy_2d(words.len() as u64);
+        let mut copy = copy_2d::<T>(width, rows.len());
         copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
-        (copy.srcHost, copy.srcPitch) = (words.as_ptr().cast::<c_void>(), 8);
+        (copy.srcHost, copy.srcPitch) = (rows.as_ptr().cast::<c_void>(), copy.WidthInBytes);
+        copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
         (copy.dstDevice, copy.dstPitch) = (to, pitch as usize);
-        // SAFETY: as in `read_words`.
+        // SAFETY: as in `read_rows`.
         unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("writing device memory")?;
         self.wait()
     }
 }
 
-fn copy_2d(rows: u64) -> sys::CUDA_MEMCPY2D {
-    sys::CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        srcHost: std::ptr::null(),
-        srcDevice: 0,
-        srcArray: std::ptr::null_mut(),
-        srcPitch: 0,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        dstHost: std::ptr::null_mut(),
-        dstDevice: 0,
-        dstArray: std::ptr::null_mut(),
-        dstPitch: 0,
-        WidthInBytes: 8,
-        Height: rows as usize,
-    }
+/// A copy of `len` elements in rows of `width`; from where and to where is still to be said.
+fn copy_2d<T>(width: usize, len: usize) -> sys::CUDA_MEMCPY2D {
+    // SAFETY: a struct of integers and pointers, for which zero is the default.
+    let copy: sys::CUDA_MEMCPY2D = unsafe { std::mem::zeroed() };
+    sys::CUDA_MEMCPY2D { WidthInBytes: width * size_of::<T>(), Height: len / width, ..copy }
 }
 
 /// Memory of the host that kernels see too: how the two talk while a kernel runs. The driver may be busy

@@ -8,7 +8,8 @@ use kvrm_mem::{GRANULE, PAGE};
 
 use crate::flow::reachable;
 use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, Record};
-use crate::memory::{DeviceMemory, LaneMemory, Words};
+use crate::lane_view::{LaneMemory, Words};
+use crate::memory::DeviceMemory;
 use crate::{EngineError, MemoryModel, Step, Stop, fetch, step};
 
 /// Addresses of code may lie this far apart.
@@ -201,7 +202,7 @@ impl Code {
         let wanted = |at| if at != pc && self.has(table, at) { None } else { words.get(at) };
         let code = reachable(pc, wanted);
         words.check()?;
-        if !self.own.contains_key(&lane) && memory.has_copies()? {
+        if !self.own.contains_key(&lane) && memory.has_copies() {
             let image = Words::new(memory, None);
             let differs = code.iter().any(|(at, word)| image.get(*at) != Some(*word));
             image.check()?;

@@ -195,7 +195,7 @@ impl<L: Launcher> LaunchEngine<L> {
         request.control.report(0, passed as u64);
         let mut running = self.config.lanes - ended - passed;
         // Where all lanes have the same code, the first launch should find some.
-        if running > 0 && self.code.is_empty() && !self.launcher.memory().has_copies()? {
+        if running > 0 && self.code.is_empty() && !self.launcher.memory().has_copies() {
             let pc = self.states.get_of(1, 0)?.pc;
             // If there is none, the lane will say so.
             self.code.find(self.launcher.memory_mut(), self.config.lanes, 0, pc)?;
@@ -348,7 +348,17 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.memory().read(Some(lane), addr, bytes)
+        self.launcher.memory().read(lane, addr, bytes)
+    }
+
+    fn read_memory_of(
+        &self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.launcher.memory().read_lanes(lanes, addr, bytes)
     }
 
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
@@ -359,9 +369,19 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
     }
 
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.write_memory_of(lane..lane + 1, addr, bytes)
+    }
+
+    fn write_memory_of(
+        &mut self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.memory_mut().write(lane, addr, bytes)?;
-        self.code.written(self.config.model, lane, addr, bytes.len() as u64);
+        let len = (bytes.len() / lanes.len()) as u64;
+        self.launcher.memory_mut().write_lanes(lanes.clone(), addr, bytes)?;
+        lanes.for_each(|lane| self.code.written(self.config.model, lane, addr, len));
         Ok(())
     }
 

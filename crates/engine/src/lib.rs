@@ -9,6 +9,7 @@ mod control;
 mod eval_engine;
 pub mod flow;
 pub mod kernel;
+mod lane_view;
 pub mod launch;
 pub mod memory;
 pub mod mirror;
@@ -217,12 +218,36 @@ pub trait Engine: Send {
     /// Copies out of a lane's memory.
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
+    /// Copies out of the memory of lanes, as many bytes of each: one lane's after the other's.
+    fn read_memory_of(
+        &self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let len = (bytes.len() / lanes.len()).max(1);
+        let mut rows = lanes.zip(bytes.chunks_exact_mut(len));
+        rows.try_for_each(|(lane, row)| self.read_memory(lane, addr, row))
+    }
+
     /// Pages that may differ from the image, as lanes and page numbers; all others are as the image has them.
     /// None in shared memory, which is its own image.
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
 
     /// Changes a lane's memory (everybody's, if it is shared).
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Changes the memory of lanes, as many bytes of each: one lane's after the other's.
+    fn write_memory_of(
+        &mut self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        let len = (bytes.len() / lanes.len()).max(1);
+        let mut rows = lanes.zip(bytes.chunks_exact(len));
+        rows.try_for_each(|(lane, row)| self.write_memory(lane, addr, row))
+    }
 
     /// Changes the image, and with it every lane's memory.
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;

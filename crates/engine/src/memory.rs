@@ -1,15 +1,38 @@
 //! Guest memory on a device, as the host reaches it.
+//!
+//! Lanes that have private memory start with an image, and are in groups. A group has a page table, of which an
+//! entry has the number of a frame and a bit for each lane that has its own copy of the page there. A frame has
+//! the words of 64 bits of a page, each of them for all lanes of the group one after the other: lanes that go
+//! together read and write neighbouring words.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ops::Range;
 
-use kvrm_ir::{Access, Order, Type};
-use kvrm_mem::{GuestMemory, PAGE};
+use kvrm_mem::PAGE;
 
 use crate::EngineError;
 
+/// An entry of a page table: the number of a frame, or 0, and the lanes of the group that have a copy there.
+pub type Entry = [u32; 2];
+
+/// Words of a frame, of all lanes in the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FramePart {
+    /// The frame.
+    pub frame: u32,
+    /// Which words.
+    pub words: Range<usize>,
+}
+
+/// Words in a page.
+pub const PAGE_WORDS: usize = (PAGE / 8) as usize;
+/// Parts of frames that are read together.
+const PARTS_AT_ONCE: usize = 256;
+/// Entries of page tables that are read together, if a table has not more.
+const ENTRIES_AT_ONCE: usize = 1 << 20;
+
 /// The memory of all lanes: one that they share, or an image and the pages that lanes have written.
+///
+/// What a device has to provide comes first; the rest is the same for all.
 pub trait DeviceMemory {
     /// Bytes of guest memory.
     fn size(&self) -> u64;
@@ -17,32 +40,302 @@ pub trait DeviceMemory {
     /// True if guests may not write.
     fn is_read_only(&self) -> bool;
 
-    /// Reads as a lane sees it, or the image.
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
+    /// Lanes there are.
+    fn lanes(&self) -> usize;
 
-    /// Writes a lane's memory.
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+    /// Lanes in a group, 32 or fewer; `None` if all lanes share one memory.
+    fn group(&self) -> Option<usize>;
 
-    /// Changes the image, and the copies that lanes have of its pages.
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+    /// Reads shared memory, or the image.
+    fn read_flat(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
-    /// Makes room for more pages that lanes write.
-    fn grow(&mut self) -> Result<(), EngineError>;
+    /// Writes shared memory, or the image and not the copies of it.
+    fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
     /// True if some lane may have its own copy of a page.
-    fn has_copies(&self) -> Result<bool, EngineError>;
+    fn has_copies(&self) -> bool;
+
+    /// Reads page tables, one group's entries after the other's.
+    fn entries(&self, groups: Range<usize>, pages: Range<u64>) -> Result<Vec<Entry>, EngineError>;
+
+    /// Writes page tables.
+    fn set_entries(
+        &mut self,
+        groups: Range<usize>,
+        pages: Range<u64>,
+        entries: &[Entry],
+    ) -> Result<(), EngineError>;
+
+    /// Takes frames that nobody has, and makes more if there are too few. The first; the others follow it.
+    fn take_frames(&mut self, count: usize) -> Result<u32, EngineError>;
+
+    /// Reads parts of frames, one after the other.
+    fn read_frames(&self, parts: &[FramePart]) -> Result<Vec<u8>, EngineError>;
+
+    /// Writes a part of a frame.
+    fn write_frame(&mut self, part: &FramePart, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Makes more frames, for lanes that found none.
+    fn grow(&mut self) -> Result<(), EngineError>;
+
+    /// Forgets the copies that all lanes have of pages.
+    fn drop_all_pages(&mut self) -> Result<(), EngineError>;
+
+    /// Reads as a lane sees it.
+    fn read(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        self.read_lanes(lane..lane + 1, addr, bytes)
+    }
+
+    /// Writes a lane's memory.
+    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.write_lanes(lane..lane + 1, addr, bytes)
+    }
+
+    /// Reads as lanes see it, as many bytes of each: one lane's after the other's.
+    fn read_lanes(
+        &self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let len = bytes.len() / lanes.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let (first, others) = bytes.split_at_mut(len);
+        self.read_flat(addr, first)?;
+        others.chunks_exact_mut(len).for_each(|row| row.copy_from_slice(first));
+        let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
+        let groups = lanes.start / group..lanes.end.div_ceil(group);
+        let (first_page, end_page) = (addr / PAGE, (addr + len as u64).div_ceil(PAGE));
+        let entries = self.entries(groups.clone(), first_page..end_page)?;
+        let mut pieces = Vec::new();
+        for (number, table) in groups.zip(entries.chunks_exact((end_page - first_page) as usize)) {
+            for ((_, start, bytes), entry) in pages(addr, len).zip(table) {
+                let copies = entry[1] & seats_of(&lanes, number, group);
+                pieces.extend(Piece::new(number, [entry[0], copies], start, bytes));
+            }
+        }
+        for pieces in pieces.chunks(PARTS_AT_ONCE) {
+            for (piece, words) in pieces.iter().zip(read_pieces(self, group, pieces)?) {
+                for seat in seats(piece.lanes) {
+                    let row = (piece.group * group + seat - lanes.start) * len;
+                    get(&words, group, seat, piece.skip, &mut bytes[row..][piece.bytes.clone()]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes memory of lanes, as many bytes of each: one lane's after the other's.
+    fn write_lanes(
+        &mut self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        let len = bytes.len() / lanes.len();
+        let Some(group) = self.group() else {
+            let mut rows = bytes.chunks_exact(len.max(1));
+            return rows.try_for_each(|row| self.write_flat(addr, row));
+        };
+        let groups = lanes.start / group..lanes.end.div_ceil(group);
+        for (page, start, range) in pages(addr, len) {
+            let entries = copy_page(self, group, &lanes, page)?;
+            let mut pieces = Vec::new();
+            for (number, entry) in groups.clone().zip(entries) {
+                let copies = entry[1] & seats_of(&lanes, number, group);
+                pieces.extend(Piece::new(number, [entry[0], copies], start, range.clone()));
+            }
+            let row = |lane: usize| &bytes[(lane - lanes.start) * len..][range.clone()];
+            change_copies(self, group, &pieces, row)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the image, and the copies that lanes have of its pages.
+    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        self.write_flat(addr, bytes)?;
+        let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
+        for (page, start, range) in pages(addr, bytes.len()) {
+            let entries = self.entries(0..self.lanes().div_ceil(group), page..page + 1)?;
+            let pieces = entries.iter().enumerate();
+            let pieces: Vec<_> = pieces
+                .filter_map(|(number, entry)| Piece::new(number, *entry, start, range.clone()))
+                .collect();
+            change_copies(self, group, &pieces, |_| &bytes[range.clone()])?;
+        }
+        Ok(())
+    }
 
     /// The lanes that have their own copy of a page.
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError>;
+    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
+        let Some(group) = self.group() else { return Ok(Vec::new()) };
+        let entries = self.entries(0..self.lanes().div_ceil(group), page..page + 1)?;
+        let owners = entries.iter().enumerate();
+        let owners = owners
+            .flat_map(|(number, entry)| seats(entry[1]).map(move |seat| number * group + seat));
+        Ok(owners.collect())
+    }
 
     /// The pages that lanes have their own copies of, as lanes and page numbers.
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
+    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
+        let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(Vec::new()) };
+        let (groups, table) = (self.lanes().div_ceil(group), self.size() / PAGE);
+        let step = (ENTRIES_AT_ONCE / table as usize).max(1);
+        let mut found = Vec::new();
+        for first in (0..groups).step_by(step) {
+            let entries = self.entries(first..groups.min(first + step), 0..table)?;
+            for (number, table) in (first..).zip(entries.chunks_exact(table as usize)) {
+                for (page, entry) in (0..).zip(table) {
+                    found.extend(seats(entry[1]).map(|seat| (number * group + seat, page)));
+                }
+            }
+        }
+        Ok(found)
+    }
 
     /// Forgets the copies that a lane has of pages.
-    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError>;
+    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
+        let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
+        let (groups, pages) = (lane / group..lane / group + 1, 0..self.size() / PAGE);
+        let mut entries = self.entries(groups.clone(), pages.clone())?;
+        entries.iter_mut().for_each(|entry| entry[1] &= !(1 << (lane % group)));
+        self.set_entries(groups, pages, &entries)
+    }
+}
 
-    /// Forgets the copies that all lanes have.
-    fn drop_all_pages(&mut self) -> Result<(), EngineError>;
+/// Bytes of a page that some lanes of a group have copies of.
+struct Piece {
+    group: usize,
+    /// A bit for each lane.
+    lanes: u32,
+    part: FramePart,
+    /// Bytes of the first word that are before them.
+    skip: usize,
+    /// Which of a lane's bytes they are.
+    bytes: Range<usize>,
+}
+
+impl Piece {
+    /// The bytes from `start` on, if there are copies.
+    fn new(group: usize, entry: Entry, start: usize, bytes: Range<usize>) -> Option<Piece> {
+        let [frame, lanes] = entry;
+        let words = start / 8..(start + bytes.len()).div_ceil(8);
+        let part = FramePart { frame, words };
+        (lanes != 0).then_some(Piece { group, lanes, part, skip: start % 8, bytes })
+    }
+}
+
+/// What is in the frames, for each of the pieces.
+fn read_pieces<M: DeviceMemory + ?Sized>(
+    memory: &M,
+    group: usize,
+    pieces: &[Piece],
+) -> Result<Vec<Vec<u8>>, EngineError> {
+    let parts: Vec<_> = pieces.iter().map(|piece| piece.part.clone()).collect();
+    let data = memory.read_frames(&parts)?;
+    let mut rest = &data[..];
+    let each = |part: FramePart| {
+        let (words, after) = rest.split_at(8 * group * part.words.len());
+        rest = after;
+        words.to_vec()
+    };
+    Ok(parts.into_iter().map(each).collect())
+}
+
+/// Changes copies of a page: each lane's to its bytes.
+fn change_copies<'a, M: DeviceMemory + ?Sized>(
+    memory: &mut M,
+    group: usize,
+    pieces: &[Piece],
+    bytes: impl Fn(usize) -> &'a [u8],
+) -> Result<(), EngineError> {
+    for pieces in pieces.chunks(PARTS_AT_ONCE) {
+        for (piece, mut words) in pieces.iter().zip(read_pieces(memory, group, pieces)?) {
+            for seat in seats(piece.lanes) {
+                put(&mut words, group, seat, piece.skip, bytes(piece.group * group + seat));
+            }
+            memory.write_frame(&piece.part, &words)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives lanes their own copies of a page. What their groups' page tables have for it then.
+fn copy_page<M: DeviceMemory + ?Sized>(
+    memory: &mut M,
+    group: usize,
+    lanes: &Range<usize>,
+    page: u64,
+) -> Result<Vec<Entry>, EngineError> {
+    let groups = lanes.start / group..lanes.end.div_ceil(group);
+    let mut entries = memory.entries(groups.clone(), page..page + 1)?;
+    let missing = |number: usize, entry: &Entry| seats_of(lanes, number, group) & !entry[1];
+    if groups.clone().zip(&entries).all(|(number, entry)| missing(number, entry) == 0) {
+        return Ok(entries);
+    }
+    let mut image = vec![0; PAGE as usize];
+    memory.read_flat(page * PAGE, &mut image)?;
+    // As it is in a frame, for all lanes.
+    let spread: Vec<u8> = image.chunks_exact(8).flat_map(|word| word.repeat(group)).collect();
+    let new = entries.iter().filter(|entry| entry[0] == 0).count();
+    let mut frames = if new > 0 { memory.take_frames(new)?.. } else { 0.. };
+    for (number, entry) in groups.clone().zip(&mut entries) {
+        let copied = missing(number, entry);
+        if entry[0] == 0 {
+            entry[0] = frames.next().expect("taken above");
+            let part = FramePart { frame: entry[0], words: 0..PAGE_WORDS };
+            memory.write_frame(&part, &spread)?;
+        } else if copied != 0 {
+            let part = FramePart { frame: entry[0], words: 0..PAGE_WORDS };
+            let mut words = memory.read_frames(std::slice::from_ref(&part))?;
+            seats(copied).for_each(|seat| put(&mut words, group, seat, 0, &image));
+            memory.write_frame(&part, &words)?;
+        }
+        entry[1] |= copied;
+    }
+    memory.set_entries(groups, page..page + 1, &entries)?;
+    Ok(entries)
+}
+
+/// The seats in a group of those lanes of a range that are in it, as bits.
+fn seats_of(lanes: &Range<usize>, number: usize, group: usize) -> u32 {
+    let first = number * group;
+    let start = lanes.start.max(first) - first;
+    let end = lanes.end.min(first + group) - first;
+    (start..end).fold(0, |bits, seat| bits | 1 << seat)
+}
+
+/// The seats that bits stand for.
+fn seats(bits: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |seat| bits >> seat & 1 != 0)
+}
+
+/// Puts a lane's bytes among the words of its group; the first goes behind `skip` others of the lane.
+fn put(words: &mut [u8], group: usize, seat: usize, skip: usize, bytes: &[u8]) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let (at, count) = place(group, seat, skip + done, bytes.len() - done);
+        words[at..at + count].copy_from_slice(&bytes[done..done + count]);
+        done += count;
+    }
+}
+
+/// Gets a lane's bytes from among the words of its group.
+fn get(words: &[u8], group: usize, seat: usize, skip: usize, bytes: &mut [u8]) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let (at, count) = place(group, seat, skip + done, bytes.len() - done);
+        bytes[done..done + count].copy_from_slice(&words[at..at + count]);
+        done += count;
+    }
+}
+
+/// Where a lane's byte is, and how many of those that follow, up to `len`, are beside it.
+fn place(group: usize, seat: usize, byte: usize, len: usize) -> (usize, usize) {
+    let (word, offset) = (byte / 8, byte % 8);
+    ((word * group + seat) * 8 + offset, len.min(8 - offset))
 }
 
 /// Splits a range of addresses by page: page, offset in it, and range of the bytes.
@@ -57,111 +350,194 @@ pub fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<u
     })
 }
 
-/// Words of a lane's memory or of the image, fetched from the device a page at a time.
-pub(crate) struct Words<'a, M> {
-    memory: &'a M,
-    lane: Option<usize>,
-    pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE as usize]>>>>,
-    /// The first failure of the device.
-    error: Cell<Option<EngineError>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<'a, M: DeviceMemory> Words<'a, M> {
-    pub(crate) fn new(memory: &'a M, lane: Option<usize>) -> Self {
-        Words { memory, lane, pages: RefCell::default(), error: Cell::new(None) }
+    const LANES: usize = 21;
+    const GROUP: usize = 8;
+    const PAGES: u64 = 4;
+
+    /// A device of which everything is in vectors.
+    struct Fake {
+        shared: bool,
+        flat: Vec<u8>,
+        tables: Vec<Entry>,
+        frames: Vec<Vec<u8>>,
     }
 
-    /// Fails if the device has.
-    pub(crate) fn check(&self) -> Result<(), EngineError> {
-        self.error.take().map_or(Ok(()), Err)
-    }
-
-    pub(crate) fn get(&self, pc: u64) -> Option<u32> {
-        if !pc.is_multiple_of(4) || pc.checked_add(4)? > self.memory.size() {
-            return None;
+    impl Fake {
+        fn new(shared: bool) -> Fake {
+            let flat = (0..PAGES * PAGE).map(|at| (at * 7 / 3) as u8).collect();
+            let tables = vec![[0; 2]; LANES.div_ceil(GROUP) * PAGES as usize];
+            Fake { shared, flat, tables, frames: vec![Vec::new()] }
         }
-        let mut pages = self.pages.borrow_mut();
-        let page = pages.entry(pc / PAGE).or_insert_with(|| {
-            let mut bytes = Box::new([0; PAGE as usize]);
-            match self.memory.read(self.lane, pc / PAGE * PAGE, &mut bytes[..]) {
-                Ok(()) => Some(bytes),
-                Err(error) => {
-                    self.error.set(self.error.take().or(Some(error)));
-                    None
+
+        /// What a lane sees.
+        fn seen(&self, lane: usize) -> Vec<u8> {
+            let mut bytes = vec![0; self.flat.len()];
+            self.read(lane, 0, &mut bytes).unwrap();
+            bytes
+        }
+    }
+
+    impl DeviceMemory for Fake {
+        fn size(&self) -> u64 {
+            self.flat.len() as u64
+        }
+
+        fn is_read_only(&self) -> bool {
+            false
+        }
+
+        fn lanes(&self) -> usize {
+            LANES
+        }
+
+        fn group(&self) -> Option<usize> {
+            (!self.shared).then_some(GROUP)
+        }
+
+        fn read_flat(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+            bytes.copy_from_slice(&self.flat[addr as usize..][..bytes.len()]);
+            Ok(())
+        }
+
+        fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+            self.flat[addr as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn has_copies(&self) -> bool {
+            self.frames.len() > 1
+        }
+
+        fn entries(
+            &self,
+            groups: Range<usize>,
+            pages: Range<u64>,
+        ) -> Result<Vec<Entry>, EngineError> {
+            let pages = pages.start as usize..pages.end as usize;
+            let table = |group| &self.tables[group * PAGES as usize..][pages.clone()];
+            Ok(groups.flat_map(table).copied().collect())
+        }
+
+        fn set_entries(
+            &mut self,
+            groups: Range<usize>,
+            pages: Range<u64>,
+            entries: &[Entry],
+        ) -> Result<(), EngineError> {
+            let pages = pages.start as usize..pages.end as usize;
+            for (group, entries) in groups.zip(entries.chunks_exact(pages.len())) {
+                let table = &mut self.tables[group * PAGES as usize..];
+                table[pages.clone()].copy_from_slice(entries);
+            }
+            Ok(())
+        }
+
+        fn take_frames(&mut self, count: usize) -> Result<u32, EngineError> {
+            let first = self.frames.len();
+            // Nobody clears frames that were used before.
+            self.frames.resize(first + count, vec![0xee; GROUP * PAGE as usize]);
+            Ok(first as u32)
+        }
+
+        fn read_frames(&self, parts: &[FramePart]) -> Result<Vec<u8>, EngineError> {
+            let part = |FramePart { frame, words }: &FramePart| {
+                self.frames[*frame as usize][8 * GROUP * words.start..8 * GROUP * words.end]
+                    .to_vec()
+            };
+            Ok(parts.iter().flat_map(part).collect())
+        }
+
+        fn write_frame(&mut self, part: &FramePart, bytes: &[u8]) -> Result<(), EngineError> {
+            let words = 8 * GROUP * part.words.start..8 * GROUP * part.words.end;
+            self.frames[part.frame as usize][words].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn grow(&mut self) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn drop_all_pages(&mut self) -> Result<(), EngineError> {
+            self.tables.fill([0; 2]);
+            Ok(())
+        }
+    }
+
+    /// Some ranges of lanes: one, some of a group, some of several, all.
+    const RANGES: [Range<usize>; 6] = [0..1, 20..21, 2..5, 7..9, 3..20, 0..LANES];
+    /// Addresses and lengths within words and pages, and across them.
+    const PLACES: [(u64, usize); 8] =
+        [(0, 1), (13, 3), (8, 16), (4090, 5), (4093, 6), (4091, 4111), (3, 12000), (12288, 4096)];
+
+    /// Bytes that tell lanes and places apart.
+    fn sample(seed: usize, len: usize) -> Vec<u8> {
+        (0..len).map(|index| (seed * 31 + index * 13) as u8).collect()
+    }
+
+    #[test]
+    fn lanes_read_what_they_were_given() {
+        let mut fake = Fake::new(false);
+        let mut wanted: Vec<Vec<u8>> = vec![fake.flat.clone(); LANES];
+        for (round, lanes) in RANGES.into_iter().enumerate() {
+            for (addr, len) in PLACES {
+                let rows = sample(round, lanes.len() * len);
+                fake.write_lanes(lanes.clone(), addr, &rows).unwrap();
+                for (lane, row) in lanes.clone().zip(rows.chunks_exact(len)) {
+                    wanted[lane][addr as usize..][..len].copy_from_slice(row);
+                }
+                let image = sample(addr as usize, len / 2);
+                fake.write_image(addr, &image).unwrap();
+                for memory in &mut wanted {
+                    memory[addr as usize..][..image.len()].copy_from_slice(&image);
                 }
             }
-        });
-        let at = (pc % PAGE) as usize;
-        let bytes = page.as_ref()?[at..at + 4].try_into().expect("four bytes");
-        Some(u32::from_le_bytes(bytes))
-    }
-}
-
-/// A lane's memory, for executing single instructions on the host.
-pub(crate) struct LaneMemory<'a, M> {
-    memory: RefCell<&'a mut M>,
-    lane: usize,
-    /// The first failure of the device.
-    error: Cell<Option<EngineError>>,
-}
-
-impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
-    pub(crate) fn new(memory: &'a mut M, lane: usize) -> Self {
-        LaneMemory { memory: RefCell::new(memory), lane, error: Cell::new(None) }
-    }
-
-    fn note(&self, result: Result<(), EngineError>) {
-        if let Err(error) = result {
-            self.error.set(self.error.take().or(Some(error)));
+            for (lane, memory) in wanted.iter().enumerate() {
+                assert!(fake.seen(lane) == *memory, "lane {lane} after {lanes:?}");
+            }
+        }
+        for lanes in RANGES {
+            for (addr, len) in PLACES {
+                let mut rows = vec![0; lanes.len() * len];
+                fake.read_lanes(lanes.clone(), addr, &mut rows).unwrap();
+                for (lane, row) in lanes.clone().zip(rows.chunks_exact(len)) {
+                    assert!(*row == wanted[lane][addr as usize..][..len]);
+                }
+            }
         }
     }
 
-    /// Fails if the device has.
-    pub(crate) fn check(&self) -> Result<(), EngineError> {
-        self.error.take().map_or(Ok(()), Err)
-    }
-}
-
-impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
-    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let memory = self.memory.borrow();
-        if access != Access::Read && memory.is_read_only() {
-            return Err(addr);
-        }
-        let size = memory.size();
-        match addr.checked_add(len.into()) {
-            Some(end) if end <= size => Ok(()),
-            _ => Err(addr.max(size)),
-        }
-    }
-
-    fn load(&self, ty: Type, _: Order, addr: u64) -> u64 {
-        let mut bytes = [0; 8];
-        let part = &mut bytes[..ty.bytes() as usize];
-        self.note(self.memory.borrow().read(Some(self.lane), addr, part));
-        u64::from_le_bytes(bytes)
+    #[test]
+    fn pages_have_owners_until_they_are_dropped() {
+        let mut fake = Fake::new(false);
+        assert_eq!(fake.private_pages().unwrap(), []);
+        fake.write(9, PAGE - 1, &[1, 2]).unwrap();
+        fake.write(10, PAGE, &[3]).unwrap();
+        assert_eq!(fake.owners(1).unwrap(), [9, 10]);
+        assert_eq!(fake.private_pages().unwrap(), [(9, 0), (9, 1), (10, 1)]);
+        fake.drop_pages(9).unwrap();
+        assert_eq!(fake.private_pages().unwrap(), [(10, 1)]);
+        assert!(fake.seen(9) == fake.flat);
+        // Once more from the image, in the frame that the other lane is in.
+        fake.write(9, PAGE + 1, &[4]).unwrap();
+        assert_eq!(fake.seen(9)[PAGE as usize..][..2], [fake.flat[PAGE as usize], 4]);
+        assert_eq!(fake.seen(10)[PAGE as usize..][..2], [3, fake.flat[PAGE as usize + 1]]);
+        fake.drop_all_pages().unwrap();
+        assert_eq!(fake.private_pages().unwrap(), []);
     }
 
-    fn store(&self, ty: Type, _: Order, addr: u64, value: u64) {
-        let bytes = value.to_le_bytes();
-        let part = &bytes[..ty.bytes() as usize];
-        self.note(self.memory.borrow_mut().write(self.lane, addr, part));
-    }
-
-    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
-        let old = self.load(ty, Order::Plain, addr);
-        if old == expected {
-            self.store(ty, Order::Plain, addr, new);
-        }
-        old
-    }
-
-    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
-        let old = [addr, addr + 8].map(|at| self.load(Type::U64, Order::Plain, at));
-        if old == expected {
-            self.store(Type::U64, Order::Plain, addr, new[0]);
-            self.store(Type::U64, Order::Plain, addr + 8, new[1]);
-        }
-        old
+    #[test]
+    fn shared_memory_has_no_copies() {
+        let mut fake = Fake::new(true);
+        fake.write_lanes(3..5, 10, b"onetwo").unwrap();
+        let mut rows = [0; 9];
+        fake.read_lanes(0..3, 10, &mut rows).unwrap();
+        assert_eq!(&rows, b"twotwotwo");
+        fake.write_image(11, b"o").unwrap();
+        assert_eq!(fake.seen(20)[10..13], *b"too");
+        assert_eq!((fake.owners(0).unwrap(), fake.private_pages().unwrap()), (vec![], vec![]));
     }
 }

@@ -175,6 +175,22 @@ impl Engine for SplitEngine {
         self.parts[part].engine.read_memory(lane, addr, bytes)
     }
 
+    fn read_memory_of(
+        &self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let len = bytes.len() / lanes.len();
+        let mut rest = bytes;
+        for (part, own) in self.parts_of(lanes).filter(|(_, own)| !own.is_empty()) {
+            let (rows, after) = rest.split_at_mut(own.len() * len);
+            part.engine.read_memory_of(own, addr, rows)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
         let mut all = Vec::new();
         for part in &self.parts {
@@ -187,6 +203,25 @@ impl Engine for SplitEngine {
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         let (part, lane) = self.part(lane);
         self.parts[part].engine.write_memory(lane, addr, bytes)
+    }
+
+    fn write_memory_of(
+        &mut self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        let len = bytes.len() / lanes.len();
+        let mut rest = bytes;
+        for part in &mut self.parts {
+            let own = part.own(&lanes);
+            let (rows, after) = rest.split_at(own.len() * len);
+            if !own.is_empty() {
+                part.engine.write_memory_of(own, addr, rows)?;
+            }
+            rest = after;
+        }
+        Ok(())
     }
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {

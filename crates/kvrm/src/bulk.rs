@@ -85,6 +85,43 @@ impl Machine {
         Ok(&self.core()?.counts_before)
     }
 
+    /// Reads the same addresses of every lane's memory, lane after lane. How many bytes that is of each lane follows
+    /// from how many there are.
+    ///
+    /// ```
+    /// use kvrm::Machine;
+    /// let mut machine = Machine::builder().lanes(3).build()?;
+    /// machine.write_lanes(0x100, b"onetwosix")?;
+    /// let mut bytes = [0; 6];
+    /// machine.read_lanes(0x101, &mut bytes)?;
+    /// assert_eq!(&bytes, b"newoix");
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn read_lanes(&self, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.check_range(address, self.bytes_each(bytes.len())?)?;
+        Ok(self.core()?.engine.read_memory_of(0..self.lanes(), address, bytes)?)
+    }
+
+    /// Writes the same addresses of every lane's memory, each with bytes of its own, given lane after lane. A reset
+    /// undoes it.
+    pub fn write_lanes(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.check_range(address, self.bytes_each(bytes.len())?)?;
+        let lanes = self.lanes();
+        if self.memory_model().is_one_for_all() && lanes > 1 {
+            return Err(Error::OneMemory);
+        }
+        Ok(self.core_mut()?.engine.write_memory_of(0..lanes, address, bytes)?)
+    }
+
+    /// What each lane has of so many bytes.
+    fn bytes_each(&self, len: usize) -> Result<u64> {
+        let lanes = self.lanes();
+        match len % lanes {
+            0 => Ok((len / lanes) as u64),
+            _ => Err(Error::Uneven { len, lanes }),
+        }
+    }
+
     /// A lane's memory without a copy; `None` if it is on a device that the host cannot look into.
     ///
     /// ```

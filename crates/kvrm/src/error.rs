@@ -40,6 +40,19 @@ pub enum Error {
         /// How long it should be.
         wanted: usize,
     },
+    /// Bytes that cannot be dealt to lanes.
+    #[error("{len} bytes cannot be dealt evenly to {lanes} lanes: every lane gets as many")]
+    Uneven {
+        /// How many there are.
+        len: usize,
+        /// To so many lanes.
+        lanes: usize,
+    },
+    /// Lanes of one memory cannot have different contents.
+    #[error(
+        "all lanes have one memory, so they cannot be given bytes of their own: write it once, or use private memory"
+    )]
+    OneMemory,
     /// An address range leaves the guest's memory.
     #[error(
         "{len} bytes at {address:#x} do not fit: memory ends at {size:#x}; use a larger memory or a lower address"

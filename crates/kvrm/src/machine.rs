@@ -10,6 +10,9 @@ use crate::core::{Core, Limits};
 use crate::running::{LastStart, Place};
 use crate::{Error, MachineBuilder, MemoryModel, Reg, Registers, Result};
 
+/// About how many bytes are written to lanes at a time.
+const LANES_BYTES: usize = 16 << 20;
+
 /// One lane or all of them. A lane number converts into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lanes {
@@ -141,7 +144,7 @@ impl Machine {
         if lane < lanes { Ok(()) } else { Err(Error::NoSuchLane { lane, lanes }) }
     }
 
-    fn check_range(&self, address: u64, len: u64) -> Result<()> {
+    pub(crate) fn check_range(&self, address: u64, len: u64) -> Result<()> {
         let size = self.memory_size();
         match address.checked_add(len) {
             Some(end) if end <= size => Ok(()),
@@ -224,8 +227,11 @@ impl Machine {
             Lanes::All if self.model.is_one_for_all() => 0..1,
             lanes => self.range(lanes)?,
         };
-        for lane in lanes {
-            self.engine_mut()?.write_memory(lane, address, bytes)?;
+        let engine = self.engine_mut()?;
+        let step = (LANES_BYTES / bytes.len().max(1)).clamp(1, lanes.len());
+        for first in lanes.clone().step_by(step) {
+            let lanes = first..lanes.end.min(first + step);
+            engine.write_memory_of(lanes.clone(), address, &bytes.repeat(lanes.len()))?;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::MemorySize(_)
         | Error::NotASize(_)
         | Error::WrongLength { .. }
+        | Error::Uneven { .. }
+        | Error::OneMemory
         | Error::OutsideMemory { .. }
         | Error::MisalignedPc(_)
         | Error::UnknownEngine(_)

@@ -489,6 +489,50 @@ impl Machine {
         self.with(py, |machine| machine.write_memory(lanes, address, &bytes))
     }
 
+    /// The same addresses of all lanes' memory: a copy, with a row of bytes for each lane. Far faster than read_memory
+    /// lane by lane, above all on a GPU.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine(lanes=3)
+    /// >>> m.write_lanes(0x100, [b"one", b"two", b"six"])
+    /// >>> m.read_lanes(0x100, 2).tolist()
+    /// [[111, 110], [116, 119], [115, 105]]
+    fn read_lanes<'py>(
+        &self,
+        py: Python<'py>,
+        address: &Bound<'py, PyAny>,
+        length: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        let address = arguments::unsigned(address, "address")?;
+        let length = arguments::size(length, "length")?;
+        // Before room is made for it.
+        self.with(py, |machine| machine.check_access(0, address, length as u64))?;
+        let array = empty(py, (self.lanes, length), "uint8")?.cast_into::<PyArray2<u8>>()?;
+        let mut bytes = array.try_readwrite()?;
+        let bytes = bytes.as_slice_mut()?;
+        self.with(py, |machine| machine.read_lanes(address, bytes))?;
+        Ok(array)
+    }
+
+    /// Writes the same addresses of all lanes' memory, each with bytes of its own: an array with a row for each lane,
+    /// whose bytes are taken as they are, or as many bytes objects of one length. A reset undoes it. Lanes of one memory
+    /// cannot be told apart: for them it raises ValueError.
+    ///
+    /// >>> import kvrm, numpy as np
+    /// >>> m = kvrm.Machine(lanes=2)
+    /// >>> m.write_lanes(0x100, np.array([1000, 2000]))
+    /// >>> [int.from_bytes(m.read_memory(0x100, 8, lane), "little") for lane in range(2)]
+    /// [1000, 2000]
+    fn write_lanes(&self, address: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = address.py();
+        let address = arguments::unsigned(address, "address")?;
+        let rows = py.import("kvrm._arrays")?.call_method1("to_rows", (rows, self.lanes))?;
+        let rows = rows.cast_into::<PyArray1<u8>>()?;
+        let rows = rows.try_readonly()?;
+        let rows = rows.as_slice()?;
+        self.with(py, |machine| machine.write_lanes(address, rows))
+    }
+
     /// A lane's memory as an array of bytes that is not a copy: it shows what the lane writes. It cannot be
     /// written through; write_memory does that. Only where is_zero_copy is True: otherwise it raises
     /// BufferError, and read_memory is the way.

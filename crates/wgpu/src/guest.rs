@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::memory::{DeviceMemory, pages};
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PAGE_WORDS};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -18,8 +18,6 @@ const FIXED_BINDINGS: u32 = 7;
 const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.
 const MOST_WINDOWS: u32 = 64;
-/// Pages that are read together; a page of one lane takes as much as one of all in its group.
-const PAGES_AT_ONCE: usize = 256;
 /// Bytes of the device's counters.
 const POOL_BYTES: usize = 20;
 
@@ -30,6 +28,7 @@ const POOL_BYTES: usize = 20;
 pub struct Guest {
     pub(crate) device: Device,
     size: u64,
+    lanes: usize,
     /// Guests may not write.
     read_only: bool,
     /// Lanes that share a frame.
@@ -53,13 +52,9 @@ pub(crate) struct Private {
     pub(crate) frames: Vec<wgpu::Buffer>,
     /// How many frames there are, with the first, which is not used.
     pub(crate) count: u64,
-    groups: u64,
     /// The page table that was last looked at, and whose it is; none after a launch.
     table: RefCell<Option<(usize, Vec<Entry>)>>,
 }
-
-/// An entry of a group's page table: the frame, and a bit for each lane that has copied the page.
-type Entry = [u32; 2];
 
 /// What kernels have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +95,6 @@ impl Guest {
                     tables: device.buffer("page tables", groups * (size / PAGE) * 8)?,
                     frames: vec![device.buffer("frames", count * frame_bytes(group))?],
                     count,
-                    groups,
                     table: RefCell::default(),
                 })
             }
@@ -110,6 +104,7 @@ impl Guest {
         let mut guest = Guest {
             device,
             size,
+            lanes,
             read_only,
             group,
             window,
@@ -170,8 +165,164 @@ impl Guest {
         }
     }
 
+    /// Where an entry is in the page tables.
+    fn entry_offset(&self, group: usize, page: u64) -> u64 {
+        (group as u64 * (self.size / PAGE) + page) * 8
+    }
+
+    /// Looks at a group's page table.
+    fn look<T>(&self, group: usize, look: impl FnOnce(&[Entry]) -> T) -> Result<T, WgpuError> {
+        let private = self.private();
+        let mut there = private.table.borrow_mut();
+        if there.as_ref().is_none_or(|(whose, _)| *whose != group) {
+            let mut table = vec![[0; 2]; (self.size / PAGE) as usize];
+            let bytes = bytemuck::cast_slice_mut(&mut table);
+            self.device.read(&private.tables, self.entry_offset(group, 0), bytes)?;
+            *there = Some((group, table));
+        }
+        Ok(look(&there.as_ref().expect("just made").1))
+    }
+
+    /// Where a part of a frame is.
+    fn frame_part(&self, part: &FramePart) -> Part<'_> {
+        let full = self.frames_window / frame_bytes(self.group);
+        let (window, index) = (u64::from(part.frame) / full, u64::from(part.frame) % full);
+        let word_bytes = 8 * u64::from(self.group);
+        Part {
+            buffer: &self.private().frames[window as usize],
+            offset: index * frame_bytes(self.group) + part.words.start as u64 * word_bytes,
+            len: part.words.len() as u64 * word_bytes,
+        }
+    }
+
+    /// Where addresses are in flat memory: a part of each window that has some.
+    fn flat_parts(&self, addresses: Range<u64>) -> Vec<Part<'_>> {
+        let windows = addresses.start / self.window..addresses.end.div_ceil(self.window);
+        let part = |window: u64| {
+            let start = addresses.start.max(window * self.window);
+            let end = addresses.end.min((window + 1) * self.window);
+            let buffer = &self.flat[window as usize];
+            Part { buffer, offset: start % self.window, len: end - start }
+        };
+        windows.map(part).collect()
+    }
+
+    /// What private memory has; nobody asks where there is none.
+    fn private(&self) -> &Private {
+        self.private.as_ref().expect("only private memory has frames")
+    }
+}
+
+impl DeviceMemory for Guest {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn group(&self) -> Option<usize> {
+        self.private.as_ref().map(|_| self.group as usize)
+    }
+
+    fn read_flat(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        if let Some(image) = &self.image {
+            bytes.copy_from_slice(&image[addr as usize..addr as usize + bytes.len()]);
+            return Ok(());
+        }
+        let parts = self.flat_parts(words_around(addr, bytes.len()));
+        let words = self.device.read_all(self.device.encoder(), &parts)?;
+        bytes.copy_from_slice(&words[(addr % 8) as usize..][..bytes.len()]);
+        Ok(())
+    }
+
+    fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        let words = words_around(addr, bytes.len());
+        let mut data = vec![0; (words.end - words.start) as usize];
+        if words != (addr..addr + bytes.len() as u64) {
+            // What is beside the bytes, in the same words.
+            self.read_flat(words.start, &mut data)?;
+        }
+        data[(addr - words.start) as usize..][..bytes.len()].copy_from_slice(bytes);
+        if let Some(image) = &mut self.image {
+            image[words.start as usize..words.end as usize].copy_from_slice(&data);
+        }
+        let mut rest = &data[..];
+        for part in self.flat_parts(words) {
+            let (data, after) = rest.split_at(part.len as usize);
+            self.device.write(part.buffer, part.offset, data)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn has_copies(&self) -> bool {
+        self.pool.next > 1
+    }
+
+    fn entries(&self, groups: Range<usize>, pages: Range<u64>) -> Result<Vec<Entry>, EngineError> {
+        let pages_of = pages.start as usize..pages.end as usize;
+        if groups.len() == 1 {
+            return Ok(self.look(groups.start, |table| table[pages_of].to_vec())?);
+        }
+        let buffer = &self.private().tables;
+        let parts: Vec<_> = groups
+            .map(|group| Part {
+                buffer,
+                offset: self.entry_offset(group, pages.start),
+                len: 8 * pages_of.len() as u64,
+            })
+            .collect();
+        let bytes = self.device.read_all(self.device.encoder(), &parts)?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+
+    fn set_entries(
+        &mut self,
+        groups: Range<usize>,
+        pages: Range<u64>,
+        entries: &[Entry],
+    ) -> Result<(), EngineError> {
+        let pages_of = pages.start as usize..pages.end as usize;
+        for (group, entries) in groups.zip(entries.chunks_exact(pages_of.len())) {
+            let (private, offset) = (self.private(), self.entry_offset(group, pages.start));
+            self.device.write(&private.tables, offset, bytemuck::cast_slice(entries))?;
+            match &mut *private.table.borrow_mut() {
+                Some((whose, table)) if *whose == group => {
+                    table[pages_of.clone()].copy_from_slice(entries);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_frames(&mut self, count: usize) -> Result<u32, EngineError> {
+        while u64::from(self.pool.next) + count as u64 > self.private().count {
+            self.grow()?;
+        }
+        let first = self.pool.next;
+        self.set_pool(Pool { next: first + count as u32, ..self.pool })?;
+        Ok(first)
+    }
+
+    fn read_frames(&self, parts: &[FramePart]) -> Result<Vec<u8>, EngineError> {
+        let parts: Vec<_> = parts.iter().map(|part| self.frame_part(part)).collect();
+        Ok(self.device.read_all(self.device.encoder(), &parts)?)
+    }
+
+    fn write_frame(&mut self, part: &FramePart, bytes: &[u8]) -> Result<(), EngineError> {
+        let part = self.frame_part(part);
+        Ok(self.device.write(part.buffer, part.offset, bytes)?)
+    }
+
     /// About twice as many frames: the last window grows, or there is one more.
-    fn add_frames(&mut self) -> Result<(), WgpuError> {
+    fn grow(&mut self) -> Result<(), EngineError> {
         let bytes = frame_bytes(self.group);
         let full = self.frames_window / bytes;
         let windows = self.private.as_ref().map_or(0, |private| private.frames.len());
@@ -196,300 +347,7 @@ impl Guest {
             private.count += count;
         }
         // Attempts that failed have counted on beyond the end.
-        self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool })
-    }
-
-    /// Where an entry is in the page tables.
-    fn entry_offset(&self, lane: usize, page: u64) -> u64 {
-        (lane as u64 / u64::from(self.group) * (self.size / PAGE) + page) * 8
-    }
-
-    /// Looks at the page table of a lane's group.
-    fn look<T>(
-        &self,
-        private: &Private,
-        lane: usize,
-        look: impl FnOnce(&[Entry]) -> T,
-    ) -> Result<T, WgpuError> {
-        let group = lane / self.group as usize;
-        let mut there = private.table.borrow_mut();
-        if there.as_ref().is_none_or(|(whose, _)| *whose != group) {
-            let mut table = vec![[0; 2]; (self.size / PAGE) as usize];
-            let bytes = bytemuck::cast_slice_mut(&mut table);
-            self.device.read(&private.tables, self.entry_offset(lane, 0), bytes)?;
-            *there = Some((group, table));
-        }
-        Ok(look(&there.as_ref().expect("just made").1))
-    }
-
-    fn lane_bit(&self, lane: usize) -> u32 {
-        1 << (lane as u32 % self.group)
-    }
-
-    /// The frame that a lane's copy of a page is in, if it has one.
-    fn frame_of(&self, lane: usize, page: u64) -> Result<Option<u32>, WgpuError> {
-        let Some(private) = &self.private else { return Ok(None) };
-        if self.pool.next == 1 {
-            return Ok(None);
-        }
-        let [frame, lanes] = self.look(private, lane, |table| table[page as usize])?;
-        Ok((lanes & self.lane_bit(lane) != 0 && frame != 0).then_some(frame))
-    }
-
-    /// All page tables.
-    fn tables(&self, private: &Private) -> Result<Vec<Entry>, WgpuError> {
-        let mut tables = vec![[0u32; 2]; (private.groups * (self.size / PAGE)) as usize];
-        self.device.read(&private.tables, 0, bytemuck::cast_slice_mut(&mut tables))?;
-        Ok(tables)
-    }
-
-    /// The lanes of an entry of a group's page table.
-    fn lanes_of(&self, group: usize, entry: Entry) -> impl Iterator<Item = usize> + use<> {
-        let first = group * self.group as usize;
-        (0..self.group as usize).filter(move |bit| entry[1] >> bit & 1 != 0).map(move |b| first + b)
-    }
-
-    /// Words of a frame, of all lanes in the group.
-    fn frame_part(&self, frame: u32, words: Range<usize>) -> Part<'_> {
-        let private = self.private.as_ref().expect("private memory");
-        let full = self.frames_window / frame_bytes(self.group);
-        let (window, index) = (u64::from(frame) / full, u64::from(frame) % full);
-        let word_bytes = 8 * u64::from(self.group);
-        Part {
-            buffer: &private.frames[window as usize],
-            offset: index * frame_bytes(self.group) + words.start as u64 * word_bytes,
-            len: words.len() as u64 * word_bytes,
-        }
-    }
-
-    /// Words of a page of flat memory.
-    fn flat_part(&self, page: u64, words: Range<usize>) -> Part<'_> {
-        let at = page * PAGE + 8 * words.start as u64;
-        let buffer = &self.flat[(at / self.window) as usize];
-        Part { buffer, offset: at % self.window, len: 8 * words.len() as u64 }
-    }
-
-    /// Reads parts of pages: page, offset in it, and which of the bytes.
-    fn read_pages(
-        &self,
-        lane: Option<usize>,
-        pages: &[(u64, usize, Range<usize>)],
-        bytes: &mut [u8],
-    ) -> Result<(), WgpuError> {
-        let (mut parts, mut places) = (Vec::new(), Vec::new());
-        for (page, start, range) in pages {
-            let words = covering(*start, range.len());
-            let frame = lane.map_or(Ok(None), |lane| self.frame_of(lane, *page))?;
-            match (frame, &self.image) {
-                (Some(frame), _) => parts.push(self.frame_part(frame, words)),
-                (None, None) => parts.push(self.flat_part(*page, words)),
-                (None, Some(image)) => {
-                    let at = *page as usize * PAGE as usize + start;
-                    bytes[range.clone()].copy_from_slice(&image[at..at + range.len()]);
-                    continue;
-                }
-            }
-            places.push((frame.and(lane), start % 8, range.clone()));
-        }
-        if parts.is_empty() {
-            return Ok(());
-        }
-        let all = self.device.read_all(self.device.encoder(), &parts)?;
-        let mut rest = &all[..];
-        for (part, (lane, skip, range)) in parts.iter().zip(places) {
-            let (data, after) = rest.split_at(part.len as usize);
-            let len = range.len();
-            match lane {
-                Some(lane) => {
-                    let words = data.chunks_exact(8).skip(lane % self.group as usize);
-                    let own: Vec<u8> =
-                        words.step_by(self.group as usize).flatten().copied().collect();
-                    bytes[range].copy_from_slice(&own[skip..skip + len]);
-                }
-                None => bytes[range].copy_from_slice(&data[skip..skip + len]),
-            }
-            rest = after;
-        }
-        Ok(())
-    }
-
-    /// Changes a lane's copy of a page.
-    fn change_copy(
-        &self,
-        lane: usize,
-        frame: u32,
-        start: usize,
-        bytes: &[u8],
-    ) -> Result<(), WgpuError> {
-        let part = self.frame_part(frame, covering(start, bytes.len()));
-        let mut data = vec![0; part.len as usize];
-        self.device.read(part.buffer, part.offset, &mut data)?;
-        self.interleave(lane, &mut data, start % 8, bytes);
-        self.device.write(part.buffer, part.offset, &data)
-    }
-
-    /// Puts bytes among the words of all lanes in the group.
-    fn interleave(&self, lane: usize, data: &mut [u8], skip: usize, bytes: &[u8]) {
-        let (lane, group) = (lane % self.group as usize, self.group as usize);
-        for (index, byte) in (skip..).zip(bytes) {
-            data[(index / 8 * group + lane) * 8 + index % 8] = *byte;
-        }
-    }
-
-    /// Gives a lane its own copy of a page, with some bytes changed.
-    fn copy_page(
-        &mut self,
-        lane: usize,
-        page: u64,
-        start: usize,
-        bytes: &[u8],
-    ) -> Result<(), WgpuError> {
-        let private = self.private.as_ref().expect("private memory");
-        let [mut frame, lanes] = self.look(private, lane, |table| table[page as usize])?;
-        let mut data = vec![0; frame_bytes(self.group) as usize];
-        if frame == 0 {
-            frame = self.new_frame()?;
-        } else {
-            let part = self.frame_part(frame, 0..PAGE_WORDS);
-            self.device.read(part.buffer, part.offset, &mut data)?;
-        }
-        let image = self.image.as_ref().expect("private memory has one");
-        let at = (page * PAGE) as usize;
-        self.interleave(lane, &mut data, 0, &image[at..at + PAGE as usize]);
-        self.interleave(lane, &mut data[start / 8 * 8 * self.group as usize..], start % 8, bytes);
-        let part = self.frame_part(frame, 0..PAGE_WORDS);
-        self.device.write(part.buffer, part.offset, &data)?;
-        let private = self.private.as_ref().expect("private memory");
-        let entry = [frame, lanes | self.lane_bit(lane)];
-        let offset = self.entry_offset(lane, page);
-        self.device.write(&private.tables, offset, bytemuck::bytes_of(&entry))?;
-        if let Some((_, table)) = private.table.borrow_mut().as_mut() {
-            table[page as usize] = entry;
-        }
-        Ok(())
-    }
-
-    /// A frame that nobody has.
-    fn new_frame(&mut self) -> Result<u32, WgpuError> {
-        if u64::from(self.pool.next) >= self.private.as_ref().expect("private memory").count {
-            self.add_frames()?;
-        }
-        let frame = self.pool.next;
-        self.set_pool(Pool { next: frame + 1, ..self.pool })?;
-        Ok(frame)
-    }
-
-    /// Changes flat memory.
-    fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), WgpuError> {
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            let data = self.changed(page, start, part)?;
-            let there = self.flat_part(page, covering(start, part.len()));
-            self.device.write(there.buffer, there.offset, &data)?;
-        }
-        Ok(())
-    }
-
-    /// The words of a page of flat memory that have some bytes changed.
-    fn changed(&mut self, page: u64, start: usize, bytes: &[u8]) -> Result<Vec<u8>, WgpuError> {
-        let words = covering(start, bytes.len());
-        if let Some(image) = &mut self.image {
-            let page = &mut image[(page * PAGE) as usize..][..PAGE as usize];
-            page[start..start + bytes.len()].copy_from_slice(bytes);
-            return Ok(page[8 * words.start..8 * words.end].to_vec());
-        }
-        let there = self.flat_part(page, words);
-        let mut data = vec![0; there.len as usize];
-        if bytes.len() < data.len() {
-            self.device.read(there.buffer, there.offset, &mut data)?;
-        }
-        data[start % 8..start % 8 + bytes.len()].copy_from_slice(bytes);
-        Ok(data)
-    }
-}
-
-impl DeviceMemory for Guest {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    fn read(&self, lane: Option<usize>, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        let pages: Vec<_> = pages(addr, bytes.len()).collect();
-        for pages in pages.chunks(PAGES_AT_ONCE) {
-            self.read_pages(lane, pages, bytes)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        if self.private.is_none() {
-            return Ok(self.write_flat(addr, bytes)?);
-        }
-        for (page, start, range) in pages(addr, bytes.len()) {
-            let part = &bytes[range];
-            match self.frame_of(lane, page)? {
-                Some(frame) => self.change_copy(lane, frame, start, part)?,
-                None => self.copy_page(lane, page, start, part)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.write_flat(addr, bytes)?;
-        if self.has_copies()? {
-            for (page, start, range) in pages(addr, bytes.len()) {
-                for lane in self.owners(page)? {
-                    self.write(lane, page * PAGE + start as u64, &bytes[range.clone()])?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn grow(&mut self) -> Result<(), EngineError> {
-        Ok(self.add_frames()?)
-    }
-
-    fn has_copies(&self) -> Result<bool, EngineError> {
-        Ok(self.private.is_some() && self.pool.next > 1)
-    }
-
-    fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let tables = self.tables(private)?;
-        let column = tables.iter().skip(page as usize).step_by((self.size / PAGE) as usize);
-        let owners = column.enumerate().flat_map(|(group, entry)| self.lanes_of(group, *entry));
-        Ok(owners.collect())
-    }
-
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
-        let Some(private) = &self.private else { return Ok(Vec::new()) };
-        let tables = self.tables(private)?;
-        let mut pages = Vec::new();
-        for (group, table) in tables.chunks_exact((self.size / PAGE) as usize).enumerate() {
-            for (page, entry) in (0..).zip(table) {
-                pages.extend(self.lanes_of(group, *entry).map(|lane| (lane, page)));
-            }
-        }
-        Ok(pages)
-    }
-
-    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
-        let Some(private) = &self.private else { return Ok(()) };
-        if self.pool.next == 1 {
-            return Ok(());
-        }
-        let mut table = self.look(private, lane, <[Entry]>::to_vec)?;
-        table.iter_mut().for_each(|entry| entry[1] &= !self.lane_bit(lane));
-        let offset = self.entry_offset(lane, 0);
-        self.device.write(&private.tables, offset, bytemuck::cast_slice(&table))?;
-        private.table.replace(Some((lane / self.group as usize, table)));
-        Ok(())
+        Ok(self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool })?)
     }
 
     fn drop_all_pages(&mut self) -> Result<(), EngineError> {
@@ -528,12 +386,9 @@ fn window_sizes(size: u64, window: u64) -> impl Iterator<Item = u64> {
     (0..size.div_ceil(window)).map(move |index| (size - index * window).min(window))
 }
 
-/// The words of a page that hold `len` bytes from `start` on.
-fn covering(start: usize, len: usize) -> Range<usize> {
-    start / 8..(start + len).div_ceil(8)
+/// The addresses of the words that hold `len` bytes.
+fn words_around(addr: u64, len: usize) -> Range<u64> {
+    addr / 8 * 8..(addr + len as u64).next_multiple_of(8)
 }
-
-/// Words in a page.
-const PAGE_WORDS: usize = (PAGE / 8) as usize;
 
 const _: () = assert!(PAGE_WORDS == 512, "the kernel counts on it");

@@ -4,7 +4,7 @@ use kvrm::{EngineKind, Error, Lanes, Machine, MemoryModel, Reg, Registers};
 
 use crate::support::{MEMORY, Subject};
 
-for_every_engine! { lanes_that_do_not_exist, addresses_outside_memory, misaligned_counters, registers, sizes, no_room }
+for_every_engine! { lanes_that_do_not_exist, addresses_outside_memory, misaligned_counters, registers, sizes, rows, no_room }
 
 for_split_engines! { lanes_that_do_not_exist, sizes, no_room }
 
@@ -48,6 +48,23 @@ fn addresses_outside_memory(subject: Subject) {
         }
     }
     machine.load(MEMORY - 1, &[1]).unwrap();
+}
+
+fn rows(subject: Subject) {
+    let mut machine = subject.private(3, 1, &[]);
+    for result in [machine.read_lanes(0, &mut [0; 8]), machine.write_lanes(0, &[0; 8])] {
+        assert!(matches!(result, Err(Error::Uneven { len: 8, lanes: 3 })), "{result:?}");
+    }
+    for result in
+        [machine.read_lanes(MEMORY - 2, &mut [0; 9]), machine.write_lanes(MEMORY - 2, &[0; 9])]
+    {
+        assert!(matches!(result, Err(Error::OutsideMemory { len: 3, .. })), "{result:?}");
+    }
+    machine.write_lanes(MEMORY, &[]).unwrap();
+    machine.read_lanes(MEMORY, &mut []).unwrap();
+    let mut machine = subject.shared(3, 1, &[]);
+    assert!(matches!(machine.write_lanes(0, &[0; 3]), Err(Error::OneMemory)));
+    machine.read_lanes(0, &mut [0; 3]).unwrap();
 }
 
 fn misaligned_counters(subject: Subject) {

@@ -9,14 +9,14 @@ use crate::support::{
 
 for_every_engine! {
     lanes_do_not_see_each_other, pages_start_as_the_image, loading_after_writing,
-    writing_memory_of_one_lane, reset_restores_everything, resets_with_different_pages,
+    writing_memory_of_one_lane, all_lanes_at_once, reset_restores_everything, resets_with_different_pages,
     writing_every_page, load_outlives_resets_and_write_memory_does_not, unaligned_accesses,
     zeroing_blocks, the_image_of_a_written_page, empty_accesses, shared_memory_survives_a_reset,
 }
 
 for_split_engines! {
     lanes_do_not_see_each_other, pages_start_as_the_image, loading_after_writing,
-    writing_memory_of_one_lane, reset_restores_everything,
+    writing_memory_of_one_lane, all_lanes_at_once, reset_restores_everything,
     load_outlives_resets_and_write_memory_does_not,
 }
 
@@ -64,6 +64,40 @@ fn writing_memory_of_one_lane(subject: Subject) {
     machine.write_memory(1, DATA, &6u64.to_le_bytes()).unwrap();
     run_to_halt(&mut machine);
     assert_eq!([0, 1, 2].map(|lane| x(&machine, lane, 0)), [5, 6, 5]);
+}
+
+fn all_lanes_at_once(subject: Subject) {
+    let code = asm!(; ldr x0, [x28] ; add x1, x0, x27 ; str x1, [x28, 8] ; hlt 0);
+    let lanes = 75;
+    let mut machine = subject.private(lanes, 1, &code);
+    // Some have the page already.
+    machine.write_memory(40, DATA + 100, b"forty").unwrap();
+    let inputs: Vec<u64> = (0..lanes as u64).map(|lane| lane * lane).collect();
+    let bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
+    machine.write_lanes(DATA, &bytes).unwrap();
+    run_to_halt(&mut machine);
+    let mut rows = vec![0; lanes * 10];
+    machine.read_lanes(DATA + 7, &mut rows).unwrap();
+    for (lane, row) in rows.chunks_exact(10).enumerate() {
+        let mut wanted = [0; 10];
+        wanted[0] = (inputs[lane] >> 56) as u8;
+        wanted[1..9].copy_from_slice(&(inputs[lane] + lane as u64).to_le_bytes());
+        assert_eq!(row, wanted, "lane {lane}");
+    }
+    let mut forty = [0; 5];
+    machine.read_memory(40, DATA + 100, &mut forty).unwrap();
+    assert_eq!(&forty, b"forty");
+    // Where code has been, each lane now has its own.
+    let other = asm!(; mov x2, 5 ; hlt 0);
+    let mut programs = code[..8].repeat(lanes);
+    programs[8 * 70..8 * 71].copy_from_slice(&other);
+    machine.write_lanes(CODE, &programs).unwrap();
+    machine.set_pc(Lanes::All, CODE).unwrap();
+    machine.run(100).unwrap();
+    assert_eq!([69, 70, 71].map(|lane| x(&machine, lane, 2)), [0, 5, 0]);
+    machine.reset(Lanes::All).unwrap();
+    machine.read_lanes(DATA, &mut rows).unwrap();
+    assert!(rows.iter().all(|byte| *byte == 0));
 }
 
 fn reset_restores_everything(subject: Subject) {
