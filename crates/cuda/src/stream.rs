@@ -81,7 +81,6 @@ impl Stream {
         rows: &mut [T],
     ) -> Result<(), CudaError> {
         let mut copy = copy_2d::<T>(width, rows.len());
-        copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
         (copy.srcDevice, copy.srcPitch) = (from, pitch as usize);
         copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
         (copy.dstHost, copy.dstPitch) = (rows.as_mut_ptr().cast::<c_void>(), copy.WidthInBytes);
@@ -102,7 +101,6 @@ impl Stream {
         let mut copy = copy_2d::<T>(width, rows.len());
         copy.srcMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
         (copy.srcHost, copy.srcPitch) = (rows.as_ptr().cast::<c_void>(), copy.WidthInBytes);
-        copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
         (copy.dstDevice, copy.dstPitch) = (to, pitch as usize);
         // SAFETY: as in `read_rows`.
         unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("writing device memory")?;
@@ -112,9 +110,24 @@ impl Stream {
 
 /// A copy of `len` elements in rows of `width`; from where and to where is still to be said.
 fn copy_2d<T>(width: usize, len: usize) -> sys::CUDA_MEMCPY2D {
-    // SAFETY: a struct of integers and pointers, for which zero is the default.
-    let copy: sys::CUDA_MEMCPY2D = unsafe { std::mem::zeroed() };
-    sys::CUDA_MEMCPY2D { WidthInBytes: width * size_of::<T>(), Height: len / width, ..copy }
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcHost: std::ptr::null(),
+        srcDevice: 0,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: width * size_of::<T>(),
+        Height: len / width,
+    }
 }
 
 /// Memory of the host that kernels see too: how the two talk while a kernel runs. The driver may be busy
