@@ -252,5 +252,5 @@ def test_disassembly() -> None:
     code = kvrm.assemble("b.ne .+8\n add x0, x0, #1\n .word 0xffffffff", 0x1000)
     lines = kvrm.disassemble(code + b"\1", 0x1000)
     assert [line.address for line in lines] == [0x1000, 0x1004, 0x1008]
-    assert lines[1].text == "add x0, x0, #0x1" and lines[1].word == ADD
+    assert lines[1].text == "add x0, x0, #1" and lines[1].word == ADD
     assert lines[2].text.startswith(".inst") and lines == kvrm.disassemble(code, 0x1000)

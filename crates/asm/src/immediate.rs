@@ -34,6 +34,19 @@ pub(crate) fn bitmask(bits: u64, width: Width) -> Option<(u32, u32, u32)> {
     Some((u32::from(size == 64), immr, imms))
 }
 
+/// The number that a logical immediate stands for.
+pub(crate) fn bitmask_value(n: u32, immr: u32, imms: u32, width: Width) -> Option<u64> {
+    let size = 1u32 << (n << 6 | !imms & 0x3f).checked_ilog2()?;
+    let (ones, rotation) = ((imms & (size - 1)) + 1, immr & (size - 1));
+    if size < 2 || ones == size || size > width.bits() {
+        return None;
+    }
+    let run = u64::MAX >> (64 - ones);
+    let whole = (0..64 / size).fold(0, |bits, index| bits | run << (index * size));
+    // Rotating the whole rotates every element.
+    Some(whole.rotate_right(rotation) & (u64::MAX >> (64 - width.bits())))
+}
+
 /// A number as 16 bits and which quarter of the register they are in.
 pub(crate) fn wide(bits: u64, width: Width) -> Option<(u32, u32)> {
     let halfwords = width.bits() / 16;
@@ -68,6 +81,8 @@ mod tests {
                     let expected_imms = !(2 * size - 1) & 0x3f | (ones - 1);
                     let expected = (u32::from(size == 64), rotation, expected_imms);
                     assert_eq!(bitmask(bits, Width::X), Some(expected), "{bits:#x}");
+                    let (n, immr, imms) = expected;
+                    assert_eq!(bitmask_value(n, immr, imms, Width::X), Some(bits));
                     count += 1;
                 }
             }

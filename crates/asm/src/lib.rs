@@ -1,4 +1,4 @@
-//! An assembler for the A64 instructions that kvrm runs.
+//! An assembler and a disassembler for the A64 instructions that kvrm runs.
 //!
 //! [`assemble`] takes text in the syntax of GNU as and gives the bytes for an address:
 //!
@@ -48,7 +48,7 @@
 //!
 //! The rows of the instruction table know the bits; [`syntax.rs`](https://github.com/kvrm/kvrm/blob/main/crates/asm/src/syntax.rs)
 //! has a line for each way to write them. A statement is matched with the forms of its mnemonic one after the other,
-//! and if none fits, the error is that of the form that came furthest.
+//! and if none fits, the error is that of the form that came furthest. [`disassemble`] reads the same lines the other way.
 
 mod cursor;
 mod directive;
@@ -59,6 +59,7 @@ mod immediate;
 mod lexer;
 mod macros;
 mod names;
+mod print;
 mod program;
 mod similar;
 mod special;
@@ -99,7 +100,33 @@ pub fn assemble(text: &str, address: u64) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// A mistake in the text.
 pub fn assemble_program(text: &str, address: u64) -> Result<Program, Error> {
-    program::assemble(text, address)
+    let program = program::assemble(text, address);
+    program.map_err(|mistakes| mistakes.into_iter().next().expect("there is one"))
+}
+
+/// The mistakes in a program, in the order of the text; none if it can be assembled. There may be more: the search
+/// ends after twenty, and where a mistake makes it impossible to tell what follows.
+///
+/// ```
+/// let mistakes = kvrm_asm::mistakes("addd x0, x1, #1\nnop\nb nowhere", 0);
+/// let lines: Vec<u32> = mistakes.iter().map(|mistake| mistake.line).collect();
+/// assert_eq!(lines, [1, 3]);
+/// assert!(kvrm_asm::mistakes("nop", 0).is_empty());
+/// ```
+pub fn mistakes(text: &str, address: u64) -> Vec<Error> {
+    program::assemble(text, address).err().unwrap_or_default()
+}
+
+/// The text of an instruction word at an address, in the syntax that [`assemble`] takes and with the aliases that people
+/// write; `None` if it is none of the table's.
+///
+/// ```
+/// assert_eq!(kvrm_asm::disassemble(0x7100_083f, 0).unwrap(), "cmp w1, #2");
+/// assert_eq!(kvrm_asm::disassemble(0x5400_0041, 0x1000).unwrap(), "b.ne 0x1008");
+/// assert_eq!(kvrm_asm::disassemble(0xffff_ffff, 0), None);
+/// ```
+pub fn disassemble(word: u32, address: u64) -> Option<String> {
+    print::word(word, address)
 }
 
 /// An assembled program.

@@ -25,6 +25,18 @@ pub(crate) struct Register {
     pub(crate) is_sp: bool,
 }
 
+impl std::fmt::Display for Register {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let letter = if self.width == Width::W { "w" } else { "x" };
+        match (self.number, self.is_sp) {
+            (31, true) if self.width == Width::X => write!(f, "sp"),
+            (31, true) => write!(f, "wsp"),
+            (31, false) => write!(f, "{letter}zr"),
+            (number, _) => write!(f, "{letter}{number}"),
+        }
+    }
+}
+
 /// The register of a name, in upper or lower case.
 pub(crate) fn register(name: &str) -> Option<Register> {
     let name = name.to_ascii_lowercase();
@@ -87,7 +99,7 @@ fn number(table: &[&[&str]], name: &str) -> Option<u32> {
 }
 
 /// What barriers wait for, by number.
-const BARRIERS: [&[&str]; 16] = [
+pub(crate) const BARRIERS: [&[&str]; 16] = [
     &[],
     &["oshld"],
     &["oshst"],
@@ -111,13 +123,23 @@ pub(crate) fn barrier(name: &str) -> Option<u32> {
     number(&BARRIERS, name)
 }
 
+/// The parts of a prefetch operation's name: for what, into which cache, for how long.
+const PREFETCH: [&[&str]; 3] =
+    [&["pld", "pli", "pst"], &["l1", "l2", "l3", "slc"], &["keep", "strm"]];
+
+/// The name of a prefetch operation.
+pub(crate) fn prefetch_name(number: u32) -> Option<String> {
+    let numbers = [number >> 3, number >> 1 & 3, number & 1];
+    let parts = PREFETCH.iter().zip(numbers).map(|(part, n)| part.get(n as usize).copied());
+    parts.collect()
+}
+
 /// The number of a prefetch operation: `pldl1keep`.
 pub(crate) fn prefetch(name: &str) -> Option<u32> {
     let name = name.to_ascii_lowercase();
-    let parts = [&["pld", "pli", "pst"][..], &["l1", "l2", "l3", "slc"], &["keep", "strm"]];
     let mut rest = name.as_str();
     let mut numbers = [0; 3];
-    for (part, number) in parts.into_iter().zip(&mut numbers) {
+    for (part, number) in PREFETCH.into_iter().zip(&mut numbers) {
         let (index, prefix) = part.iter().enumerate().find(|(_, p)| rest.starts_with(**p))?;
         *number = index as u32;
         rest = &rest[prefix.len()..];
@@ -172,6 +194,12 @@ const ID_REGISTERS: &[(&str, u32, u32)] = &[
 pub(crate) fn id_register(name: &str) -> Option<(u32, u32)> {
     let name = name.to_ascii_lowercase();
     ID_REGISTERS.iter().find(|(known, ..)| *known == name).map(|(_, crm, op2)| (*crm, *op2))
+}
+
+/// The name of a register that identifies features.
+pub(crate) fn id_register_name(crm: u32, op2: u32) -> Option<&'static str> {
+    let known = ID_REGISTERS.iter().find(|(_, m, n)| (*m, *n) == (crm, op2));
+    known.map(|(name, ..)| *name)
 }
 
 /// The number of a system register without a name, `s3_3_c4_c2_0`: bits 20 to 5 of MRS and MSR.

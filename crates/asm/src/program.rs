@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::cursor::Cursor;
 use crate::directive::is_undefined;
 use crate::encode::{self, Place};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expression::{Scope, evaluate, names_address};
 use crate::immediate::register_bits;
 use crate::lexer::{Kind, Local, Token};
@@ -20,12 +20,19 @@ use crate::{Program, Statement, macros};
 const MAX_MIB: u64 = 256;
 /// The same in bytes.
 pub(crate) const MAX_BYTES: u64 = MAX_MIB << 20;
+/// Mistakes after which no more are looked for.
+pub(crate) const MOST_MISTAKES: usize = 20;
 
-pub(crate) fn assemble(text: &str, address: u64) -> Result<Program> {
-    let statements = macros::statements(text)?;
+/// The program, or its mistakes: at least one, at most [`MOST_MISTAKES`], in the order of the text.
+pub(crate) fn assemble(text: &str, address: u64) -> Result<Program, Vec<Error>> {
+    let statements = macros::statements(text).map_err(|error| vec![error])?;
     let mut assembler = Assembler::new(address);
     for pass in [Pass::Addresses, Pass::Symbols, Pass::Bytes] {
-        assembler.pass(pass, &statements)?;
+        assembler.pass(pass, &statements);
+        if !assembler.mistakes.is_empty() {
+            assembler.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+            return Err(assembler.mistakes);
+        }
     }
     let labels = assembler.symbols.into_iter().filter(|(_, symbol)| symbol.is_label);
     Ok(Program {
@@ -69,6 +76,9 @@ pub(crate) struct Assembler {
     /// Numeric labels, with the statements they are before.
     locals: HashMap<u64, Vec<(usize, u64)>>,
     statement: usize,
+    /// The offsets after each statement.
+    ends: Vec<u64>,
+    mistakes: Vec<Error>,
     literals: Vec<Literal>,
     /// Which literal a statement loads.
     loads: HashMap<usize, usize>,
@@ -86,20 +96,42 @@ impl Assembler {
             symbols: HashMap::new(),
             locals: HashMap::new(),
             statement: 0,
+            ends: Vec::new(),
+            mistakes: Vec::new(),
             literals: Vec::new(),
             loads: HashMap::new(),
             pool: 0,
         }
     }
 
-    fn pass(&mut self, pass: Pass, statements: &[Vec<Token>]) -> Result<()> {
+    /// Goes through the statements, and on to the next one after a mistake.
+    fn pass(&mut self, pass: Pass, statements: &[Vec<Token>]) {
         (self.pass, self.offset, self.pool) = (pass, 0, 0);
         for (number, tokens) in statements.iter().enumerate() {
             self.statement = number;
-            self.statement(tokens)?;
+            let result = self.statement(tokens);
+            self.note(result);
+            match pass {
+                Pass::Addresses => self.ends.push(self.offset),
+                // Where it would be without the mistake.
+                _ => self.offset = self.ends[number],
+            }
+            if self.mistakes.len() >= MOST_MISTAKES || self.is_too_large() {
+                return;
+            }
         }
         self.statement = statements.len();
-        self.write_literals()
+        let result = self.write_literals();
+        self.note(result);
+    }
+
+    /// True if whatever follows is too far away.
+    fn is_too_large(&self) -> bool {
+        matches!(self.mistakes.last(), Some(Error { kind: ErrorKind::TooLarge(_), .. }))
+    }
+
+    fn note(&mut self, result: Result<()>) {
+        self.mistakes.extend(result.err());
     }
 
     fn statement(&mut self, tokens: &[Token]) -> Result<()> {

@@ -7,12 +7,13 @@ use crate::names::{self, Width};
 use crate::template::Special;
 
 const ARITHMETIC: &str = "0 to 4095, or a multiple of 4096 up to 16773120";
-const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
-const EXTENSIONS: [&str; 8] = ["uxtb", "uxth", "uxtw", "uxtx", "sxtb", "sxth", "sxtw", "sxtx"];
+pub(crate) const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
+pub(crate) const EXTENSIONS: [&str; 8] =
+    ["uxtb", "uxth", "uxtw", "uxtx", "sxtb", "sxth", "sxtw", "sxtx"];
 /// UXTW, UXTX and SXTX in [`EXTENSIONS`].
-const UXTW: u32 = 2;
-const UXTX: u32 = 3;
-const SXTX: u32 = 7;
+pub(crate) const UXTW: u32 = 2;
+pub(crate) const UXTX: u32 = 3;
+pub(crate) const SXTX: u32 = 7;
 
 impl Encoder<'_> {
     pub(crate) fn special(&mut self, special: Special) -> Result<()> {

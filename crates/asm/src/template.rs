@@ -1,5 +1,6 @@
 //! The lines of [`SYNTAX`], taken apart: for every mnemonic, the forms it has.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -12,9 +13,11 @@ use crate::syntax::SYNTAX;
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) row: &'static Instruction,
-    /// Which line of [`SYNTAX`] it is.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests ask which lines have been used"))]
+    /// Which line of [`SYNTAX`] it is, and which of the spellings there.
     pub(crate) line: usize,
+    spelling: usize,
+    /// Whether words are printed like this.
+    printed: bool,
     /// The word before operands are put in.
     pub(crate) word: u32,
     pub(crate) operands: Vec<Item>,
@@ -169,6 +172,25 @@ pub(crate) fn mnemonics() -> impl Iterator<Item = &'static str> {
     FORMS.keys().map(String::as_str)
 }
 
+/// For each row, the mnemonics and forms that its words are printed with, the best first.
+static PRINTED: LazyLock<Vec<Vec<(&str, &Form)>>> = LazyLock::new(|| {
+    let mut rows = vec![Vec::new(); table().len()];
+    for (mnemonic, forms) in FORMS.iter() {
+        for form in forms.iter().filter(|form| form.printed) {
+            rows[form.row.index].push((mnemonic.as_str(), form));
+        }
+    }
+    for forms in &mut rows {
+        forms.sort_by_key(|(_, form)| (Reverse(form.line), form.spelling));
+    }
+    rows
+});
+
+/// The mnemonics and forms that words of a row are printed with, the best first.
+pub(crate) fn printed(row: &Instruction) -> &'static [(&'static str, &'static Form)] {
+    &PRINTED[row.index]
+}
+
 /// A name of a row, and what its pattern's braces and `?` stand for in it.
 #[derive(Clone, Default)]
 struct Name {
@@ -214,7 +236,8 @@ fn add_forms(
     for (number, choice) in (1..).zip(&name.choices) {
         text = text.replace(&format!("${number}"), choice);
     }
-    let (syntax, fixed) = text.split_once(';').unwrap_or((&text, ""));
+    let (printed, text) = text.strip_prefix('~').map_or((true, &*text), |text| (false, text));
+    let (syntax, fixed) = text.split_once(';').unwrap_or((text, ""));
     let (mnemonic, operands) = syntax.split_once(' ').unwrap_or((syntax, ""));
     let mut word = row.pattern.value | row.pattern.preferred;
     for assignment in fixed.split_whitespace() {
@@ -225,8 +248,8 @@ fn add_forms(
     let mut rest = operands.trim();
     let operands = items(row, name.width, &mut rest);
     assert!(rest.is_empty(), "{text}: a brace too many");
-    for (mnemonic, word) in spellings(row, mnemonic, word) {
-        let form = Form { row, line, word, operands: operands.clone() };
+    for (spelling, (mnemonic, word)) in spellings(row, mnemonic, word).into_iter().enumerate() {
+        let form = Form { row, line, spelling, printed, word, operands: operands.clone() };
         forms.entry(mnemonic).or_default().push(form);
     }
 }

@@ -34,3 +34,22 @@ fn errors_have_a_place() {
     let error = kvrm_asm::assemble("nop\n  add x0, x1, #(2 + 4999)", 0).unwrap_err();
     assert_eq!((error.line, error.column, error.text.as_str()), (2, 16, "(2+4999)"));
 }
+
+#[test]
+fn mistakes_do_not_hide_each_other() {
+    let lines = |text: &str| -> Vec<u32> {
+        kvrm_asm::mistakes(text, 0).iter().map(|mistake| mistake.line).collect()
+    };
+    // Labels keep their places, so that nothing else is wrong.
+    assert_eq!(
+        lines("a: addd x0, x1\n nop\nb: b.ne a\n mov x0, #-70000\n cbz x1, b\n b c"),
+        [1, 4, 6]
+    );
+    assert_eq!(lines("ldr x0, =nowhere\n nop\n .word nowhere"), [1, 3]);
+    // What gives addresses comes before instructions.
+    assert_eq!(lines("addd x0, x1\nx0: nop\n.space later\n.set later, 4"), [2, 3]);
+    assert_eq!(lines(&"wrong\n".repeat(100)).len(), 20);
+    assert_eq!(lines(".space 1 << 40\nnop\nnop"), [1]);
+    assert_eq!(lines("\"never closed\naddd"), [1]);
+    assert_eq!(lines("nop"), [0; 0]);
+}

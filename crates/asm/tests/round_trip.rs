@@ -1,34 +1,14 @@
 //! Every row, with very many words: what a disassembler makes of a word assembles to that word again.
 
+mod words;
+
 use std::collections::BTreeMap;
 
 use disarm64::InsnDisplay;
-use kvrm_a64::{Instruction, decode, table};
+use kvrm_a64::table;
+use words::{ADDRESS, random_word, usual};
 
-const ADDRESS: u64 = 0x7654_3210_0000;
 const WORDS: u64 = 3000;
-
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
-/// A word of the row, with what bits should be; fields have their smallest and largest values often.
-fn random_word(row: &Instruction, state: &mut u64) -> Option<u32> {
-    let mut word = row.pattern.value | row.pattern.preferred;
-    for field in &row.pattern.fields {
-        let value = match random(state) % 8 {
-            0 => 0,
-            1 => u32::MAX,
-            2 => random(state) as u32 % 4,
-            _ => random(state) as u32,
-        };
-        word = field.set(word, value);
-    }
-    decode(word).filter(|found| found.index == row.index).map(|_| word)
-}
 
 fn disassemble(word: u32) -> String {
     let instruction = disarm64::decoder::decode(word).expect("a word that can be disassembled");
@@ -57,18 +37,6 @@ fn extension_is_lost(word: u32) -> bool {
     let (rd, rn) = (word & 31, word >> 5 & 31);
     let plain = if word >> 31 == 1 { 3 } else { 2 };
     rd == 31 && rn != 31 && word >> 13 & 7 == plain
-}
-
-/// The word with what logical immediates leave open as assemblers have it: of the rotation, only the bits
-/// below the size of the repeated element count.
-fn usual(row: &Instruction, word: u32) -> u32 {
-    if row.group != "Logical (immediate)" {
-        return word;
-    }
-    let (n, imms) = (word >> 22 & 1, word >> 10 & 63);
-    let size = 1 << (31 - (n << 6 | !imms & 63).leading_zeros());
-    let immr = row.pattern.field("immr").expect("logical immediates have a rotation");
-    immr.set(word, immr.get(word) & (size - 1))
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Asm {
         let text = String::from_utf8(crate::read_file(&self.file)?)
             .map_err(|_| Failure::Host(format!("{name} is not text (UTF-8)")))?;
         let program = asm::assemble_program(&text, self.base)
-            .map_err(|error| Failure::Host(explain(&name, &text, &error)))?;
+            .map_err(|_| Failure::Host(explain_all(&name, &text, self.base)))?;
         match &output {
             Some(_) if to_stdout => return Ok(out.write_all(&program.bytes)?),
             Some(path) => std::fs::write(path, &program.bytes)
@@ -179,6 +179,16 @@ fn list(out: &mut impl Write, text: &str, program: &Program) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// All mistakes of a program.
+fn explain_all(name: &str, text: &str, base: u64) -> String {
+    let mistakes = asm::mistakes(text, base);
+    let mut shown: Vec<String> = mistakes.iter().map(|error| explain(name, text, error)).collect();
+    if shown.len() > 1 {
+        shown.push(format!("{} mistakes", shown.len()));
+    }
+    shown.join("\n")
 }
 
 /// The message, and the line with a mark below what is wrong.

@@ -152,8 +152,7 @@ impl Verify {
             }
             RandomVerdict::Cancelled { .. } => Found::Nothing,
         };
-        let seed = Some(self.seed);
-        Ok(Report { engines: names(&machines), lanes: machines[0].lanes(), seed, found })
+        Ok(Report { engines: names(&machines), lanes: at_a_time, seed: Some(self.seed), found })
     }
 }
 

@@ -297,7 +297,7 @@ mod tests {
         let expected = "\
 random program 9 of seed 7:
 cpu and wgpu part in lane 2 (the first of 3 that do), after 1,234 instructions, with
-  0x1000  91000400  add x0, x0, #0x1
+  0x1000  91000400  add x0, x0, #1
     after it  cpu                       wgpu
 instructions  1,235                     1,236
           x5  0x0000000000000001        0x0000000000008001

@@ -1,8 +1,5 @@
 //! Instruction words as text, in Arm's syntax.
 
-use disarm64::InsnDisplay;
-use kvrm_a64::Instruction;
-
 /// A word as text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Disassembled {
@@ -19,12 +16,13 @@ pub struct Disassembled {
 impl Disassembled {
     /// What a word is at an address.
     pub fn new(address: u64, word: u32) -> Disassembled {
-        let row = kvrm_a64::decode(word);
-        let text = match row {
-            Some(row) => text(address, usual(row, word)),
-            None => format!(".inst {word:#010x}  // undefined"),
-        };
-        Disassembled { address, word, row: row.map(|row| row.name), text }
+        let text = kvrm_asm::disassemble(word, address);
+        Disassembled {
+            address,
+            word,
+            row: kvrm_a64::decode(word).map(|row| row.name),
+            text: text.unwrap_or_else(|| format!(".inst {word:#010x}  // undefined")),
+        }
     }
 }
 
@@ -33,30 +31,13 @@ impl Disassembled {
 ///
 /// ```
 /// let code = 0x9100_0420u32.to_le_bytes();
-/// assert_eq!(kvrm::disassemble(&code, 0x1000)[0].text, "add x0, x1, #0x1");
+/// assert_eq!(kvrm::disassemble(&code, 0x1000)[0].text, "add x0, x1, #1");
 /// ```
 pub fn disassemble(code: &[u8], address: u64) -> Vec<Disassembled> {
     let addresses = (0..).map(|index: u64| address.wrapping_add(4 * index));
     let (words, _) = code.as_chunks();
     let words = words.iter().map(|word| u32::from_le_bytes(*word));
     addresses.zip(words).map(|(address, word)| Disassembled::new(address, word)).collect()
-}
-
-/// The word with the bits that should have a value at that value: disassemblers insist on them.
-fn usual(row: &Instruction, word: u32) -> u32 {
-    let pattern = &row.pattern;
-    let fields = pattern.fields.iter();
-    let fields = fields.fold(0, |mask, field| field.set(mask, u32::MAX));
-    word & (pattern.mask | fields) | pattern.preferred
-}
-
-/// Assembly for a word of the table; the word itself if the disassembler does not know it.
-fn text(address: u64, word: u32) -> String {
-    let Some(instruction) = disarm64::decoder::decode(word) else {
-        return format!(".inst {word:#010x}");
-    };
-    let text = instruction.display_at(address).to_string();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

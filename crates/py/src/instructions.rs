@@ -63,8 +63,8 @@ pub(crate) fn assemble<'py>(
 /// >>> import kvrm
 /// >>> for instruction in kvrm.disassemble([0x91000400, 0xd4400000], 0x1000):
 /// ...     print(instruction)
-/// 0x1000: 91000400  add x0, x0, #0x1
-/// 0x1004: d4400000  hlt #0x0
+/// 0x1000: 91000400  add x0, x0, #1
+/// 0x1004: d4400000  hlt #0
 #[pyfunction]
 #[pyo3(signature = (code, address=None), text_signature = "(code, address=0)")]
 pub(crate) fn disassemble(

@@ -51,6 +51,16 @@ fn assembly() {
     let shown = folder.kvrm("asm a.s").stderr;
     assert!(shown.ends_with("\n    \tadd x0, x1, #5000\n    \t             ^\n"), "{shown}");
     assert!(!folder.path().join("a.bin").exists());
+    folder.file("many.s", "nop\n\taddd x0, x1\n cmp x0, #-5000\nb there\n");
+    let shown = folder.kvrm("asm many.s").stderr;
+    let starts = "\
+error: many.s: line 2, column 2: there is no instruction addd: did you mean add?
+    \taddd x0, x1
+    \t^
+many.s: line 3, column 11: -5000 does not fit";
+    assert!(shown.starts_with(starts), "{shown}");
+    let ends = "line 4, column 3: there is not defined\n    b there\n      ^\n3 mistakes\n";
+    assert!(shown.ends_with(ends), "{shown}");
     fails(&folder, "asm none.s", HOST, "cannot read none.s: ");
     fails(&folder, "asm c.s", HOST, "c.s is not text (UTF-8)");
     fails(&folder, "asm b.s -o none/x.bin", HOST, "cannot write none/x.bin: ");

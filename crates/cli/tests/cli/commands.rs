@@ -8,14 +8,14 @@ fn disasm_shows_words_and_rows() {
     folder.file("a.bin", code(&[0x9100_0420, 0x17ff_ffff, 0xffff_ffff]));
     assert_eq!(
         folder.output("disasm a.bin --base 0x2000"),
-        "    0x2000  91000420  add x0, x1, #0x1
+        "    0x2000  91000420  add x0, x1, #1
     0x2004  17ffffff  b 0x2000
     0x2008  ffffffff  .inst 0xffffffff  // undefined
 "
     );
     let text = folder.output("disasm --word d65f03c0 0xd4400000 --rows");
     assert!(text.lines().next().unwrap().ends_with("// RET"), "{text}");
-    assert!(text.contains("hlt #0x0") && text.contains("0x10004"));
+    assert!(text.contains("hlt #0") && text.contains("0x10004"));
     let lines = folder.json("disasm a.bin");
     assert_eq!(lines[0]["address"], "0x10000");
     assert_eq!(lines[0]["word"], "91000420");

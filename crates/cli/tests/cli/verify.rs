@@ -45,7 +45,9 @@ fn random_programs() {
     let run = "verify --random 12 --seed 3 --lanes 5 --rows 60 --engines eval,cpu";
     let result = folder().json(run);
     assert_eq!((&result["agree"], &result["seed"]), (&true.into(), &3.into()));
-    assert_eq!(result["agreement"]["programs"], 12);
+    assert_eq!((&result["lanes"], &result["agreement"]["programs"]), (&5.into(), &12.into()));
+    let stops = result["agreement"]["stops"].as_object().unwrap().values();
+    assert_eq!(stops.map(|count| count.as_u64().unwrap()).sum::<u64>(), 12);
     // Three rounds, of which each is compared once before its ten pieces.
     assert_eq!(result["agreement"]["comparisons"], 33);
 }

@@ -25,7 +25,8 @@ const PIECES: [u64; 10] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
 ///     machines.push(programs.shape(Machine::builder().engine(engine)).build()?);
 /// }
 /// let verdict = programs.verify(&mut machines, &RunControl::new(), &mut |_| {})?;
-/// assert!(matches!(verdict, RandomVerdict::Agree { programs: 40, .. }));
+/// let RandomVerdict::Agree { programs, agreement } = verdict else { panic!("{verdict:?}") };
+/// assert_eq!((programs, agreement.stops.len()), (40, 40));
 /// # Ok::<(), kvrm::Error>(())
 /// ```
 pub struct RandomPrograms {
@@ -41,7 +42,7 @@ pub enum RandomVerdict {
     Agree {
         /// Programs compared.
         programs: u64,
-        /// Instructions completed, comparisons, and pages in the last of them.
+        /// Instructions completed, comparisons, pages in the last of them, and why each program stopped last.
         agreement: Agreement,
     },
     /// A program does something else on one of the machines.
@@ -89,7 +90,9 @@ impl RandomPrograms {
                     sum.instructions += agreement.instructions;
                     sum.comparisons += agreement.comparisons;
                     sum.pages += agreement.pages;
-                    sum.stops = agreement.stops;
+                    // The first lane has no program, and in the last round perhaps others have none.
+                    let programs = per_round.min(self.count - done) as usize;
+                    sum.stops.extend(agreement.stops.into_iter().skip(1).take(programs));
                 }
                 Verdict::Differ(difference) => {
                     // The first lane has no program; what it does is that of the one after it.
