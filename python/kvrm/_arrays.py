@@ -39,9 +39,10 @@ def _joined(rows: Any) -> npt.NDArray[np.uint8]:
     if isinstance(rows, (str, bytes, bytearray, memoryview)):
         raise wrong
     try:
-        rows = list(rows)
+        rows = iter(rows)
     except TypeError:
         raise wrong from None
+    rows = list(rows)
     if not all(isinstance(row, (bytes, bytearray, memoryview)) for row in rows):
         raise TypeError("rows must be an array, or a sequence of nothing but bytes")
     lengths = {memoryview(row).nbytes for row in rows}

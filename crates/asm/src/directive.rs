@@ -71,7 +71,8 @@ impl Assembler {
             }
             ".ltorg" | ".pool" => {
                 cursor.expect_end()?;
-                self.write_literals()
+                self.write_literals();
+                Ok(())
             }
             ".section" if cursor.peek().text.starts_with(".text") => Ok(()),
             ".section" | ".data" | ".bss" | ".rodata" | ".pushsection" | ".popsection" => {

@@ -104,8 +104,11 @@ pub fn assemble_program(text: &str, address: u64) -> Result<Program, Error> {
     program.map_err(|mistakes| mistakes.into_iter().next().expect("there is one"))
 }
 
+/// After so many mistakes no more are looked for.
+pub const MOST_MISTAKES: usize = 20;
+
 /// The mistakes in a program, in the order of the text; none if it can be assembled. There may be more: the search
-/// ends after twenty, and where a mistake makes it impossible to tell what follows.
+/// ends after [`MOST_MISTAKES`], and where a mistake makes it impossible to tell what follows.
 ///
 /// ```
 /// let mistakes = kvrm_asm::mistakes("addd x0, x1, #1\nnop\nb nowhere", 0);

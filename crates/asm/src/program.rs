@@ -14,14 +14,12 @@ use crate::expression::{Scope, evaluate, names_address};
 use crate::immediate::register_bits;
 use crate::lexer::{Kind, Local, Token};
 use crate::names::{self, Width};
-use crate::{Program, Statement, macros};
+use crate::{MOST_MISTAKES, Program, Statement, macros};
 
 /// The largest program, in MiB.
 const MAX_MIB: u64 = 256;
 /// The same in bytes.
 pub(crate) const MAX_BYTES: u64 = MAX_MIB << 20;
-/// Mistakes after which no more are looked for.
-pub(crate) const MOST_MISTAKES: usize = 20;
 
 /// The program, or its mistakes: at least one, at most [`MOST_MISTAKES`], in the order of the text.
 pub(crate) fn assemble(text: &str, address: u64) -> Result<Program, Vec<Error>> {
@@ -121,8 +119,7 @@ impl Assembler {
             }
         }
         self.statement = statements.len();
-        let result = self.write_literals();
-        self.note(result);
+        self.write_literals();
     }
 
     /// True if whatever follows is too far away.
@@ -309,17 +306,17 @@ impl Assembler {
     }
 
     /// Puts the constants since the last time here: 4-byte ones, then 8-byte ones.
-    pub(crate) fn write_literals(&mut self) -> Result<()> {
+    pub(crate) fn write_literals(&mut self) {
         for bytes in [4, 8] {
             for index in 0..self.literals.len() {
                 let literal = &self.literals[index];
                 if (literal.pool, literal.bytes) == (self.pool, bytes) {
-                    self.write_literal(index)?;
+                    let result = self.write_literal(index);
+                    self.note(result);
                 }
             }
         }
         self.pool += 1;
-        Ok(())
     }
 
     fn write_literal(&mut self, index: usize) -> Result<()> {

@@ -46,9 +46,10 @@ fn mistakes_do_not_hide_each_other() {
         [1, 4, 6]
     );
     assert_eq!(lines("ldr x0, =nowhere\n nop\n .word nowhere"), [1, 3]);
+    assert_eq!(lines("ldr x0, =a\n ldr w1, =b\n .ltorg\n ldr x2, =c\n .ltorg"), [1, 2, 4]);
     // What gives addresses comes before instructions.
     assert_eq!(lines("addd x0, x1\nx0: nop\n.space later\n.set later, 4"), [2, 3]);
-    assert_eq!(lines(&"wrong\n".repeat(100)).len(), 20);
+    assert_eq!(lines(&"wrong\n".repeat(100)).len(), kvrm_asm::MOST_MISTAKES);
     assert_eq!(lines(".space 1 << 40\nnop\nnop"), [1]);
     assert_eq!(lines("\"never closed\naddd"), [1]);
     assert_eq!(lines("nop"), [0; 0]);

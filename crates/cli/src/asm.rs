@@ -185,8 +185,10 @@ fn list(out: &mut impl Write, text: &str, program: &Program) -> Result<()> {
 fn explain_all(name: &str, text: &str, base: u64) -> String {
     let mistakes = asm::mistakes(text, base);
     let mut shown: Vec<String> = mistakes.iter().map(|error| explain(name, text, error)).collect();
-    if shown.len() > 1 {
-        shown.push(format!("{} mistakes", shown.len()));
+    match shown.len() {
+        0 | 1 => {}
+        asm::MOST_MISTAKES.. => shown.push(format!("{} mistakes, and perhaps more", shown.len())),
+        count => shown.push(format!("{count} mistakes")),
     }
     shown.join("\n")
 }

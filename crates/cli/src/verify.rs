@@ -143,16 +143,17 @@ impl Verify {
             let mut progress = |programs| done.store(programs, Ordering::Relaxed);
             programs.verify(&mut machines, control, &mut progress)
         })?;
-        let found = match verdict {
+        // A difference is told by the machine's lanes, of which the first has no program.
+        let (lanes, found) = match verdict {
             RandomVerdict::Agree { programs, agreement } => {
-                Found::Agreement { agreement, programs: Some(programs) }
+                (at_a_time, Found::Agreement { agreement, programs: Some(programs) })
             }
             RandomVerdict::Differ { program, difference } => {
-                Found::Difference { difference, program: Some(program) }
+                (1 + at_a_time, Found::Difference { difference, program: Some(program) })
             }
-            RandomVerdict::Cancelled { .. } => Found::Nothing,
+            RandomVerdict::Cancelled { .. } => (at_a_time, Found::Nothing),
         };
-        Ok(Report { engines: names(&machines), lanes: at_a_time, seed: Some(self.seed), found })
+        Ok(Report { engines: names(&machines), lanes, seed: Some(self.seed), found })
     }
 }
 

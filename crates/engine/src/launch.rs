@@ -380,9 +380,10 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
     ) -> Result<(), EngineError> {
         self.launcher.select()?;
         let len = (bytes.len() / lanes.len()) as u64;
-        self.launcher.memory_mut().write_lanes(lanes.clone(), addr, bytes)?;
+        let result = self.launcher.memory_mut().write_lanes(lanes.clone(), addr, bytes);
+        // Where it failed, some of them may have been written.
         lanes.for_each(|lane| self.code.written(self.config.model, lane, addr, len));
-        Ok(())
+        result
     }
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {

@@ -339,7 +339,7 @@ fn place(group: usize, seat: usize, byte: usize, len: usize) -> (usize, usize) {
 }
 
 /// Splits a range of addresses by page: page, offset in it, and range of the bytes.
-pub fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let at = addr + done as u64;

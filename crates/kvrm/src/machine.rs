@@ -228,6 +228,9 @@ impl Machine {
             lanes => self.range(lanes)?,
         };
         let engine = self.engine_mut()?;
+        if lanes.len() == 1 {
+            return Ok(engine.write_memory(lanes.start, address, bytes)?);
+        }
         let step = (LANES_BYTES / bytes.len().max(1)).clamp(1, lanes.len());
         for first in lanes.clone().step_by(step) {
             let lanes = first..lanes.end.min(first + step);

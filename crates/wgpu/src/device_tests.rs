@@ -156,6 +156,18 @@ fn memory_that_is_copied() {
 }
 
 #[test]
+fn much_memory_at_once() {
+    for way in [&USUAL, &COPIED] {
+        let mut engine = build(MemoryModel::Shared, 40 << 20, way, "hlt #0");
+        let bytes: Vec<u8> = (0..33 << 20 | 3).map(|at: u32| (at ^ at >> 9) as u8).collect();
+        engine.write_memory(0, 0x2005, &bytes).unwrap();
+        let mut seen = vec![0; bytes.len() + 2];
+        engine.read_memory(7, 0x2004, &mut seen).unwrap();
+        assert!(seen[1..=bytes.len()] == bytes && (seen[0], seen[bytes.len() + 1]) == (0, 0));
+    }
+}
+
+#[test]
 fn windows_are_not_without_number() {
     let config = config(MemoryModel::Shared, 1 << 26);
     let error = build_with(config, 0, 1 << 16, Features::empty()).err().unwrap();

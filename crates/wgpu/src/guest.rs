@@ -18,6 +18,8 @@ const FIXED_BINDINGS: u32 = 7;
 const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.
 const MOST_WINDOWS: u32 = 64;
+/// Bytes of flat memory that are read or written together.
+const AT_ONCE: usize = 16 << 20;
 /// Bytes of the device's counters.
 const POOL_BYTES: usize = 20;
 
@@ -135,11 +137,12 @@ impl Guest {
     pub(crate) fn launched(&mut self, counted: &[u8]) -> Result<Pool, WgpuError> {
         let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(counted);
         let pool = Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 };
-        match stopped {
-            0 => self.pool = pool,
-            _ => self.set_pool(Pool { stopped: 0, ..pool })?,
-        }
+        // Whatever happens next, this is what the device has.
+        self.pool = pool;
         self.forget_table();
+        if stopped != 0 {
+            self.set_pool(Pool { stopped: 0, ..pool })?;
+        }
         Ok(pool)
     }
 
@@ -207,6 +210,32 @@ impl Guest {
         windows.map(part).collect()
     }
 
+    /// Changes flat memory, by the whole words that the bytes are in.
+    fn write_piece(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        let words = words_around(addr, bytes.len());
+        let (before, after) = (addr - words.start, words.end - addr - bytes.len() as u64);
+        let mut data = vec![0; (words.end - words.start) as usize];
+        // What is beside the bytes, in the first word and in the last.
+        if before != 0 {
+            self.read_flat(words.start, &mut data[..8])?;
+        }
+        if after != 0 {
+            let last = data.len() - 8;
+            self.read_flat(words.end - 8, &mut data[last..])?;
+        }
+        data[before as usize..][..bytes.len()].copy_from_slice(bytes);
+        if let Some(image) = &mut self.image {
+            image[words.start as usize..words.end as usize].copy_from_slice(&data);
+        }
+        let mut rest = &data[..];
+        for part in self.flat_parts(words) {
+            let (data, after) = rest.split_at(part.len as usize);
+            self.device.write(part.buffer, part.offset, data)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
     /// What private memory has; nobody asks where there is none.
     fn private(&self) -> &Private {
         self.private.as_ref().expect("only private memory has frames")
@@ -235,28 +264,17 @@ impl DeviceMemory for Guest {
             bytes.copy_from_slice(&image[addr as usize..addr as usize + bytes.len()]);
             return Ok(());
         }
-        let parts = self.flat_parts(words_around(addr, bytes.len()));
-        let words = self.device.read_all(self.device.encoder(), &parts)?;
-        bytes.copy_from_slice(&words[(addr % 8) as usize..][..bytes.len()]);
+        for (at, piece) in (addr..).step_by(AT_ONCE).zip(bytes.chunks_mut(AT_ONCE)) {
+            let parts = self.flat_parts(words_around(at, piece.len()));
+            let words = self.device.read_all(self.device.encoder(), &parts)?;
+            piece.copy_from_slice(&words[(at % 8) as usize..][..piece.len()]);
+        }
         Ok(())
     }
 
     fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        let words = words_around(addr, bytes.len());
-        let mut data = vec![0; (words.end - words.start) as usize];
-        if words != (addr..addr + bytes.len() as u64) {
-            // What is beside the bytes, in the same words.
-            self.read_flat(words.start, &mut data)?;
-        }
-        data[(addr - words.start) as usize..][..bytes.len()].copy_from_slice(bytes);
-        if let Some(image) = &mut self.image {
-            image[words.start as usize..words.end as usize].copy_from_slice(&data);
-        }
-        let mut rest = &data[..];
-        for part in self.flat_parts(words) {
-            let (data, after) = rest.split_at(part.len as usize);
-            self.device.write(part.buffer, part.offset, data)?;
-            rest = after;
+        for (at, piece) in (addr..).step_by(AT_ONCE).zip(bytes.chunks(AT_ONCE)) {
+            self.write_piece(at, piece)?;
         }
         Ok(())
     }
