@@ -298,10 +298,11 @@ impl Code {
         let view = LaneMemory::new(memory, lane);
         let mut written = Vec::new();
         let end = step(state, count, &view, &mut |addr, len| written.push((addr, u64::from(len))));
-        view.check()?;
+        // Where the device failed, some of it may have been written.
         for (addr, len) in written {
             self.written(model, lane, addr, len);
         }
+        view.check()?;
         Ok(match end {
             Step::Done => (1, None),
             Step::DoneAndStopped(stop) => (1, Some(stop)),

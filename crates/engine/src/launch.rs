@@ -388,9 +388,10 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
-        self.launcher.memory_mut().write_image(addr, bytes)?;
+        let result = self.launcher.memory_mut().write_image(addr, bytes);
+        // Where it failed, some of it may have been written.
         self.code.clear();
-        Ok(())
+        result
     }
 
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {

@@ -103,7 +103,7 @@ impl Machine {
     }
 
     /// Writes the same addresses of every lane's memory, each with bytes of its own, given lane after lane. A reset
-    /// undoes it.
+    /// undoes it. Lanes of one memory cannot be told apart: for them it is an error.
     pub fn write_lanes(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(address, self.bytes_each(bytes.len())?)?;
         let lanes = self.lanes();
