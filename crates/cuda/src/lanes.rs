@@ -159,6 +159,27 @@ impl CudaLanes {
         }
     }
 
+    /// Launches the kernel and waits for its end. What has been reported, of all runs.
+    fn run_kernel(&self, launch: &Launch<'_, Array>) -> Result<u64, CudaError> {
+        let (kernel, _) = self.kernel.as_ref().expect("loaded before");
+        let arguments = self.arguments(launch);
+        let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
+        let begin = || kernel.launch(blocks, BLOCK, &arguments);
+        let watch = |wait: &dyn Fn() -> Result<(), CudaError>| {
+            watch(&self.control, launch.control, self.executed, wait)
+        };
+        // One without an end of its own is watched from the start. If another thread frees memory, the driver waits
+        // for all launches, and meanwhile does not even answer whether this one has ended.
+        if launch.share > LARGEST_SHARE {
+            return watch(&|| begin().and_then(|()| kernel.wait()));
+        }
+        begin()?;
+        match kernel.is_done_within(SHORT)? {
+            true => Ok(self.executed),
+            false => watch(&|| kernel.wait()),
+        }
+    }
+
     /// The lanes that stopped in the last launch, of which the counters are read.
     fn stopped_lanes(&mut self, control: &RunControl) -> Result<Vec<u32>, CudaError> {
         let pool = self.guest.launched()?;
@@ -171,13 +192,13 @@ impl CudaLanes {
     }
 }
 
-/// Waits for the end of a launch, while another thread reports how far it is and passes on that the run is
-/// cancelled. (This one may have to wait in the driver.) What has been reported, of all runs.
+/// Does something that waits for a launch, while another thread reports how far the launch is and passes on that
+/// the run is cancelled. (This one may have to wait in the driver.) What has been reported, of all runs.
 fn watch(
-    kernel: &Kernel,
     mapped: &Mapped,
     control: &RunControl,
     reported: u64,
+    wait: impl FnOnce() -> Result<(), CudaError>,
 ) -> Result<u64, CudaError> {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -190,12 +211,13 @@ fn watch(
                 if control.is_cancelled() {
                     mapped.set_cancel(true);
                 }
-                std::thread::sleep(ASK);
+                std::thread::park_timeout(ASK);
             }
             reported
         });
-        let result = kernel.wait();
+        let result = wait();
         ended.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
         let reported = watcher.join().unwrap_or_else(|panic| resume_unwind(panic));
         result.map(|()| reported)
     })
@@ -256,14 +278,8 @@ impl Launcher for CudaLanes {
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
         self.load_kernel(&launch.code.handlers, launch.control)?;
-        let arguments = self.arguments(&launch);
-        let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
-        let (kernel, _) = self.kernel.as_ref().expect("loaded above");
         let start = Instant::now();
-        kernel.launch(blocks, BLOCK, &arguments)?;
-        if !kernel.is_done_within(SHORT)? {
-            self.executed = watch(kernel, &self.control, launch.control, self.executed)?;
-        }
+        self.executed = self.run_kernel(&launch)?;
         let time = start.elapsed();
         Ok(Launched { time, stopped: self.stopped_lanes(launch.control)? })
     }

@@ -333,10 +333,11 @@ impl Machine {
     /// times a second. The results are the same.
     ///
     /// This is for GPUs that do nothing else. One that also drives a display freezes it until the run ends,
-    /// or the operating system's watchdog kills the run. What lanes with private memory need of the host (code
-    /// that is reached for the first time, more memory) they get when all others have stopped; in shared
-    /// memory, where lanes may wait for one another, the launch ends for it. Only the `cuda` engine has
-    /// single launches, and not for a machine that has one device twice.
+    /// or the operating system's watchdog kills the run; and who makes or drops another machine on the same
+    /// GPU may have to wait for the end. What lanes with private memory need of the host (code that is
+    /// reached for the first time, more memory) they get when all others have stopped; in shared memory,
+    /// where lanes may wait for one another, the launch ends for it. Only the `cuda` engine has single
+    /// launches, and not for a machine that has one device twice.
     ///
     /// ```
     /// use kvrm::{Machine, Reg};

@@ -58,7 +58,7 @@ static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
 static const uint NO_PAGE = 4294967295u;
 static const uint IDLE = 4294967295u;
-static const uint HOLD = 3u;
+static const uint HOLD = 1u;
 static const uint HASH_BITS = 5u;
 
 cbuffer arguments : register(b0) { Arguments arguments; }

@@ -81,7 +81,7 @@ constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint NO_PAGE = 4294967295u;
 constant uint IDLE = 4294967295u;
-constant uint HOLD = 3u;
+constant uint HOLD = 1u;
 constant uint HASH_BITS = 5u;
 
 ulong code_start(

@@ -79,7 +79,7 @@ constant uint EXIT = 16u;
 constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint IDLE = 4294967295u;
-constant uint HOLD = 3u;
+constant uint HOLD = 1u;
 constant uint HASH_BITS = 5u;
 
 ulong code_start(

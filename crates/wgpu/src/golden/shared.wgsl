@@ -587,7 +587,7 @@ fn count_votes(votes: Votes) -> u32 {
 const IDLE: u32 = 0xffffffffu;
 
 // How often a group that was chosen goes on without a new choice.
-const HOLD: u32 = 3u;
+const HOLD: u32 = 1u;
 
 // Bits that tell the places of lanes apart.
 const HASH_BITS: u32 = 5u;
