@@ -202,7 +202,7 @@ impl<L: Launcher> LaunchEngine<L> {
         }
         let unbounded = request.single_launch && L::UNBOUNDED;
         while running > 0 && !request.control.is_cancelled() {
-            let share = if unbounded { u64::MAX } else { self.share.get() };
+            let share = if unbounded { u64::MAX } else { self.share.of(running) };
             let Launched { time, stopped } = self.launch(share, request.control)?;
             if !unbounded {
                 self.share.adapt(time, stopped.len() < running);

@@ -9,19 +9,31 @@ use std::time::Duration;
 /// use kvrm_engine::slice::Share;
 ///
 /// let mut share = Share::new(1024, 1 << 30, Duration::from_millis(100));
+/// assert_eq!(share.of(8), 1024);
 /// share.adapt(Duration::from_millis(50), true);
-/// assert_eq!(share.get(), 2048);
+/// assert_eq!(share.of(8), 2048);
 /// // No lane used it up: a short launch does not mean that lanes are fast.
 /// share.adapt(Duration::from_millis(1), false);
-/// assert_eq!(share.get(), 2048);
+/// assert_eq!(share.of(8), 2048);
 /// share.adapt(Duration::from_secs(10), false);
-/// assert_eq!(share.get(), 512);
+/// assert_eq!(share.of(8), 512);
+///
+/// // What few lanes can do in that time may take many lanes far longer.
+/// for _ in 0..4 {
+///     share.adapt(Duration::from_millis(25), true);
+/// }
+/// assert_eq!(share.of(1), 512 << 8);
+/// assert_eq!(share.of(16), 512 << 4);
+/// assert_eq!(share.of(1 << 20), 1024);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
+    first: u64,
     instructions: u64,
     most: u64,
     wanted: Duration,
+    /// How many lanes ran when this was learned.
+    lanes: usize,
 }
 
 /// Launches of fewer instructions than this would be nothing but overhead.
@@ -30,11 +42,18 @@ const LEAST: f64 = 64.0;
 impl Share {
     /// A first share, and what launches should take.
     pub fn new(first: u64, most: u64, wanted: Duration) -> Share {
-        Share { instructions: first, most, wanted }
+        Share { first, instructions: first, most, wanted, lanes: 0 }
     }
 
-    /// Instructions for each lane in the next launch.
-    pub fn get(&self) -> u64 {
+    /// Instructions for each of so many lanes in the next launch. If there are more than before, each has less, as
+    /// if the device had been busy with those already; but not less than in the first launch.
+    pub fn of(&mut self, lanes: usize) -> u64 {
+        if lanes > self.lanes {
+            let least = self.first.min(self.instructions);
+            let each = self.instructions as f64 * self.lanes as f64 / lanes as f64;
+            self.instructions = least.max(each as u64);
+        }
+        self.lanes = lanes;
         self.instructions
     }
 

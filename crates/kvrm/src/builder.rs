@@ -281,11 +281,14 @@ impl MachineBuilder {
     fn build_wgpu(self) -> Result<Box<dyn Engine>, EngineError> {
         let (devices, config) = (self.devices, self.config);
         if let [] | [_] = devices[..] {
-            return Ok(Box::new(kvrm_wgpu::build(config, devices.first().copied().unwrap_or(0))?));
+            return Ok(Box::new(kvrm_wgpu::build(config, devices.first().copied())?));
         }
-        Ok(Box::new(SplitEngine::new(config, devices.len(), WARP, |part, config| {
-            Ok(Box::new(kvrm_wgpu::build(config, devices[part])?))
-        })?))
+        let split = SplitEngine::new(config, devices.len(), WARP, |part, config| {
+            Ok(Box::new(kvrm_wgpu::build(config, Some(devices[part]))?))
+        })?;
+        // Those that few lanes leave without work should exist, too.
+        devices.iter().try_for_each(|device| kvrm_wgpu::find(*device))?;
+        Ok(Box::new(split))
     }
 
     fn build_cuda(self) -> Result<Box<dyn Engine>, EngineError> {

@@ -101,8 +101,7 @@ pub fn engines() -> Vec<EngineKind> {
     if !kvrm_cuda::devices().is_empty() {
         engines.push(EngineKind::Cuda);
     }
-    // Without a number, the first is taken.
-    if kvrm_wgpu::devices().first().is_some_and(|device| device.unfit.is_none()) {
+    if kvrm_wgpu::devices().iter().any(|device| device.unfit.is_none()) {
         engines.push(EngineKind::Wgpu);
     }
     if engines.len() == 1 {

@@ -1,6 +1,7 @@
 //! Devices and buffers, through wgpu.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -28,28 +29,28 @@ pub enum WgpuError {
         /// What it lacks.
         why: &'static str,
     },
-    /// More memory is wanted than fits a binding.
+    /// More memory is wanted than kernels can be given.
     #[error(
-        "{name} takes at most {limit} bytes in one buffer, and {what} needs {wanted}: use fewer lanes or a smaller memory"
+        "{name} has at most {limit} bytes for {what}, which needs {wanted}: use fewer lanes or a smaller memory"
     )]
     TooLarge {
         /// The device's name.
         name: String,
-        /// What the buffer is for.
+        /// What it is for.
         what: &'static str,
         /// Bytes wanted.
         wanted: u64,
         /// The most there can be.
         limit: u64,
     },
-    /// The device has no memory left.
+    /// The device has no memory left, or the host has none.
     #[error(
         "{name} has no room for {wanted} bytes, which {what} needs: use fewer lanes or a smaller memory"
     )]
     Full {
         /// The device's name.
         name: String,
-        /// What the buffer is for.
+        /// What it is for.
         what: &'static str,
         /// Bytes wanted.
         wanted: u64,
@@ -105,10 +106,21 @@ pub fn devices() -> Vec<DeviceInfo> {
             name: info.name.clone(),
             backend: info.backend.to_string(),
             driver: format!("{} {}", info.driver, info.driver_info),
-            unfit: unfit(adapter),
+            unfit: unfit(&info, adapter.features()),
         }
     };
     adapters().iter().enumerate().map(info).collect()
+}
+
+/// Makes sure that there is a device of that number, without opening it.
+///
+/// ```
+/// let none = kvrm_wgpu::find(1000).unwrap_err();
+/// assert!(none.to_string().starts_with("no GPU 1000 for wgpu"));
+/// ```
+pub fn find(index: usize) -> Result<(), WgpuError> {
+    let count = adapters().len();
+    if index < count { Ok(()) } else { Err(WgpuError::NoDevice { index, count }) }
 }
 
 /// What the kernels need.
@@ -122,12 +134,17 @@ const WELCOME: Features =
 const COHERENT: Features = Features::MEMORY_DECORATION_COHERENT;
 
 /// Why a device cannot be used.
-fn unfit(adapter: &wgpu::Adapter) -> Option<&'static str> {
-    let info = adapter.get_info();
-    if !adapter.features().contains(Features::SHADER_INT64) {
-        return Some("its shaders have no 64-bit integers (SHADER_INT64)");
+fn unfit(info: &wgpu::AdapterInfo, features: Features) -> Option<&'static str> {
+    if !features.contains(Features::SHADER_INT64) {
+        return Some(match info.backend {
+            // Without, wgpu takes an older one, which has none whatever the device.
+            wgpu::Backend::Dx12 => {
+                "its shaders have no 64-bit integers (SHADER_INT64), or DirectX's compiler is missing: put dxcompiler.dll and dxil.dll beside the program"
+            }
+            _ => "its shaders have no 64-bit integers (SHADER_INT64)",
+        });
     }
-    if !adapter.features().contains(Features::SUBGROUP) {
+    if !features.contains(Features::SUBGROUP) {
         return Some("its shaders have no subgroup operations (SUBGROUP)");
     }
     // Ends loops after 65,535 turns, and runs every arm of a switch: results are wrong.
@@ -186,13 +203,15 @@ fn shares_memory(info: &wgpu::AdapterInfo) -> bool {
 }
 
 impl Device {
-    /// Opens a device, and uses none of the features in `without`.
-    pub(crate) fn open(index: usize, without: Features) -> Result<Device, WgpuError> {
+    /// Opens a device, the first that can be used if no number is given, and uses none of the features in `without`.
+    pub(crate) fn open(index: Option<usize>, without: Features) -> Result<Device, WgpuError> {
         let adapters = adapters();
         let count = adapters.len();
+        let is_fit = |it: &wgpu::Adapter| unfit(&it.get_info(), it.features()).is_none();
+        let index = index.or_else(|| adapters.iter().position(is_fit)).unwrap_or(0);
         let adapter = adapters.get(index).ok_or(WgpuError::NoDevice { index, count })?;
         let info = adapter.get_info();
-        if let Some(why) = unfit(adapter) {
+        if let Some(why) = unfit(&info, adapter.features()) {
             return Err(WgpuError::Unfit { name: info.name, why });
         }
         let mappable = match shares_memory(&info) {
@@ -257,11 +276,19 @@ impl Device {
     pub(crate) fn failed(&self, message: impl ToString) -> WgpuError {
         let name = self.name.to_string();
         // That it is lost may be known, and only not told yet.
-        let _ = self.device.poll(wgpu::PollType::Poll);
-        match self.lost.get() {
-            Some(message) => WgpuError::Lost { name, message: message.clone() },
-            None => WgpuError::Failed { name, message: message.to_string() },
+        match self.poll(wgpu::PollType::Poll) {
+            Err(lost) => lost,
+            Ok(()) => match self.lost.get() {
+                Some(message) => self.lose(message),
+                None => WgpuError::Failed { name, message: message.to_string() },
+            },
         }
+    }
+
+    /// The device is of no use any more.
+    pub(crate) fn lose(&self, why: &str) -> WgpuError {
+        let message = self.lost.get_or_init(|| why.to_string()).clone();
+        WgpuError::Lost { name: self.name.to_string(), message }
     }
 
     /// Does something, and waits for what the device says of it.
@@ -274,12 +301,10 @@ impl Device {
         let scopes =
             [Validation, OutOfMemory, Internal].map(|filter| self.device.push_error_scope(filter));
         let result = work();
-        for scope in scopes.into_iter().rev() {
-            if let Some(error) = pollster::block_on(scope.pop()) {
-                return Err(error);
-            }
-        }
-        Ok(result)
+        // All of them, the last one first: wgpu panics where they end in another order.
+        let pop = |scope: wgpu::ErrorScopeGuard| pollster::block_on(scope.pop());
+        let errors: Vec<_> = scopes.into_iter().rev().filter_map(pop).collect();
+        errors.into_iter().next().map_or(Ok(result), Err)
     }
 
     /// Zeroed memory for kernels.
@@ -455,8 +480,25 @@ impl Device {
     /// Waits for all that has been submitted.
     pub(crate) fn wait(&self) -> Result<(), WgpuError> {
         let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
-        self.device.poll(all).map_err(|error| self.failed(error))?;
+        self.poll(all)?;
         self.check()
+    }
+
+    /// Lets wgpu look what the device has done. Where the driver says that it is lost, wgpu panics.
+    fn poll(&self, how: wgpu::PollType) -> Result<(), WgpuError> {
+        if let Some(message) = self.lost.get() {
+            return Err(self.lose(message));
+        }
+        match catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => {
+                Err(WgpuError::Failed { name: self.name.to_string(), message: error.to_string() })
+            }
+            Err(panic) => {
+                let message = panic.downcast_ref::<String>().map_or("it does not say why", |it| it);
+                Err(self.lose(&message.split_whitespace().collect::<Vec<_>>().join(" ")))
+            }
+        }
     }
 
     /// Fails if the device is lost, or if something has failed that nobody waited for.
@@ -466,5 +508,45 @@ impl Device {
             Some(message) => Err(self.failed(message)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why_not(
+        backend: wgpu::Backend,
+        driver: [&str; 2],
+        features: Features,
+    ) -> Option<&'static str> {
+        let mut info = wgpu::AdapterInfo::new(wgpu::DeviceType::Other, backend);
+        [info.driver, info.driver_info] = driver.map(str::to_string);
+        unfit(&info, features)
+    }
+
+    #[test]
+    fn devices_that_cannot_be_used_are_told_why() {
+        use wgpu::Backend::{Dx12, Metal, Vulkan};
+        let llvmpipe = |version| why_not(Vulkan, ["llvmpipe", version], NEEDED);
+        assert_eq!(llvmpipe("Mesa 25.0.7 (LLVM 15.0.6)"), None);
+        assert!(llvmpipe("Mesa 22.3.6 (LLVM 15.0.6)").unwrap().contains("install Mesa 25"));
+        assert_eq!(why_not(Vulkan, ["radv", "Mesa 22.3.6"], NEEDED), None);
+        assert!(why_not(Metal, ["", ""], Features::SUBGROUP).unwrap().contains("64-bit integers"));
+        assert!(why_not(Dx12, ["", ""], Features::SUBGROUP).unwrap().contains("dxcompiler.dll"));
+        assert!(why_not(Metal, ["", ""], Features::SHADER_INT64).unwrap().contains("subgroup"));
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_compile_is_an_error() {
+        let device = Device::open(None, Features::empty()).unwrap();
+        let descriptor = wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl("not a kernel".into()),
+        };
+        let error = device.checked(|| device.device.create_shader_module(descriptor));
+        assert!(matches!(error, Err(WgpuError::Failed { .. })));
+        // Nothing is left of it.
+        device.checked(|| ()).unwrap();
     }
 }

@@ -28,7 +28,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
 
 fn build(model: MemoryModel, memory_size: u64, way: &Way, text: &str) -> WgpuEngine {
     let mut engine =
-        build_with(config(model, memory_size), 0, way.largest_window, way.without).unwrap();
+        build_with(config(model, memory_size), None, way.largest_window, way.without).unwrap();
     engine.write_image(BASE, &kvrm_asm::assemble(text, BASE).unwrap()).unwrap();
     for lane in 0..LANES {
         let mut state = CpuState { pc: BASE, ..CpuState::new() };
@@ -170,7 +170,7 @@ fn much_memory_at_once() {
 #[test]
 fn windows_are_not_without_number() {
     let config = config(MemoryModel::Shared, 1 << 26);
-    let error = build_with(config, 0, 1 << 16, Features::empty()).err().unwrap();
+    let error = build_with(config, None, 1 << 16, Features::empty()).err().unwrap();
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 

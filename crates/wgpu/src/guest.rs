@@ -21,7 +21,7 @@ const MOST_WINDOWS: u32 = 64;
 /// Bytes of flat memory that are read or written together.
 const AT_ONCE: usize = 16 << 20;
 /// Bytes of the device's counters.
-const POOL_BYTES: usize = 20;
+const POOL_BYTES: usize = 24;
 
 /// The memory of all lanes.
 ///
@@ -64,6 +64,8 @@ pub(crate) struct Pool {
     pub(crate) next: u32,
     pub(crate) stopped: u32,
     pub(crate) executed: u64,
+    /// Lanes that came to the end of a launch, in all launches; runs over.
+    ended: u32,
 }
 
 impl Guest {
@@ -101,7 +103,8 @@ impl Guest {
                 })
             }
         };
-        let image = (private.is_some() || read_only).then(|| vec![0; size as usize]);
+        let keeps_image = private.is_some() || read_only;
+        let image = keeps_image.then(|| host_copy(size)).transpose()?;
         let pool = Pool::default();
         let mut guest = Guest {
             device,
@@ -133,10 +136,22 @@ impl Guest {
         Part { buffer: &self.pool_buffer, offset: 0, len: POOL_BYTES as u64 }
     }
 
-    /// Takes note of what a launch has counted, and starts a new list of stopped lanes.
+    /// Takes note of what a launch has counted, which all lanes have come to the end of.
     pub(crate) fn launched(&mut self, counted: &[u8]) -> Result<Pool, WgpuError> {
-        let [next, stopped, _, low, high] = bytemuck::pod_read_unaligned::<[u32; 5]>(counted);
-        let pool = Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32 };
+        let ended = self.pool.ended.wrapping_add(self.lanes as u32);
+        let pool = self.count(counted)?;
+        match pool.ended == ended {
+            true => Ok(pool),
+            // Where an operating system ends a kernel that takes too long, not every driver says so.
+            false => Err(self.device.lose("it did not execute a kernel to the end")),
+        }
+    }
+
+    /// Takes note of what kernels have counted, and starts a new list of stopped lanes.
+    fn count(&mut self, counted: &[u8]) -> Result<Pool, WgpuError> {
+        let [next, stopped, _, low, high, ended] =
+            bytemuck::pod_read_unaligned::<[u32; 6]>(counted);
+        let pool = Pool { next, stopped, executed: u64::from(low) | u64::from(high) << 32, ended };
         // Whatever happens next, this is what the device has.
         self.pool = pool;
         self.forget_table();
@@ -147,8 +162,8 @@ impl Guest {
     }
 
     fn set_pool(&mut self, pool: Pool) -> Result<(), WgpuError> {
-        let Pool { next, stopped, executed } = pool;
-        let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32];
+        let Pool { next, stopped, executed, ended } = pool;
+        let words = [next, stopped, 0, executed as u32, (executed >> 32) as u32, ended];
         self.device.write(&self.pool_buffer, 0, bytemuck::bytes_of(&words))?;
         self.pool = pool;
         Ok(())
@@ -158,7 +173,7 @@ impl Guest {
     pub(crate) fn recount(&mut self) -> Result<(), WgpuError> {
         let mut counted = [0; POOL_BYTES];
         self.device.read(&self.pool_buffer, 0, &mut counted)?;
-        self.launched(&counted)?;
+        self.count(&counted)?;
         Ok(())
     }
 
@@ -392,6 +407,15 @@ fn check_windows(device: &Device, window: u64, count: u64) -> Result<(), WgpuErr
             limit: most * window,
         }),
     }
+}
+
+/// Zeroed memory of the host.
+fn host_copy(size: u64) -> Result<Vec<u8>, WgpuError> {
+    bytemuck::try_zeroed_vec(size as usize).map_err(|()| WgpuError::Full {
+        name: "the host".to_string(),
+        what: "its copy of guest memory",
+        wanted: size,
+    })
 }
 
 /// Bytes of a frame.

@@ -104,15 +104,15 @@ pub struct WgpuLanes {
 /// The engine on a GPU of any make.
 pub type WgpuEngine = LaunchEngine<WgpuLanes>;
 
-/// Builds the engine on a device, all registers zero.
-pub fn build(config: Config, device: usize) -> Result<WgpuEngine, EngineError> {
+/// Builds the engine on a device, all registers zero. Without a number, it is the first that can be used.
+pub fn build(config: Config, device: Option<usize>) -> Result<WgpuEngine, EngineError> {
     build_with(config, device, u64::MAX, wgpu::Features::empty())
 }
 
 /// With windows of at most that many bytes, and without features that the device may have.
 pub(crate) fn build_with(
     config: Config,
-    device: usize,
+    device: Option<usize>,
     largest_window: u64,
     without: wgpu::Features,
 ) -> Result<WgpuEngine, EngineError> {

@@ -24,7 +24,7 @@ mod lanes;
 mod pipeline;
 mod windows;
 
-pub use device::{DeviceInfo, WgpuError, devices};
+pub use device::{DeviceInfo, WgpuError, devices, find};
 pub use lanes::{WgpuEngine, WgpuLanes, build};
 
 use kvrm_ir::legalise::Lacks;

@@ -177,4 +177,7 @@ fn run(
   if (runs) {
     finish(rest);
   }
+  if (lane < arguments.lanes) {
+    atomicAdd(&pool.ended, 1u);
+  }
 }

@@ -42,6 +42,8 @@ struct Pool {
   // Instructions completed in all launches: the lower and the upper half.
   executed_low: atomic<u32>,
   executed_high: atomic<u32>,
+  // Lanes that came to the end of a launch, in all launches; runs over.
+  ended: atomic<u32>,
 }
 
 @group(0) @binding(0) var<uniform> arguments: Arguments;

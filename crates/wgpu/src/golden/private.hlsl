@@ -29,6 +29,7 @@ struct Pool {
     uint lock;
     uint executed_low;
     uint executed_high;
+    uint ended;
 };
 
 struct Pair {
@@ -1342,6 +1343,11 @@ void run(ComputeInput_run computeinput_run)
     if (_e56) {
         uint64_t _e57 = rest;
         finish(_e57);
+    }
+    uint _e59 = lane;
+    uint _e62 = arguments.lanes;
+    if ((_e59 < _e62)) {
+        uint _e67; pool.InterlockedAdd(20, 1u, _e67);
         return;
     } else {
         return;

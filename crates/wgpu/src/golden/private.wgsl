@@ -63,6 +63,8 @@ struct Pool {
   // Instructions completed in all launches: the lower and the upper half.
   executed_low: atomic<u32>,
   executed_high: atomic<u32>,
+  // Lanes that came to the end of a launch, in all launches; runs over.
+  ended: atomic<u32>,
 }
 
 @group(0) @binding(0) var<uniform> arguments: Arguments;
@@ -798,5 +800,8 @@ fn run(
   run_subgroup();
   if (runs) {
     finish(rest);
+  }
+  if (lane < arguments.lanes) {
+    atomicAdd(&pool.ended, 1u);
   }
 }

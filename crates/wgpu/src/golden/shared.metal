@@ -44,6 +44,7 @@ struct Pool {
     metal::atomic_uint lock;
     metal::atomic_uint executed_low;
     metal::atomic_uint executed_high;
+    metal::atomic_uint ended;
 };
 typedef uint type_3[1];
 typedef Status type_4[1];
@@ -1664,6 +1665,11 @@ struct runInput {
     if (_e56) {
         ulong _e57 = rest;
         finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+    }
+    uint _e59 = lane;
+    uint _e62 = arguments.lanes;
+    if (_e59 < _e62) {
+        uint _e67 = metal::atomic_fetch_add_explicit(&pool.ended, 1u, metal::memory_order_relaxed);
         return;
     } else {
         return;
