@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ async def run_async(machine: Machine, max_cycles: int | None) -> RunResult:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LAST_LOOK)
     except BaseException:
-        machine.cancel()
+        # Somebody may have closed the machine.
+        with contextlib.suppress(RuntimeError):
+            machine.cancel()
         raise
     return machine.wait()

@@ -44,11 +44,17 @@ class ContinuousMetalCPU(SingleCPU):
         if self._cycles_per_batch < 1:
             raise ValueError(f"cycles_per_batch must be at least 1; it is {cycles}")
 
-    def execute_continuous(self, max_batches: int | None = None) -> ExecutionResult:
-        """Runs batches until the machine stops by itself, or ``max_batches`` are done."""
-        return ExecutionResult.of(self._machine.run_batches(self._cycles_per_batch, max_batches))
+    def execute_continuous(
+        self, max_batches: int | None = None, *, progress: bool = False
+    ) -> ExecutionResult:
+        """Runs batches until the machine stops by itself, or ``max_batches`` are done. ``progress`` shows how
+        far it is."""
+        cycles = self._cycles_per_batch
+        return ExecutionResult.of(self._machine.run_batches(cycles, max_batches, progress=progress))
 
-    def execute_mega(self, total_cycles: int | None = None) -> ExecutionResult:
+    def execute_mega(
+        self, total_cycles: int | None = None, *, progress: bool = False
+    ) -> ExecutionResult:
         """Runs in a single launch where the engine has such a thing. On a GPU that also drives a display,
-        the display stands still meanwhile."""
-        return ExecutionResult.of(self._machine.run_mega(total_cycles))
+        the display stands still meanwhile. ``progress`` shows how far it is."""
+        return ExecutionResult.of(self._machine.run_mega(total_cycles, progress=progress))

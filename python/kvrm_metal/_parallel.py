@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ._results import ParallelResult
-from ._state import DEFAULT_MEMORY, Flags, State, flags_of, nzcv_of
+from ._state import DEFAULT_MEMORY, Flags, State, flags_of, nzcv_of, to_unsigned
 
 #: General registers, 0 to 30.
 GENERAL = 31
@@ -90,6 +90,9 @@ class ParallelMetalCPU(State):
             raise ValueError('the 32nd register is the zero register: it must be 0 (use "sp" for SP)')
         if len(values) > GENERAL:
             raise ValueError(f"a lane has 31 registers and the zero register; these are {len(values)}")
+        # Before any is set, those that cannot be are refused.
+        self._machine.get_register(0, lane=lane)
+        values = [to_unsigned(value) for value in values]
         for number, value in enumerate(values):
             self._machine.set_register(number, value, lane=lane)
 
@@ -105,7 +108,7 @@ class ParallelMetalCPU(State):
         """Sets the condition flags of one lane, or of all."""
         self._machine.set_register("nzcv", nzcv_of(n, z, c, v), lane=lane)
 
-    def execute(self, max_cycles: int | None = None) -> ParallelResult:
+    def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ParallelResult:
         """Runs until every lane has stopped, or completed ``max_cycles`` instructions. Calling it again goes
-        on from there."""
-        return ParallelResult.of(self._machine.run(max_cycles))
+        on from there. ``progress`` shows how far it is."""
+        return ParallelResult.of(self._machine.run(max_cycles, progress=progress))

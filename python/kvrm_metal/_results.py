@@ -88,7 +88,10 @@ class ExecutionResult(_Summary):
         )
 
 
-@dataclass(frozen=True)
+_REASONS = {reason.value: reason for reason in StopReason}
+
+
+@dataclass(frozen=True, repr=False)
 class ParallelResult(_Summary):
     """How a run of many lanes ended; lists have an entry for each.
 
@@ -117,6 +120,10 @@ class ParallelResult(_Summary):
     stop_reason: StopReason
     """Why most lanes stopped."""
 
+    def __repr__(self) -> str:
+        lanes, reason = len(self.cycles_per_lane), self.stop_reason.name
+        return f"ParallelResult({lanes} lanes, cycles={self.cycles}, mostly {reason}, {self.elapsed_seconds:.6f} s)"
+
     @classmethod
     def of(cls, result: kvrm.RunResult) -> ParallelResult:
         """From what :class:`kvrm.Machine` returns."""
@@ -125,6 +132,6 @@ class ParallelResult(_Summary):
             elapsed_seconds=result.elapsed_seconds,
             cycles_per_lane=result.cycles_per_lane.tolist(),
             pcs_per_lane=result.pcs.tolist(),
-            stop_reasons=[StopReason(stop.code) for stop in result.stops],
+            stop_reasons=[_REASONS[code] for code in result.stop_codes.tolist()],
             stop_reason=StopReason(result.stop.code),
         )

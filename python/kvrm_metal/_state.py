@@ -163,8 +163,8 @@ class State:
 
     def reset(self) -> None:
         """Back to the beginning: registers, flags and PC zero. The memory of :class:`MetalCPU`,
-        :class:`ContinuousMetalCPU` and :class:`AsyncMetalCPU` is again what was loaded; that of the others
-        stays as it is.
+        :class:`ContinuousMetalCPU` and :class:`AsyncMetalCPU` is again what was loaded, and so is that of lanes
+        which have one each; a memory of all lanes stays as it is, and so does that of ``mlx_kernel``'s machines.
 
         >>> import kvrm
         >>> from kvrm_metal import MetalCPU
@@ -206,10 +206,11 @@ def to_bytes(data: Data) -> bytes:
     >>> to_bytes([1, 2]), to_bytes(bytearray(b"ab"))
     (b'\\x01\\x02', b'ab')
     """
-    if isinstance(data, (str, int)):
+    if isinstance(data, (str, int)) or getattr(data, "ndim", None) == 0:
         raise TypeError(f"bytes or a list of byte values are needed, not {type(data).__name__}")
     try:
-        return bytes(data)
+        # Of an array of larger items, each is a byte value, as in a list.
+        return bytes(data.tolist() if getattr(data, "itemsize", 1) != 1 else data)
     except ValueError:
         raise ValueError(
             "a list must hold byte values, 0 to 255; give 32-bit instruction words to machine.load, "

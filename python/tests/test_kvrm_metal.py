@@ -1,7 +1,11 @@
 """What the machines of kvrm_metal have in common, and each kind's own methods."""
 
+import dataclasses
+import pickle
+
 import kvrm
 import kvrm_metal
+import numpy as np
 import pytest
 from kvrm_metal import (
     AsyncMetalCPU,
@@ -186,3 +190,23 @@ class TestDevices:
     def test_bad_names(self, device, error):
         with pytest.raises(error):
             MetalCPU(device=device)
+
+
+def test_results_are_pickled() -> None:
+    cpu = MetalCPU(device="cpu")
+    cpu.load_program(kvrm.assemble("hlt #3"))
+    result = cpu.execute()
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert dataclasses.asdict(result)["stop"].immediate == 3
+
+
+def test_arrays_are_byte_values() -> None:
+    cpu = MetalCPU(device="cpu")
+    cpu.write_memory(0, np.array([0x12, 0x34]))
+    cpu.write_memory(2, np.array([0x56], np.uint8))
+    assert cpu.read_memory(0, 4) == b"\x12\x34\x56\x00"
+    with pytest.raises(ValueError, match="byte values, 0 to 255"):
+        cpu.load_program(np.array([0xD4400000]))
+    for wrong in [np.int64(5), np.array([1.5])]:
+        with pytest.raises(TypeError, match="bytes or a list of byte values are needed"):
+            cpu.write_memory(0, wrong)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from typing import Any
 
@@ -78,7 +80,7 @@ def test_registers(engine: str) -> None:
         values = getattr(m, name)
         assert values.dtype == np.uint64 and values.tolist() == [4, 8, 2**64 - 4]
         assert m.get_register(name, 2) == 2**64 - 4
-    m.nzcv = [0b1000 << 28, 0b0110 << 28, 1]
+    m.nzcv = [0b1000 << 28, 0b0110 << 28, 0]
     assert m.nzcv.dtype == np.uint32 and m.nzcv.tolist() == [8 << 28, 6 << 28, 0]
     assert m.flags.tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
     m.set_register("x3", -1)
@@ -254,3 +256,27 @@ def test_disassembly() -> None:
     assert [line.address for line in lines] == [0x1000, 0x1004, 0x1008]
     assert lines[1].text == "add x0, x0, #1" and lines[1].word == ADD
     assert lines[2].text.startswith(".inst") and lines == kvrm.disassemble(code, 0x1000)
+
+
+def test_dlpack(engine: str) -> None:
+    m = kvrm.Machine(engine, lanes=3)
+    m.registers = 7
+    m.pc = [0, 4, 8]
+    assert np.from_dlpack(m.registers).shape == (3, 31)
+    assert np.from_dlpack(m.pc).tolist() == [0, 4, 8]
+    assert np.from_dlpack(m.read_lanes(0, 4)).tolist() == [[0] * 4] * 3
+
+
+@pytest.mark.parametrize(
+    "code", ["hlt #7", "svc #9", "brk #1", "b .", "udf #3", "ldr x0, [x1, #-8]!", "mov x0, #1; br x0", "nop"]
+)
+def test_stops_are_pickled(code: str) -> None:
+    m = kvrm.Machine("cpu")
+    m.load(kvrm.assemble(f"{code}; hlt #0"))
+    if code == "nop":
+        m.add_breakpoint(4)
+    stop = m.run(100).stop
+    assert pickle.loads(pickle.dumps(stop)) == copy.deepcopy(stop) == stop
+    assert str(pickle.loads(pickle.dumps(stop))) == str(stop)
+    idle = kvrm.Machine("cpu").get_stop()
+    assert pickle.loads(pickle.dumps(idle)) == idle

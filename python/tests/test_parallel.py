@@ -138,3 +138,18 @@ def test_bad_calls_say_what_is_wrong(lanes, call, error, words):
     cpu = lanes("hlt #0", num_lanes=2)
     with pytest.raises(error, match=words):
         call(cpu)
+
+
+def test_registers_are_set_all_or_none() -> None:
+    cpu = ParallelMetalCPU(num_lanes=2, device="cpu")
+    with pytest.raises(TypeError):
+        cpu.set_registers_lane(0, [1, 2, "x"])  # type: ignore[list-item]
+    assert cpu.get_lane_registers(0) == [0] * 32
+    with pytest.raises(IndexError, match="lane 9 does not exist"):
+        cpu.set_registers_lane(9, [])
+
+
+def test_results_of_many_lanes_are_told_in_a_line() -> None:
+    cpu = ParallelMetalCPU(num_lanes=10_000, device="cpu")
+    cpu.load_program(kvrm.assemble("hlt #0"))
+    assert repr(cpu.execute()).startswith("ParallelResult(10000 lanes, cycles=0, mostly HALT")

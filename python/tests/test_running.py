@@ -11,8 +11,10 @@ import sys
 import textwrap
 import threading
 import time
+from typing import Callable
 
 import kvrm
+import numpy as np
 import pytest
 
 ADD = 0x91000400  # add x0, x0, #1
@@ -51,8 +53,23 @@ def test_start_and_wait(engine: str) -> None:
         progress = m.poll()
         assert (progress.running, progress.cycles, progress.stopped) == (False, 2000, 2)
         assert "ended" in repr(progress)
+        assert m.wait().cycles == m.cancel().cycles == 2000
+    assert m.run(5).cycles == m.poll().cycles == 10
     with pytest.raises(RuntimeError, match="no run was started"):
         m.wait()
+
+
+def test_results_are_of_the_end(engine: str) -> None:
+    m = machine(engine, FOREVER)
+    for change in [lambda: m.run(3), m.reset, lambda: m.set_register("pc", 4)]:
+        m.reset()
+        m.start(5)
+        while m.running:
+            pass
+        change()
+        result = m.wait()
+        assert (result.cycles, result.cycles_per_lane.tolist(), result.pcs.tolist()) == (5, [5], [4])
+        assert result.stop.reason == "MAX_CYCLES"
 
 
 def test_running_machines_are_out_of_reach(engine: str) -> None:
@@ -182,6 +199,64 @@ def test_batches(engine: str) -> None:
     assert m.run_batches(10).stop.reason == "HALT"
 
 
+def test_progress_of_batches(engine: str) -> None:
+    m = machine(engine, FOREVER, lanes=3)
+    looks: list[kvrm.Progress] = []
+
+    def look(result: kvrm.RunResult) -> np.bool_:
+        looks.append(m.poll())
+        # NumPy's False is one, too.
+        return np.bool_(result.batch_count < 5)
+
+    assert m.run_batches(10, callback=look).batch_count == 5
+    assert [(look.running, look.stopped) for look in looks] == [(True, 3)] * 5
+    assert (m.poll().running, m.poll().cycles, m.poll().stopped) == (False, 150, 3)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("use", ["cancel", "wait", "close"])
+def test_callbacks_cannot_wait_for_the_run(engine: str, lanes: int, use: str) -> None:
+    m = machine(engine, FOREVER, lanes)
+    with pytest.raises(RuntimeError, match="from within the run.*return False"):
+        m.run_batches(10, callback=lambda result: getattr(m, use)())
+    assert m.run(10).cycles == 10 * lanes
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no timers of this kind there")
+@pytest.mark.parametrize("run", ["run()", "run(progress=True)", "run_batches(1000)"])
+def test_signal_handlers_cannot_wait_for_the_run(engine: str, run: str) -> None:
+    program = textwrap.dedent(f"""
+        import signal, kvrm
+        m = kvrm.Machine({engine!r}, memory="64K")
+        m.load({FOREVER!r})
+        signal.signal(signal.SIGALRM, lambda *_: m.cancel())
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            m.{run}
+        except RuntimeError as error:
+            print("raise an exception" in str(error), m.running)
+    """)
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert process.stdout == "True False\n", process.stderr
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("run", ["run()", "run_batches(1000)"])
+def test_python_ends_during_a_run(engine: str, lanes: int, run: str) -> None:
+    program = textwrap.dedent(f"""
+        import threading, time, kvrm
+        m = kvrm.Machine({engine!r}, lanes={lanes}, memory="64K")
+        m.load({FOREVER!r})
+        threading.Thread(target=lambda: m.{run}, daemon=True).start()
+        while m.poll().cycles == 0:
+            time.sleep(0.001)
+    """)
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert process.returncode == 0, process.stderr
+
+
 def test_callbacks_that_raise(engine: str) -> None:
     m = machine(engine, FOREVER, lanes=2)
     with pytest.raises(ZeroDivisionError):
@@ -213,6 +288,32 @@ def test_asyncio(engine: str) -> None:
     assert not m.running and m.run(2).cycles == 2
 
 
+def test_asyncio_where_others_end_the_run(engine: str) -> None:
+    m = machine(engine, FOREVER)
+
+    async def ended_by(end: Callable[[], object]) -> kvrm.RunResult:
+        task = asyncio.create_task(m.run_async())
+        while not m.running:
+            await asyncio.sleep(0)
+        end()
+        return await task
+
+    assert asyncio.run(ended_by(m.cancel)).cancelled
+
+    async def cancelled(end: Callable[[], object]) -> bool:
+        task = asyncio.create_task(m.run_async())
+        while not m.running:
+            await asyncio.sleep(0)
+        end()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        return task.cancelled()
+
+    assert asyncio.run(cancelled(m.cancel))
+    assert asyncio.run(cancelled(m.close))
+
+
 @pytest.mark.parametrize("have_tqdm", [False, True])
 def test_progress(engine: str, have_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if have_tqdm:
@@ -224,14 +325,27 @@ def test_progress(engine: str, have_tqdm: bool, monkeypatch: pytest.MonkeyPatch)
     with contextlib.redirect_stderr(output):
         assert m.run(5000, progress=True).cycles == 5000
         assert m.run_batches(100, 3, progress=True).cycles == 300
+        assert m.run_mega(7, progress=True).cycles == 7
     text = output.getvalue()
     assert ("instr" in text) and ("5,000 instructions (100%)" in text or have_tqdm)
+    # Without a limit, nobody knows how much is left.
+    output = io.StringIO()
+    with contextlib.redirect_stderr(output):
+        machine(engine, [ADD, HALT]).run(progress=True)
+    assert "instr" in output.getvalue() and "%" not in output.getvalue()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize(
-    "wait", ["m.run()", "m.run_batches(10**12)", "(m.start(), m.wait())", "m.run(progress=True)"]
+    "wait",
+    [
+        "m.run()",
+        "m.run_batches(10**12)",
+        "m.run_batches(100, callback=id)",
+        "(m.start(), m.wait())",
+        "m.run(progress=True)",
+    ],
 )
 def test_ctrl_c(engine: str, lanes: int, wait: str) -> None:
     program = textwrap.dedent(f"""

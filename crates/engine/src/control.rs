@@ -103,6 +103,11 @@ impl RunControl {
         self.stopped.fetch_add(stopped, Ordering::Relaxed);
     }
 
+    /// Takes back that so many lanes have stopped: they go on.
+    pub fn go_on(&self, lanes: u64) {
+        self.stopped.fetch_sub(lanes, Ordering::Relaxed);
+    }
+
     /// For engines: does something that watchers should know of.
     pub fn during<T>(&self, activity: Activity, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(activity);

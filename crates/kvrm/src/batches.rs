@@ -98,7 +98,8 @@ impl Machine {
             result?;
             let core = self.core()?;
             let is_last = batches.max.is_some_and(|max| run.batches == max);
-            if is_last || !core.can_go_on()? {
+            let going_on = core.going_on()?;
+            if is_last || going_on == 0 {
                 break;
             }
             let report = core.report(run, control)?;
@@ -107,16 +108,19 @@ impl Machine {
             if stop || run.cut_short {
                 break;
             }
+            control.go_on(going_on);
         }
         Ok(())
     }
 }
 
 impl Core {
-    /// True if some lane has only reached the end of its batch.
-    fn can_go_on(&self) -> Result<bool> {
-        let mut can = false;
-        self.engine.visit_statuses(0..self.lanes(), &mut |status| can |= !status.is_final())?;
-        Ok(can)
+    /// How many lanes have only reached the end of their batch.
+    fn going_on(&self) -> Result<u64> {
+        let mut count = 0;
+        self.engine.visit_statuses(0..self.lanes(), &mut |status| {
+            count += u64::from(!status.is_final());
+        })?;
+        Ok(count)
     }
 }

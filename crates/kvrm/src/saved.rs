@@ -7,6 +7,8 @@ use crate::{Error, Result};
 
 /// Bytes compared and restored at a time.
 const PIECE: usize = 4096;
+/// Bytes read at a time.
+const AT_ONCE: usize = 1 << 20;
 
 /// Registers and memory, kept on the host whatever the engine.
 #[derive(Default)]
@@ -32,11 +34,14 @@ impl Saved {
     /// Makes the lanes what they were. Only what has changed is written: engines forget code that they have
     /// translated from memory which the host writes.
     pub(crate) fn restore(&self, engine: &mut dyn Engine) -> Result<()> {
-        let mut now = vec![0; self.memory.len()];
-        engine.read_memory(0, 0, &mut now)?;
-        for (index, (was, is)) in self.memory.chunks(PIECE).zip(now.chunks(PIECE)).enumerate() {
-            if was != is {
-                engine.write_memory(0, (index * PIECE) as u64, was)?;
+        let mut now = vec![0; self.memory.len().min(AT_ONCE)];
+        for (start, saved) in (0u64..).step_by(AT_ONCE).zip(self.memory.chunks(AT_ONCE)) {
+            let now = &mut now[..saved.len()];
+            engine.read_memory(0, start, now)?;
+            for (at, (was, is)) in saved.chunks(PIECE).zip(now.chunks(PIECE)).enumerate() {
+                if was != is {
+                    engine.write_memory(0, start + (at * PIECE) as u64, was)?;
+                }
             }
         }
         for (lane, state) in self.states.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kvrm::{Lanes, Reg};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PySet, PyString};
 
 /// The name of a value's type, for messages.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
@@ -88,7 +88,18 @@ pub(crate) fn value_of(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u64>
         Reg::W(_) if !is_narrow => Err(PyOverflowError::new_err(format!(
             "the value of {register} must fit in 32 bits, with or without a sign"
         ))),
+        Reg::Nzcv => check_flags(number).map(|()| number),
         _ => Ok(number),
+    }
+}
+
+/// Makes sure that nothing but flags is set.
+pub(crate) fn check_flags(nzcv: u64) -> PyResult<()> {
+    match nzcv & !0xf000_0000 {
+        0 => Ok(()),
+        _ => Err(PyValueError::new_err(format!(
+            "nzcv has its flags in bits 31 to 28, and no others: {nzcv:#x} has"
+        ))),
     }
 }
 
@@ -108,26 +119,25 @@ pub(crate) fn register(register: &Bound<'_, PyAny>) -> PyResult<Reg> {
 }
 
 /// Bytes from anything that has bytes or words of 32 bits: `bytes`, `bytearray`, arrays, sequences of
-/// numbers.
-pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+/// numbers. Of the last, not many more than `most` are taken: what is too much is for the library to say.
+pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str, most: u64) -> PyResult<Vec<u8>> {
     if let Some(bytes) = plain_bytes(program) {
         return Ok(bytes);
     }
-    if program.is_instance_of::<PyString>() {
+    let unordered = program.is_instance_of::<PyDict>() || program.is_instance_of::<PySet>();
+    if program.is_instance_of::<PyString>() || unordered {
         return Err(not_a_program(program, what));
     }
     let memory = program.py().import("builtins")?.getattr("memoryview")?;
     if let Ok(view) = memory.call1((program,)) {
-        return match view.getattr("itemsize")?.extract::<usize>()? {
-            1 | 4 => Ok(view.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec()),
-            size => Err(PyTypeError::new_err(format!(
-                "{what} has items of {size} bytes: use an array of uint8 or uint32"
-            ))),
-        };
+        return array_of_words(&view, what);
     }
     let items = program.try_iter().map_err(|_| not_a_program(program, what))?;
     let mut bytes = Vec::new();
     for item in items {
+        if bytes.len() as u64 > most {
+            break;
+        }
         let word = unsigned(&item?, "an instruction word")?;
         let word = u32::try_from(word).map_err(|_| {
             PyOverflowError::new_err(format!("the word {word:#x} has more than 32 bits"))
@@ -135,6 +145,26 @@ pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8
         bytes.extend(word.to_le_bytes());
     }
     Ok(bytes)
+}
+
+/// The bytes of an array whose items are bytes, or words of 32 bits as the guest has them.
+fn array_of_words(view: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
+    let size: usize = view.getattr("itemsize")?.extract()?;
+    let format: String = view.getattr("format")?.extract()?;
+    let kind = format.trim_start_matches(['@', '=', '<']);
+    let fits = match size {
+        1 => ["B", "b", "c"].contains(&kind),
+        4 => ["I", "i", "L", "l"].contains(&kind),
+        _ => false,
+    };
+    let dimensions: usize = view.getattr("ndim")?.extract()?;
+    if !fits || dimensions == 0 {
+        return Err(PyTypeError::new_err(format!(
+            "{what} has items of {size} bytes, of the kind {format:?}: use an array of uint8 or uint32, \
+             or a sequence of 32-bit words"
+        )));
+    }
+    Ok(view.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
 /// Bytes to write into memory.

@@ -27,6 +27,9 @@ impl Machine {
         let array = array.cast_into::<PyArray1<u64>>()?;
         let values = array.try_readonly()?;
         let values = values.as_slice()?;
+        if reg == Reg::Nzcv {
+            values.iter().try_for_each(|nzcv| crate::arguments::check_flags(*nzcv))?;
+        }
         self.with(py, |machine| machine.write_register(reg, values))
     }
 }

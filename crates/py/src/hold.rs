@@ -1,6 +1,7 @@
 //! Who may use a machine when: one thread at a time, and others can still watch and cancel what it runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use kvrm::RunControl;
@@ -17,17 +18,35 @@ pub(crate) const LOOK: Duration = Duration::from_micros(50);
 /// How long `wait` waits before it looks for Ctrl-C.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// A run, for those who cannot have the machine meanwhile.
+/// A run that goes on, for those who cannot have the machine meanwhile.
 #[derive(Clone)]
 pub(crate) struct Current {
     pub(crate) control: Arc<RunControl>,
     pub(crate) start: Instant,
+    /// The thread that waits for it inside the machine; none if it was started in the background.
+    inside: Option<ThreadId>,
 }
 
 impl Current {
-    pub(crate) fn new(control: Arc<RunControl>) -> Option<Current> {
-        Some(Current { control, start: Instant::now() })
+    /// One in the background.
+    pub(crate) fn started(control: Arc<RunControl>) -> Current {
+        Current { control, start: Instant::now(), inside: None }
     }
+
+    fn here(control: Arc<RunControl>) -> Current {
+        Current { inside: Some(std::thread::current().id()), ..Current::started(control) }
+    }
+}
+
+/// A run that has ended.
+pub(crate) struct Ended {
+    pub(crate) control: Arc<RunControl>,
+    pub(crate) elapsed: Duration,
+    /// It was in the background: somebody will ask for the result.
+    started: bool,
+    /// Somebody has.
+    given: bool,
+    result: PyResult<Arc<Outcome>>,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -38,9 +57,16 @@ fn is_running() -> PyErr {
     exception(kvrm::Error::Running)
 }
 
+fn not_started() -> PyErr {
+    exception(kvrm::Error::NotStarted)
+}
+
 impl Machine {
     /// The machine, if no thread is inside it; what is known of its run is brought up to date.
-    pub(crate) fn try_hold(&self) -> PyResult<Option<MutexGuard<'_, Option<kvrm::Machine>>>> {
+    pub(crate) fn try_hold(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Option<MutexGuard<'_, Option<kvrm::Machine>>>> {
         let mut guard = match self.machine.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -49,8 +75,9 @@ impl Machine {
         let Some(machine) = guard.as_mut() else {
             return Err(PyRuntimeError::new_err("the machine is closed: make another"));
         };
-        if !machine.is_running() {
-            *lock(&self.current) = None;
+        // Its result is of now, before anybody changes the machine.
+        if lock(&self.current).is_some() && !machine.is_running() {
+            self.collect(py, machine, Duration::ZERO);
         }
         Ok(Some(guard))
     }
@@ -58,7 +85,7 @@ impl Machine {
     /// The machine, if nobody runs it. Another thread that only looks at it is waited for.
     fn hold(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<kvrm::Machine>>> {
         loop {
-            if let Some(guard) = self.try_hold()? {
+            if let Some(guard) = self.try_hold(py)? {
                 return Ok(guard);
             }
             if lock(&self.current).is_some() {
@@ -94,92 +121,138 @@ impl Machine {
             return Err(is_running());
         }
         let control = Arc::new(watcher.control(machine));
-        *lock(&self.current) = Current::new(control.clone());
+        *lock(&self.current) = Some(Current::here(control.clone()));
         let result = watcher.watch(py, machine, &control, |machine, caller| {
             let report = work(machine, &control, caller)?;
             Outcome::of(machine, report)
         });
-        *lock(&self.current) = None;
-        Ok(self.keep(result?))
+        self.end(py, result.map(Arc::new)).map(RunResult)
     }
 
-    /// Makes an outcome the last one; nothing is running any more.
-    pub(crate) fn keep(&self, outcome: Outcome) -> RunResult {
-        let outcome = Arc::new(outcome);
-        *lock(&self.current) = None;
-        *lock(&self.last) = Some(outcome.clone());
-        RunResult(outcome)
+    /// Takes note of how the run has ended.
+    fn end(&self, py: Python<'_>, result: PyResult<Arc<Outcome>>) -> PyResult<Arc<Outcome>> {
+        let Some(Current { control, start, inside }) = lock(&self.current).take() else {
+            return result;
+        };
+        let (started, elapsed) = (inside.is_none(), start.elapsed());
+        let copy = copied(py, &result);
+        let mut ended = lock(&self.ended);
+        // Results in the background wait for somebody who asks.
+        if started || ended.as_ref().is_none_or(|ended| !ended.started || ended.given) {
+            let new = Ended { control, elapsed, started, given: !started, result };
+            let old = ended.replace(new);
+            // An exception that goes may call Python, and that the machine.
+            drop(ended);
+            drop(old);
+        }
+        copy
     }
 
-    /// Waits for a run that was started, until it ends or `deadline`; `None` if it goes on.
+    /// Waits a while for the run in the background, and takes note of how it has ended.
+    fn collect(&self, py: Python<'_>, machine: &mut kvrm::Machine, wait: Duration) {
+        let result = py.detach(|| {
+            guarded(|| match machine.wait_for(wait)? {
+                Some(report) => Outcome::of(machine, report).map(Some),
+                None => Ok(None),
+            })
+        });
+        if let Some(result) = result.transpose() {
+            let _ = self.end(py, result.map(Arc::new));
+        }
+    }
+
+    /// The run that goes on, or the last one that was in the background.
+    fn expected(&self) -> Option<Arc<RunControl>> {
+        let current = lock(&self.current).as_ref().map(|current| current.control.clone());
+        current.or_else(|| {
+            let ended = lock(&self.ended);
+            ended.as_ref().filter(|ended| ended.started).map(|ended| ended.control.clone())
+        })
+    }
+
+    /// How a run has ended; `None` if it has not.
+    fn result_of(&self, py: Python<'_>, run: &Arc<RunControl>) -> Option<PyResult<RunResult>> {
+        let mut ended = lock(&self.ended);
+        let ended = ended.as_mut().filter(|ended| Arc::ptr_eq(&ended.control, run))?;
+        ended.given = true;
+        Some(copied(py, &ended.result).map(RunResult))
+    }
+
+    /// Waits for the end of the run, until `deadline`; `None` if it goes on. Ctrl-C cancels it.
     pub(crate) fn wait_until(
         &self,
         py: Python<'_>,
         deadline: Option<Instant>,
     ) -> PyResult<Option<RunResult>> {
-        let was_running = lock(&self.current).is_some();
+        self.check_outside()?;
+        // Fails if the machine is closed.
+        drop(self.try_hold(py)?);
+        let run = self.expected().ok_or_else(not_started)?;
+        let mut interrupt = None;
         loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let wait = left.map_or(WAIT, |left| left.min(WAIT));
-            match self.wait_for(py, wait) {
-                Ok(None) => {}
-                Ok(Some(outcome)) => return Ok(Some(self.keep(outcome))),
-                // Somebody else, who cancelled it, has the result already.
-                Err(error) if was_running => {
-                    return lock(&self.last).clone().map(RunResult).map(Some).ok_or(error);
-                }
-                Err(error) => return Err(error),
+            if let Some(result) = self.result_of(py, &run) {
+                return interrupt.map_or(result.map(Some), Err);
             }
-            if let Err(interrupt) = py.check_signals() {
-                self.end_run(py)?;
-                return Err(interrupt);
+            let left = match interrupt {
+                Some(_) => None,
+                None => deadline.map(|end| end.saturating_duration_since(Instant::now())),
+            };
+            self.wait_for(py, left.map_or(WAIT, |left| left.min(WAIT)))?;
+            if !self.expected().is_some_and(|expected| Arc::ptr_eq(&expected, &run))
+                && self.result_of(py, &run).is_none()
+            {
+                // Somebody else has the result, and has started another run since.
+                return Err(interrupt.unwrap_or_else(not_started));
+            }
+            if let Err(error) = py.check_signals() {
+                run.cancel();
+                interrupt.get_or_insert(error);
             }
             if left.is_some_and(|left| left.is_zero()) {
-                return Ok(None);
+                return self.result_of(py, &run).transpose();
             }
         }
     }
 
-    /// Waits a while for a run that was started; `None` if it goes on, or another thread has the machine.
-    fn wait_for(&self, py: Python<'_>, wait: Duration) -> PyResult<Option<Outcome>> {
-        let Some(mut guard) = self.try_hold()? else {
-            py.detach(|| std::thread::sleep(LOOK.min(wait)));
-            return Ok(None);
-        };
-        let machine = guard.as_mut().expect("it is not closed");
-        py.detach(|| {
-            guarded(|| match machine.wait_for(wait)? {
-                Some(report) => Outcome::of(machine, report).map(Some),
-                None => Ok(None),
-            })
-        })
+    /// Waits a while for a run in the background, or for another thread that has the machine.
+    fn wait_for(&self, py: Python<'_>, wait: Duration) -> PyResult<()> {
+        match self.try_hold(py)? {
+            Some(mut guard) if lock(&self.current).is_some() => {
+                self.collect(py, guard.as_mut().expect("it is not closed"), wait);
+            }
+            Some(_) => {}
+            None => py.detach(|| std::thread::sleep(LOOK.min(wait))),
+        }
+        Ok(())
     }
 
     /// Cancels the run, whoever waits for it; what it did.
     pub(crate) fn end_run(&self, py: Python<'_>) -> PyResult<RunResult> {
-        let current = lock(&self.current).clone();
-        if let Some(Current { control, .. }) = &current {
+        self.check_outside()?;
+        if let Some(Current { control, .. }) = &*lock(&self.current) {
             control.cancel();
         }
-        let mut guard = loop {
-            match self.try_hold()? {
-                Some(guard) => break guard,
-                None => py.detach(|| std::thread::sleep(LOOK)),
-            }
-        };
-        let machine = guard.as_mut().expect("it is not closed");
-        let result = py.detach(|| {
-            guarded(|| {
-                let report = machine.cancel()?;
-                Outcome::of(machine, report)
-            })
-        });
-        // Somebody else, who waited for it, has the result already.
-        let last = current.and_then(|_| lock(&self.last).clone());
-        match (result, last) {
-            (Ok(outcome), _) => Ok(self.keep(outcome)),
-            (Err(_), Some(last)) => Ok(RunResult(last)),
-            (Err(error), None) => Err(error),
+        let result = self.wait_until(py, None)?;
+        Ok(result.expect("there is no deadline"))
+    }
+
+    /// Fails in a callback of a run, or in a signal handler while one goes on: who waits there for its end waits for
+    /// ever.
+    pub(crate) fn check_outside(&self) -> PyResult<()> {
+        let inside = lock(&self.current).as_ref().and_then(|current| current.inside);
+        match inside == Some(std::thread::current().id()) {
+            true => Err(PyRuntimeError::new_err(
+                "this is called from within the run, which goes on when it returns: to end the run, return False from a callback, or raise an exception",
+            )),
+            false => Ok(()),
         }
+    }
+}
+
+/// A copy of a result, for one more who wants it.
+fn copied(py: Python<'_>, result: &PyResult<Arc<Outcome>>) -> PyResult<Arc<Outcome>> {
+    match result {
+        Ok(outcome) => Ok(outcome.clone()),
+        Err(error) => Err(error.clone_ref(py)),
     }
 }

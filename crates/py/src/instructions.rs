@@ -72,7 +72,7 @@ pub(crate) fn disassemble(
     code: &Bound<'_, PyAny>,
     address: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Instruction>> {
-    let bytes = arguments::program(code, "code")?;
+    let bytes = arguments::program(code, "code", u64::MAX)?;
     let address = address.map_or(Ok(0), |address| arguments::unsigned(address, "address"))?;
     let lines = py.detach(|| unpanicked(|| kvrm::disassemble(&bytes, address)))?;
     let line = |line: kvrm::Disassembled| Instruction {

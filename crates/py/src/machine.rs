@@ -12,8 +12,8 @@ use pyo3::types::{PyBytes, PyType};
 use crate::arguments::{self, device_numbers, memory_size, seconds};
 use crate::arrays::{empty, to_lanes};
 use crate::errors::{exception, guarded};
-use crate::hold::{Current, LOOK, lock};
-use crate::result::{Outcome, Progress, RunResult};
+use crate::hold::{Current, Ended, LOOK, lock};
+use crate::result::{Progress, RunResult};
 use crate::run::Watcher;
 use crate::stops::{Stop, Stops, code};
 
@@ -40,8 +40,8 @@ pub(crate) struct Machine {
     pub(crate) machine: Mutex<Option<kvrm::Machine>>,
     /// The run that goes on, whoever waits for it.
     pub(crate) current: Mutex<Option<Current>>,
-    /// What the last run did.
-    pub(crate) last: Mutex<Option<Arc<Outcome>>>,
+    /// The last one that has ended.
+    pub(crate) ended: Mutex<Option<Ended>>,
     engine: &'static str,
     pub(crate) lanes: usize,
     memory_size: u64,
@@ -87,7 +87,7 @@ impl Machine {
             model,
             machine: Mutex::new(Some(machine)),
             current: Mutex::default(),
-            last: Mutex::default(),
+            ended: Mutex::default(),
         })
     }
 
@@ -133,7 +133,7 @@ impl Machine {
         program: &Bound<'_, PyAny>,
         address: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let bytes = arguments::program(program, "program")?;
+        let bytes = arguments::program(program, "program", self.memory_size)?;
         let address = address.map_or(Ok(0), |address| arguments::unsigned(address, "address"))?;
         self.with(py, |machine| machine.load(address, &bytes))
     }
@@ -170,14 +170,15 @@ impl Machine {
 
     /// Like run, in a single launch where the engine has such a thing (cuda). For GPUs that do nothing
     /// else: one that also drives a display freezes it until the run ends.
-    #[pyo3(signature = (max_cycles=None))]
+    #[pyo3(signature = (max_cycles=None, *, progress=false))]
     fn run_mega(
         &self,
         py: Python<'_>,
         max_cycles: Option<&Bound<'_, PyAny>>,
+        progress: bool,
     ) -> PyResult<RunResult> {
         let max_cycles = arguments::cycles(max_cycles)?;
-        let watcher = Watcher::new(None, None);
+        let watcher = Watcher::new(None, self.bar(py, progress, max_cycles)?);
         self.run_watched(py, &watcher, |machine, control, _| {
             machine.run_mega_with(max_cycles, control)
         })
@@ -248,7 +249,8 @@ impl Machine {
                 true => machine.start_mega(max_cycles)?,
                 false => machine.start(max_cycles)?,
             }
-            *lock(&self.current) = machine.control().and_then(Current::new);
+            *lock(&self.current) = machine.control().map(Current::started);
+            *lock(&self.ended) = None;
             Ok(())
         })
     }
@@ -256,26 +258,31 @@ impl Machine {
     /// How far the run is, or was when it ended.
     fn poll(&self, py: Python<'_>) -> PyResult<Progress> {
         loop {
-            if let Some(mut guard) = self.try_hold()? {
-                let machine = guard.as_mut().expect("it is not closed");
-                return Ok(Progress::new(machine.poll()));
-            }
-            if let Some(Current { control, start }) = lock(&self.current).clone() {
+            let guard = self.try_hold(py)?;
+            if let Some(Current { control, start, .. }) = lock(&self.current).clone() {
                 return Ok(Progress::new(kvrm::Progress::of(&control, true, start.elapsed())));
             }
+            if let Some(mut guard) = guard {
+                let progress = match &*lock(&self.ended) {
+                    Some(ended) => kvrm::Progress::of(&ended.control, false, ended.elapsed),
+                    None => guard.as_mut().expect("it is not closed").poll(),
+                };
+                return Ok(Progress::new(progress));
+            }
             py.detach(|| std::thread::sleep(LOOK));
+            py.check_signals()?;
         }
     }
 
     /// True while a run goes on.
     #[getter]
-    fn running(&self) -> PyResult<bool> {
-        drop(self.try_hold()?);
+    fn running(&self, py: Python<'_>) -> PyResult<bool> {
+        drop(self.try_hold(py)?);
         Ok(lock(&self.current).is_some())
     }
 
-    /// Waits for the end of the run that was started. After timeout seconds it raises TimeoutError, and the
-    /// run goes on. Ctrl-C cancels the run.
+    /// Waits for the end of the run that was started; its result, which does not change when it is asked for again.
+    /// After timeout seconds it raises TimeoutError, and the run goes on. Ctrl-C cancels the run.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<RunResult> {
         let deadline = seconds(timeout)?.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -587,7 +594,8 @@ impl Machine {
     }
 
     /// Frees everything; a run that goes on is cancelled. Nothing can be done with the machine afterwards.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_outside()?;
         loop {
             if let Some(Current { control, .. }) = lock(&self.current).clone() {
                 control.cancel();
@@ -595,9 +603,12 @@ impl Machine {
             if let Ok(mut guard) = self.machine.try_lock() {
                 let machine = guard.take();
                 drop(guard);
-                return py.detach(|| drop(machine));
+                *lock(&self.current) = None;
+                py.detach(|| drop(machine));
+                return Ok(());
             }
             py.detach(|| std::thread::sleep(LOOK));
+            py.check_signals()?;
         }
     }
 
@@ -611,8 +622,8 @@ impl Machine {
         _kind: Option<&Bound<'_, PyType>>,
         _value: Option<&Bound<'_, PyAny>>,
         _traceback: Option<&Bound<'_, PyAny>>,
-    ) {
-        self.close(py);
+    ) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {
@@ -636,7 +647,9 @@ impl Machine {
         if !wanted {
             return Ok(None);
         }
-        let total = max_cycles.checked_mul(self.lanes as u64);
+        // Without a limit, nobody knows.
+        let limit = Some(max_cycles).filter(|limit| *limit != u64::MAX);
+        let total = limit.and_then(|limit| limit.checked_mul(self.lanes as u64));
         let bar = py.import("kvrm._progress")?.call_method1("Bar", (total,))?;
         Ok(Some(bar.unbind()))
     }

@@ -70,6 +70,12 @@ impl RunResult {
         self.0.stops.clone()
     }
 
+    /// Why each lane stopped, as numbers: see StopReason.
+    #[getter]
+    fn stop_codes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u8>> {
+        PyArray1::from_vec(py, self.0.stops.codes())
+    }
+
     /// Why lanes stopped: the commonest stop, of the first lane that has it.
     #[getter]
     fn stop(&self) -> Stop {

@@ -106,17 +106,21 @@ impl Watcher {
                 Ok(worker) => worker,
                 Err(error) => return Err(crate::errors::exception(kvrm::Error::NoThread(error))),
             };
-            let mut shown = Instant::now();
+            let (mut looked, mut shown) = (Instant::now(), Instant::now());
             loop {
                 match questions.recv_timeout(ASK) {
                     Ok(Question { outcome, answer }) => {
                         // If nobody waits for the answer, the run has ended.
                         let _ = answer.send(self.answer(outcome, control));
                     }
-                    Err(RecvTimeoutError::Timeout) => {
-                        Python::attach(|py| self.look(py, control, &mut shown));
-                    }
+                    Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
+                }
+                if looked.elapsed() >= ASK {
+                    looked = Instant::now();
+                    // Without an interpreter, which ends while other threads go on, nobody wants the result.
+                    let look = |py: Python<'_>| self.look(py, control, &mut shown);
+                    Python::try_attach(look).unwrap_or_else(|| control.cancel());
                 }
             }
             worker.join().unwrap_or_else(|panic| Err(panicked(&*panic)))
@@ -148,6 +152,9 @@ impl Watcher {
         control: &RunControl,
         caller: &Caller,
     ) -> ControlFlow<()> {
+        if self.callback.is_none() {
+            return ControlFlow::Continue(());
+        }
         let Ok(outcome) = Outcome::of(machine, *report) else { return ControlFlow::Continue(()) };
         match caller {
             Caller::Here => self.answer(outcome, control),
@@ -162,15 +169,16 @@ impl Watcher {
 
     fn answer(&self, outcome: Outcome, control: &RunControl) -> ControlFlow<()> {
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
-        let answer = Python::attach(|py| -> PyResult<bool> {
+        let answer = Python::try_attach(|py| -> PyResult<bool> {
             let result = crate::result::RunResult(Arc::new(outcome));
             let answer = callback.call1(py, (result,))?;
             py.check_signals()?;
-            Ok(answer.bind(py).is(pyo3::types::PyBool::new(py, false)))
+            // NumPy has a False of its own; None goes on.
+            Ok(answer.extract::<bool>(py).unwrap_or(true))
         });
-        match answer {
-            Ok(false) => ControlFlow::Continue(()),
-            Ok(true) => ControlFlow::Break(()),
+        match answer.unwrap_or(Ok(false)) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
             Err(error) => {
                 note(&self.raised, Err(error));
                 control.cancel();

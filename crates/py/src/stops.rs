@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use kvrm::Stop as Reason;
-use pyo3::exceptions::PyIndexError;
+use kvrm::{FaultKind, Stop as Reason};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PySlice};
 
@@ -30,6 +30,40 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn new(reason: Option<Reason>, pc: u64) -> Stop {
         Stop { reason, pc }
+    }
+}
+
+/// A stop taken apart: its code, a number that belongs to it, the kind of a fault, the program counter.
+type Parts = (u8, Option<u64>, Option<String>, u64);
+
+/// The number that belongs to a stop.
+fn detail(reason: Reason) -> Option<u64> {
+    match reason {
+        Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm.into()),
+        Reason::Breakpoint { imm } => imm.map(u64::from),
+        Reason::MaxCycles => None,
+        Reason::Undefined { word } => Some(word.into()),
+        Reason::Fault { address, .. } => Some(address),
+    }
+}
+
+/// The stop, or none, of a code and what belongs to it; nothing if they do not go together.
+fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Option<Reason>> {
+    let imm = detail.map(u16::try_from).transpose().ok();
+    let (word, address) = (u32::try_from(detail.unwrap_or(0)).ok(), detail.unwrap_or(0));
+    let kinds = [FaultKind::Read, FaultKind::Write, FaultKind::Fetch, FaultKind::Unaligned];
+    let kind = kinds.into_iter().find(|it| Some(it.name()) == kind);
+    let all = [
+        imm.flatten().map(|imm| Reason::Halt { imm }),
+        imm.flatten().map(|imm| Reason::Syscall { imm }),
+        imm.map(|imm| Reason::Breakpoint { imm }),
+        Some(Reason::MaxCycles),
+        word.map(|word| Reason::Undefined { word }),
+        kind.map(|kind| Reason::Fault { kind, address }),
+    ];
+    match number {
+        Reason::NONE => Some(None),
+        _ => all.into_iter().flatten().find(|reason| reason.code() == number).map(Some),
     }
 }
 
@@ -112,6 +146,25 @@ impl Stop {
     fn __repr__(&self) -> String {
         format!("<kvrm.Stop {}>", self.__str__())
     }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let (number, detail) = match self.reason {
+            None => (Reason::NONE, None),
+            Some(reason) => (reason.code(), detail(reason)),
+        };
+        let make = py.get_type::<Stop>().getattr("_of")?;
+        Ok((make, (number, detail, self.kind().map(str::to_string), self.pc)))
+    }
+
+    /// For pickle: what `__reduce__` has taken apart.
+    #[staticmethod]
+    fn _of(number: u8, detail: Option<u64>, kind: Option<&str>, pc: u64) -> PyResult<Stop> {
+        let whole = reason_of(number, detail, kind);
+        match whole {
+            Some(reason) => Ok(Stop { reason, pc }),
+            None => Err(PyValueError::new_err("this is not what a Stop was pickled as")),
+        }
+    }
 }
 
 /// The stops of all lanes: a sequence of Stop that makes them when they are asked for.
@@ -129,6 +182,10 @@ impl Stops {
 
     pub(crate) fn get(&self, lane: usize) -> Stop {
         Stop::new(self.reasons[lane], self.pcs[lane])
+    }
+
+    pub(crate) fn codes(&self) -> Vec<u8> {
+        self.reasons.iter().copied().map(code).collect()
     }
 
     /// How many lanes have each code, in the codes' order.
