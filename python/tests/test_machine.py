@@ -182,6 +182,10 @@ def test_stops(engine: str) -> None:
     assert str(undefined) == "UNDEFINED: 0xffffffff at 0x10 is not an instruction"
     assert result.pcs.tolist() == [0, 8, 8, 12, 16, 20] and result.stops[-1] == fault
     assert result.stops[1:3] == [syscall, brk] and len(result.stops) == 6 and halt in result.stops
+    assert result.stop_codes.tolist() == m.stop_codes.tolist()
+    assert (result.stops.index(fault), result.stops.count(halt), result.stops.count("HALT")) == (5, 1, 0)
+    with pytest.raises(ValueError, match="no lane has stopped like this"):
+        result.stops.index("HALT")
     with pytest.raises(IndexError, match="lane 6 does not exist"):
         result.stops[6]
     assert m.get_stop(5) == fault and hash(m.stops) == hash(result.stops)

@@ -257,6 +257,21 @@ impl Stops {
         stop.is_ok_and(|stop| (0..self.reasons.len()).any(|lane| self.get(lane) == stop))
     }
 
+    /// How many lanes have stopped like this.
+    fn count(&self, stop: &Bound<'_, PyAny>) -> usize {
+        let Ok(stop) = stop.cast::<Stop>().map(|stop| *stop.get()) else { return 0 };
+        (0..self.reasons.len()).filter(|lane| self.get(*lane) == stop).count()
+    }
+
+    /// The first lane that has stopped like this.
+    fn index(&self, stop: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let wanted = stop.cast::<Stop>().map(|stop| *stop.get());
+        let lane = wanted
+            .ok()
+            .and_then(|wanted| (0..self.reasons.len()).find(|lane| self.get(*lane) == wanted));
+        lane.ok_or_else(|| PyValueError::new_err("no lane has stopped like this"))
+    }
+
     fn __eq__(&self, other: &Stops) -> bool {
         self.reasons == other.reasons && self.pcs == other.pcs
     }
