@@ -208,9 +208,10 @@ def to_bytes(data: Data) -> bytes:
     """
     if isinstance(data, (str, int)) or getattr(data, "ndim", None) == 0:
         raise TypeError(f"bytes or a list of byte values are needed, not {type(data).__name__}")
+    # Of an array of larger items, each is a byte value, as in a list.
+    to_list = getattr(data, "tolist", None) if getattr(data, "itemsize", 1) != 1 else None
     try:
-        # Of an array of larger items, each is a byte value, as in a list.
-        return bytes(data.tolist() if getattr(data, "itemsize", 1) != 1 else data)
+        return bytes(data if to_list is None else to_list())
     except ValueError:
         raise ValueError(
             "a list must hold byte values, 0 to 255; give 32-bit instruction words to machine.load, "
