@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import pickle
+import subprocess
+import sys
+import textwrap
 import weakref
 from typing import Any
 
@@ -284,3 +288,26 @@ def test_stops_are_pickled(code: str) -> None:
     assert str(pickle.loads(pickle.dumps(stop))) == str(stop)
     idle = kvrm.Machine("cpu").get_stop()
     assert pickle.loads(pickle.dumps(idle)) == idle
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forks(engine: str) -> None:
+    program = textwrap.dedent(f"""
+        import os, kvrm
+        m = kvrm.Machine({engine!r}, memory="64K")
+        m.load([0xd4400000])
+        m.run()
+        child = os.fork()
+        try:
+            print(m.run().stop.reason, flush=True)
+        except RuntimeError as error:
+            print("before this process was forked" in str(error), flush=True)
+        del m
+        if child:
+            os.waitpid(child, 0)
+    """)
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    forked = "True" if engine in ("cuda", "wgpu") else "HALT"
+    assert sorted(process.stdout.split()) == sorted(["HALT", forked]), process.stderr

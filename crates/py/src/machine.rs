@@ -1,6 +1,6 @@
 //! The machine.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use kvrm::{Batches, EngineKind, MemoryModel, Reg};
@@ -46,6 +46,18 @@ pub(crate) struct Machine {
     pub(crate) lanes: usize,
     memory_size: u64,
     model: MemoryModel,
+    /// The process that made it.
+    process: u32,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if self.is_of_another_process() {
+            // Freeing it would wait for a driver that is not there.
+            let machine = self.machine.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(machine.take());
+        }
+    }
 }
 
 #[pymethods]
@@ -85,6 +97,7 @@ impl Machine {
             lanes: machine.lanes(),
             memory_size: machine.memory_size(),
             model,
+            process: std::process::id(),
             machine: Mutex::new(Some(machine)),
             current: Mutex::default(),
             ended: Mutex::default(),
@@ -596,6 +609,13 @@ impl Machine {
     /// Frees everything; a run that goes on is cancelled. Nothing can be done with the machine afterwards.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_outside()?;
+        if self.is_of_another_process() {
+            // Who had it when the process was forked has it for ever.
+            if let Ok(mut guard) = self.machine.try_lock() {
+                std::mem::forget(guard.take());
+            }
+            return Ok(());
+        }
         loop {
             if let Some(Current { control, .. }) = lock(&self.current).clone() {
                 control.cancel();
@@ -638,6 +658,11 @@ impl Machine {
 }
 
 impl Machine {
+    /// True in a process that was forked from the one which made it: drivers of GPUs do not go along.
+    pub(crate) fn is_of_another_process(&self) -> bool {
+        matches!(self.engine, "cuda" | "wgpu") && self.process != std::process::id()
+    }
+
     fn statuses(&self, py: Python<'_>) -> PyResult<Vec<kvrm::LaneStatus>> {
         self.with(py, |machine| machine.statuses())
     }
