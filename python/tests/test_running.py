@@ -66,10 +66,12 @@ def test_results_are_of_the_end(engine: str) -> None:
         m.start(5)
         while m.running:
             pass
+        elapsed = m.poll().elapsed_seconds
         change()
         result = m.wait()
         assert (result.cycles, result.cycles_per_lane.tolist(), result.pcs.tolist()) == (5, [5], [4])
         assert result.stop.reason == "MAX_CYCLES"
+        assert result.elapsed_seconds == pytest.approx(elapsed)
 
 
 def test_running_machines_are_out_of_reach(engine: str) -> None:
@@ -229,11 +231,13 @@ def test_signal_handlers_cannot_wait_for_the_run(engine: str, run: str) -> None:
         import signal, kvrm
         m = kvrm.Machine({engine!r}, memory="64K")
         m.load({FOREVER!r})
-        signal.signal(signal.SIGALRM, lambda *_: m.cancel())
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        # Again and again, until there is a run.
+        signal.signal(signal.SIGALRM, lambda *_: m.running and m.cancel())
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
         try:
             m.{run}
         except RuntimeError as error:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             print("raise an exception" in str(error), m.running)
     """)
     process = subprocess.run(

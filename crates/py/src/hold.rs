@@ -139,7 +139,9 @@ impl Machine {
         let Some(Current { control, start, inside }) = lock(&self.current).take() else {
             return result;
         };
-        let (started, elapsed) = (inside.is_none(), start.elapsed());
+        let started = inside.is_none();
+        // It may have ended long before anybody looked.
+        let elapsed = result.as_ref().map_or_else(|_| start.elapsed(), |it| it.report.elapsed);
         let copy = copied(py, &result);
         let mut ended = lock(&self.ended);
         // Results in the background wait for somebody who asks.

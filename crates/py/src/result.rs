@@ -10,7 +10,7 @@ use crate::stops::{Stop, Stops};
 
 /// Everything that a result needs of a machine that has stopped.
 pub(crate) struct Outcome {
-    report: RunReport,
+    pub(crate) report: RunReport,
     cycles: Arc<Vec<u64>>,
     pcs: Arc<Vec<u64>>,
     stops: Stops,
