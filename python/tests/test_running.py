@@ -74,6 +74,29 @@ def test_results_are_of_the_end(engine: str) -> None:
         assert result.elapsed_seconds == pytest.approx(elapsed)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited otherwise there")
+def test_failures_in_the_background() -> None:
+    program = textwrap.dedent("""
+        import kvrm, resource
+        m = kvrm.Machine("cpu", memory="2G", model="double-buffered")
+        m.load([0xd4400000])
+        status = open("/proc/self/status").read()
+        used = int(status.split("VmSize:")[1].split()[0]) << 10
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29),) * 2)
+        m.start()
+        for get in [m.wait, m.wait, m.cancel]:
+            try:
+                print(get())
+            except MemoryError as error:
+                print(type(error).__name__)
+        print(m.running)
+    """)
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert process.stdout == "MemoryError\n" * 3 + "False\n", process.stderr
+
+
 def test_running_machines_are_out_of_reach(engine: str) -> None:
     m = machine(engine, FOREVER)
     m.start()

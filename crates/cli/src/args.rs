@@ -13,7 +13,7 @@ pub(crate) struct EngineArgs {
     pub(crate) engine: EngineKind,
 
     /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists those of each
-    /// engine. The first one if not given. Only private memory can be split
+    /// engine. The first that can be used if not given. Only private memory can be split
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = device)]
     device: Vec<usize>,
 

@@ -215,7 +215,7 @@ impl Machine {
                 run.cancel();
                 interrupt.get_or_insert(error);
             }
-            if left.is_some_and(|left| left.is_zero()) {
+            if interrupt.is_none() && left.is_some_and(|left| left.is_zero()) {
                 return self.result_of(py, &run).transpose();
             }
         }

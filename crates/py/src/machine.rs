@@ -19,7 +19,7 @@ use crate::stops::{Stop, Stops, code};
 
 /// One or more ARM64 machines, the lanes, that run the same program.
 ///
-/// engine: "auto", "cpu", "cuda", "wgpu" or "eval". "auto" takes a GPU for very many lanes, else the CPU.
+/// engine: "auto", "cpu", "cuda", "wgpu" or "eval". "auto" takes an NVIDIA GPU for very many lanes, else the CPU.
 /// lanes: how many. memory: bytes, or text like "16M"; for each lane, if it is private.
 /// model: "private" (a memory each), "shared" (one for all), "read-only" (one for all; a store stops the lane
 /// with FAULT) or "double-buffered" (one for all; a run's changes stay only if it ends well).
