@@ -116,8 +116,8 @@ the same program, and the `cpu` engine with as many lanes. Lanes are those with 
 
 /// The GPU, as each engine sees it.
 fn gpus(results: &Results) -> String {
-    let cuda = row(["GPU".to_string(), results.gpu("cuda").unwrap_or("unknown").to_string()]);
-    let wgpu = results.gpu("wgpu").map(|device| row(["for `wgpu`".into(), device.to_string()]));
+    let cuda = row(["GPU".to_string(), results.gpu("cuda").unwrap_or("unknown".to_string())]);
+    let wgpu = results.gpu("wgpu").map(|device| row(["for `wgpu`".into(), device]));
     cuda + &wgpu.unwrap_or_default()
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Results {
     pub(crate) version: String,
     pub(crate) cpu: String,
     pub(crate) cores: u64,
-    engines: Option<Vec<OnDevice>>,
+    devices: Option<Vec<OnDevice>>,
     pub(crate) steps: Vec<Step>,
     bench: Vec<Bench>,
     qemu: Vec<Qemu>,
@@ -28,7 +28,8 @@ pub(crate) struct Results {
 #[derive(Deserialize)]
 struct OnDevice {
     engine: String,
-    device: String,
+    name: String,
+    driver: Option<String>,
 }
 
 /// How a step of the script ended.
@@ -173,7 +174,7 @@ impl Results {
         self.bench.extend(more.bench);
         self.qemu.extend(more.qemu);
         Results {
-            engines: self.engines.or(more.engines),
+            devices: self.devices.or(more.devices),
             start: more.start.or(self.start),
             figures: more.figures.or(self.figures),
             ..self
@@ -181,9 +182,12 @@ impl Results {
     }
 
     /// The GPU, as the engine describes it.
-    pub(crate) fn gpu(&self, engine: &str) -> Option<&str> {
-        let mut engines = self.engines.iter().flatten();
-        engines.find(|on| on.engine == engine).map(|on| on.device.as_str())
+    pub(crate) fn gpu(&self, engine: &str) -> Option<String> {
+        let gpu = self.devices.iter().flatten().find(|on| on.engine == engine)?;
+        Some(match &gpu.driver {
+            Some(driver) => format!("{}, {driver}", gpu.name),
+            None => gpu.name.clone(),
+        })
     }
 
     /// Speeds on an engine, in the order of the guests.
@@ -277,7 +281,7 @@ impl Results {
 
     /// Prints what was found beside what is wanted; fails if something is not as it should be.
     pub(crate) fn check(&self) -> Outcome {
-        let gpu = self.gpu("cuda").unwrap_or("no NVIDIA GPU");
+        let gpu = self.gpu("cuda").unwrap_or("no NVIDIA GPU".to_string());
         println!("\n{}, {} cores; {gpu}", self.cpu, self.cores);
         for engine in ["cuda", "wgpu"] {
             if !self.lanes(engine).is_empty() {
@@ -440,8 +444,8 @@ pub(crate) mod tests {
     /// Made up; the plot and the page are tested with it too.
     pub(crate) const EXAMPLE: &str = r#"{
         "date": "2000-01-02", "version": "kvrm 0.0.0", "cpu": "Some CPU", "cores": 4,
-        "engines": [{"engine": "cpu", "device": "x"}, {"engine": "cuda", "device": "Some GPU"},
-                    {"engine": "wgpu", "device": "Some GPU, Vulkan"}],
+        "devices": [{"engine": "cpu", "name": "x"}, {"engine": "cuda", "name": "Some GPU"},
+                    {"engine": "wgpu", "name": "Some GPU", "driver": "Vulkan"}],
         "steps": [{"name": "suite", "outcome": "passed", "seconds": 1.5, "note": "7 passed"},
                   {"name": "conformance", "outcome": "skipped", "seconds": 0, "note": ""}],
         "bench": [

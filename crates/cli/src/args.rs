@@ -1,5 +1,6 @@
 //! What options have in common: numbers as users write them, and the choice of engine and memory.
 
+use std::fmt;
 use std::ops::Range;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -45,17 +46,43 @@ pub(crate) struct LaunchArgs {
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
-    engine_names(EngineKind::ALL.to_vec())
+    let names = EngineKind::ALL.map(EngineKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
+}
+
+/// A particular engine, and one of its GPUs if it matters which: `wgpu`, `wgpu:1`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EngineOn {
+    pub(crate) engine: EngineKind,
+    pub(crate) device: Option<usize>,
+}
+
+impl EngineOn {
+    pub(crate) fn builder(self) -> MachineBuilder {
+        kvrm::Machine::builder().engine(self.engine).devices(self.device)
+    }
+}
+
+impl fmt::Display for EngineOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.device {
+            Some(device) => write!(f, "{}:{device}", self.engine.name()),
+            None => f.write_str(self.engine.name()),
+        }
+    }
 }
 
 /// A particular engine, and not whichever is best.
-pub(crate) fn certain_engine() -> impl TypedValueParser<Value = EngineKind> {
-    engine_names(EngineKind::ALL.into_iter().filter(|kind| *kind != EngineKind::Auto).collect())
-}
-
-fn engine_names(kinds: Vec<EngineKind>) -> impl TypedValueParser<Value = EngineKind> {
-    let names: Vec<_> = kinds.into_iter().map(EngineKind::name).collect();
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
+pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
+    let (name, number) = match text.split_once(':') {
+        Some((name, number)) => (name, Some(number)),
+        None => (text, None),
+    };
+    let engine: EngineKind = name.parse().map_err(|error: kvrm::Error| error.to_string())?;
+    if engine == EngineKind::Auto {
+        return Err("name the engine: `kvrm devices` lists them".to_string());
+    }
+    Ok(EngineOn { engine, device: number.map(device).transpose()? })
 }
 
 /// What memory lanes have.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kvrm::{DeviceInfo, EngineInfo};
+use kvrm::{Device, EngineKind};
 use serde::Serialize;
 
 use crate::failure::Result;
@@ -37,22 +37,17 @@ pub(crate) struct Devices {
 }
 
 #[derive(Serialize)]
-struct Device {
+struct Entry {
     engine: &'static str,
-    device: String,
-    description: &'static str,
-    gpu: Option<Gpu>,
-}
-
-#[derive(Serialize)]
-struct Gpu {
     /// What `--device` takes.
     number: usize,
     name: String,
-    memory: u64,
+    driver: Option<String>,
+    memory: Option<u64>,
     free_memory: Option<u64>,
-    compute_capability: String,
-    driver_cuda: String,
+    compute_capability: Option<String>,
+    usable: bool,
+    why_not: Option<String>,
     room: Option<Room>,
 }
 
@@ -66,80 +61,76 @@ struct Room {
 }
 
 /// What engines need that are not on every computer.
-const MISSING: [(&str, &str); 2] = [
-    ("cuda", "needs an NVIDIA GPU with its driver"),
-    ("wgpu", "needs a GPU with a driver for Vulkan, Metal or DX12"),
+const MISSING: [(EngineKind, &str); 2] = [
+    (EngineKind::Cuda, "needs an NVIDIA GPU with its driver"),
+    (EngineKind::Wgpu, "needs a GPU with a driver for Vulkan, Metal or DX12"),
 ];
 
 impl Devices {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
-        let engines = kvrm::engines();
+        let devices = kvrm::devices();
         match self.json {
-            true => crate::write_json(out, &self.entries(engines)),
-            false => self.write_human(out, &engines),
+            true => crate::write_json(out, &self.entries(devices)),
+            false => self.write_human(out, &devices),
         }
     }
 
-    fn room(&self, gpu: &DeviceInfo) -> Option<Room> {
-        let lanes = |written| Some(kvrm::lanes_that_fit(gpu.free?, self.memory, written));
+    fn room(&self, device: &Device) -> Option<Room> {
+        let free = device.free_memory?;
+        let lanes = |written| kvrm::lanes_that_fit(free, self.memory, written);
         Some(Room {
             lane_memory: self.memory,
             lane_written: self.written,
-            lanes_that_write_all: lanes(self.memory)?,
-            lanes_that_write_some: lanes(self.written)?,
+            lanes_that_write_all: lanes(self.memory),
+            lanes_that_write_some: lanes(self.written),
         })
     }
 
-    fn entries(&self, engines: Vec<EngineInfo>) -> Vec<Device> {
-        let gpu = |gpu: DeviceInfo| Gpu {
-            number: gpu.index,
-            memory: gpu.memory,
-            free_memory: gpu.free,
-            compute_capability: version(gpu.capability),
-            driver_cuda: version(gpu.driver),
-            room: self.room(&gpu),
-            name: gpu.name,
+    fn entries(&self, devices: Vec<Device>) -> Vec<Entry> {
+        let entry = |device: Device| Entry {
+            engine: device.engine.name(),
+            number: device.index,
+            room: self.room(&device),
+            name: device.name,
+            driver: device.driver,
+            memory: device.memory,
+            free_memory: device.free_memory,
+            compute_capability: device.compute_capability.map(version),
+            usable: device.why_not.is_none(),
+            why_not: device.why_not,
         };
-        let device = |engine: EngineInfo| Device {
-            engine: engine.name,
-            device: engine.device,
-            description: engine.description,
-            gpu: engine.gpu.map(gpu),
-        };
-        engines.into_iter().map(device).collect()
+        devices.into_iter().map(entry).collect()
     }
 
-    fn write_human(&self, out: &mut impl Write, engines: &[EngineInfo]) -> Result<()> {
-        let column = |f: fn(&EngineInfo) -> usize| engines.iter().map(f).max().unwrap_or(0);
-        let (name, device) = (column(|e| e.name.len()), column(|e| e.device.len()));
-        for engine in engines {
-            writeln!(
-                out,
-                "{:name$}  {:device$}  {}",
-                engine.name, engine.device, engine.description
-            )?;
-            for line in engine.gpu.iter().flat_map(|gpu| self.details(gpu)) {
-                writeln!(out, "{:name$}  {line}", "")?;
+    fn write_human(&self, out: &mut impl Write, devices: &[Device]) -> Result<()> {
+        let names: Vec<String> = devices.iter().map(name).collect();
+        let engine = devices.iter().map(|device| device.engine.name().len()).max().unwrap_or(0);
+        let width = names.iter().map(String::len).max().unwrap_or(0);
+        for (device, name) in devices.iter().zip(&names) {
+            let what = device.why_not.as_deref().unwrap_or(how(device.engine));
+            writeln!(out, "{:engine$}  {name:width$}  {what}", device.engine.name())?;
+            for line in self.details(device) {
+                writeln!(out, "{:engine$}  {line}", "")?;
             }
         }
         for (missing, needs) in MISSING {
-            if engines.iter().all(|engine| engine.name != missing) {
-                writeln!(out, "{missing:name$}  none here: {needs}")?;
+            if devices.iter().all(|device| device.engine != missing) {
+                writeln!(out, "{:engine$}  none here: {needs}", missing.name())?;
             }
         }
         Ok(())
     }
 
     /// What there is to say of a GPU, in lines.
-    fn details(&self, gpu: &DeviceInfo) -> Vec<String> {
-        let free = gpu.free.map_or("unknown".to_string(), text::bytes);
-        let hardware = format!(
-            "memory {}, free {free}; compute capability {}; driver for CUDA {}",
-            text::bytes(gpu.memory),
-            version(gpu.capability),
-            version(gpu.driver)
-        );
-        let room = self.room(gpu).map(|room| {
+    fn details(&self, device: &Device) -> Vec<String> {
+        let parts = [
+            device.memory.map(|bytes| format!("memory {}", text::bytes(bytes))),
+            device.free_memory.map(|bytes| format!("free {}", text::bytes(bytes))),
+            device.compute_capability.map(|pair| format!("compute capability {}", version(pair))),
+            device.driver.as_ref().map(|driver| format!("driver {driver}")),
+        ];
+        let hardware = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let room = self.room(device).map(|room| {
             format!(
                 "room for {} of {} that write all of it, or {} that write {} each",
                 text::lanes(room.lanes_that_write_all as usize),
@@ -148,7 +139,26 @@ impl Devices {
                 text::bytes(room.lane_written)
             )
         });
-        [hardware].into_iter().chain(room).collect()
+        [hardware].into_iter().filter(|line| !line.is_empty()).chain(room).collect()
+    }
+}
+
+/// A device by name, and by its number where there is one to choose.
+fn name(device: &Device) -> String {
+    match device.engine {
+        EngineKind::Cuda | EngineKind::Wgpu => format!("{} (device {})", device.name, device.index),
+        _ => device.name.clone(),
+    }
+}
+
+/// How an engine runs lanes.
+fn how(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Auto => "chooses one of the others",
+        EngineKind::Cpu => "translates to host machine code; lanes spread over threads",
+        EngineKind::Cuda => "interprets on the GPU; one thread a lane",
+        EngineKind::Wgpu => "interprets on the GPU; one invocation a lane",
+        EngineKind::Eval => "reference evaluator, slow, for comparison",
     }
 }
 
@@ -160,22 +170,28 @@ fn version((major, minor): (i32, i32)) -> String {
 mod tests {
     use super::*;
 
-    fn engines() -> Vec<EngineInfo> {
-        let gpu = |index, free| DeviceInfo {
+    fn devices() -> Vec<Device> {
+        let cuda = |index, free_memory| Device {
+            engine: EngineKind::Cuda,
             index,
             name: "Some GPU".to_string(),
-            memory: 24 << 30,
-            free,
-            capability: (8, 6),
-            driver: (12, 4),
+            memory: Some(24 << 30),
+            free_memory,
+            compute_capability: Some((8, 6)),
+            driver: Some("CUDA 12.4".to_string()),
+            why_not: None,
         };
-        let engine = |gpu: DeviceInfo| EngineInfo {
-            name: "cuda",
-            description: "interprets",
-            device: format!("{} (device {})", gpu.name, gpu.index),
-            gpu: Some(gpu),
+        let wgpu = |index, why_not: Option<&str>| Device {
+            engine: EngineKind::Wgpu,
+            index,
+            name: "Some GPU".to_string(),
+            memory: None,
+            free_memory: None,
+            compute_capability: None,
+            driver: Some("Vulkan, maker 1.2".to_string()),
+            why_not: why_not.map(str::to_string),
         };
-        vec![engine(gpu(0, Some(23 << 30))), engine(gpu(1, None))]
+        vec![cuda(0, Some(23 << 30)), cuda(1, None), wgpu(1, Some("too old"))]
     }
 
     const DEVICES: Devices = Devices { memory: 4 << 20, written: 64 << 10, json: false };
@@ -183,29 +199,41 @@ mod tests {
     #[test]
     fn every_gpu_is_described() {
         let mut text = Vec::new();
-        DEVICES.write_human(&mut text, &engines()).unwrap();
+        DEVICES.write_human(&mut text, &devices()).unwrap();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        let capability = "compute capability 8.6; driver for CUDA 12.4";
-        assert_eq!(lines[0], "cuda  Some GPU (device 0)  interprets");
-        assert_eq!(lines[1], format!("      memory 24 GiB, free 23 GiB; {capability}"));
+        let capability = "compute capability 8.6, driver CUDA 12.4";
+        let how = "interprets on the GPU; one thread a lane";
+        assert_eq!(lines[0], format!("cuda  Some GPU (device 0)  {how}"));
+        assert_eq!(lines[1], format!("      memory 24 GiB, free 23 GiB, {capability}"));
         assert!(
             lines[2].starts_with("      room for ") && lines[2].ends_with(" write 64 KiB each")
         );
-        assert_eq!(lines[3], "cuda  Some GPU (device 1)  interprets");
-        assert_eq!(lines[4], format!("      memory 24 GiB, free unknown; {capability}"));
+        assert_eq!(lines[3], format!("cuda  Some GPU (device 1)  {how}"));
+        assert_eq!(lines[4], format!("      memory 24 GiB, {capability}"));
+        assert_eq!(lines[5], "wgpu  Some GPU (device 1)  too old");
+        assert_eq!((lines[6], lines.len()), ("      driver Vulkan, maker 1.2", 7));
+    }
+
+    #[test]
+    fn engines_without_a_device_are_named() {
+        let mut text = Vec::new();
+        DEVICES.write_human(&mut text, &devices()[..1]).unwrap();
+        let text = String::from_utf8(text).unwrap();
         let wgpu = "wgpu  none here: needs a GPU with a driver for Vulkan, Metal or DX12";
-        assert_eq!((lines[5], lines.len()), (wgpu, 6));
+        assert_eq!(text.lines().last(), Some(wgpu));
     }
 
     #[test]
     fn programs_learn_the_same() {
-        let json = serde_json::to_value(DEVICES.entries(engines())).unwrap();
-        let gpu = &json[0]["gpu"];
-        assert_eq!((&gpu["number"], &gpu["free_memory"]), (&0.into(), &(23u64 << 30).into()));
-        assert_eq!(gpu["compute_capability"], "8.6");
-        let lanes = |key| gpu["room"][key].as_u64().unwrap();
+        let json = serde_json::to_value(DEVICES.entries(devices())).unwrap();
+        let (cuda, wgpu) = (&json[0], &json[2]);
+        assert_eq!((&cuda["number"], &cuda["free_memory"]), (&0.into(), &(23u64 << 30).into()));
+        assert_eq!((&cuda["compute_capability"], &cuda["usable"]), (&"8.6".into(), &true.into()));
+        let lanes = |key| cuda["room"][key].as_u64().unwrap();
         assert!(lanes("lanes_that_write_some") > 50 * lanes("lanes_that_write_all"));
-        assert!(json[1]["gpu"]["room"].is_null());
+        assert!(json[1]["room"].is_null());
+        assert_eq!((&wgpu["number"], &wgpu["usable"]), (&1.into(), &false.into()));
+        assert_eq!(wgpu["why_not"], "too old");
     }
 }

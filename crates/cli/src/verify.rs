@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kvrm::verify::{self, Plan, RandomPrograms, RandomVerdict, Verdict};
 use kvrm::{EngineKind, Machine, MachineBuilder};
 
+use crate::args::EngineOn;
 use crate::failure::{Failure, Result};
 use crate::program::ProgramArgs;
 use crate::verify_report::{Found, Report};
@@ -20,6 +21,8 @@ Examples:
       a program with a thousand inputs, on the CPU and on every GPU
   kvrm verify program.bin --engines eval,cpu --every 1 --max-cycles 10K
       after every single instruction
+  kvrm verify program.bin --engines cpu,wgpu:0,wgpu:1
+      on two GPUs of one engine
   kvrm verify --random 4096 --seed 7 --engines cpu,cuda,wgpu
       programs of all instructions in a random order
 
@@ -40,10 +43,10 @@ pub(crate) struct Verify {
     /// File of A64 code; - is standard input
     file: Option<PathBuf>,
 
-    /// Engines to compare, at least two: cpu, cuda, wgpu, eval. If not given, cpu and those of the GPUs in this
-    /// computer, or eval if it has none
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = args::certain_engine())]
-    engines: Vec<EngineKind>,
+    /// Engines to compare, at least two: cpu, cuda, wgpu, eval; wgpu:1 is one on its GPU 1 (see `kvrm devices`). If
+    /// not given, cpu and those of the GPUs in this computer, or eval if it has none
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = args::engine_on)]
+    engines: Vec<EngineOn>,
 
     #[command(flatten)]
     program: ProgramArgs,
@@ -81,14 +84,14 @@ const AT_A_TIME: usize = 1024;
 impl Verify {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let engines = match self.engines.is_empty() {
-            true => verify::engines(),
+            true => verify::engines().into_iter().map(anywhere).collect(),
             false => self.engines.clone(),
         };
         if engines.len() < 2 {
             return Err(kvrm::Error::NothingToCompare.into());
         }
         if let Some(twice) = (1..engines.len()).find(|n| engines[..*n].contains(&engines[*n])) {
-            let message = format!("--engines names {} twice", engines[twice].name());
+            let message = format!("--engines names {} twice", engines[twice]);
             return Err(Failure::Usage(message));
         }
         let report = match (&self.file, self.random) {
@@ -106,7 +109,7 @@ impl Verify {
         }
     }
 
-    fn file(&self, file: &Path, engines: &[EngineKind]) -> Result<Report> {
+    fn file(&self, file: &Path, engines: &[EngineOn]) -> Result<Report> {
         let program = self.program.read(file)?;
         let mut machines = build(engines, |builder| program.shape(builder))?;
         machines.iter_mut().try_for_each(|machine| program.load(machine))?;
@@ -127,10 +130,10 @@ impl Verify {
             Verdict::Differ(difference) => Found::Difference { difference, program: None },
             Verdict::Cancelled => Found::Nothing,
         };
-        Ok(Report { engines: names(&machines), lanes: machines[0].lanes(), seed: None, found })
+        Ok(Report { engines: names(engines), lanes: machines[0].lanes(), seed: None, found })
     }
 
-    fn random(&self, count: u64, engines: &[EngineKind]) -> Result<Report> {
+    fn random(&self, count: u64, engines: &[EngineOn]) -> Result<Report> {
         let at_a_time = self.program.lanes.unwrap_or(AT_A_TIME).min(count.max(1) as usize);
         let programs = RandomPrograms::new(self.seed, count, 1 + at_a_time, self.rows);
         let mut machines = build(engines, |builder| programs.shape(builder).translate_after(0))?;
@@ -153,7 +156,7 @@ impl Verify {
             }
             RandomVerdict::Cancelled { .. } => (at_a_time, Found::Nothing),
         };
-        Ok(Report { engines: names(&machines), lanes, seed: Some(self.seed), found })
+        Ok(Report { engines: names(engines), lanes, seed: Some(self.seed), found })
     }
 }
 
@@ -167,13 +170,18 @@ fn rows(text: &str) -> Result<usize, String> {
 }
 
 fn build(
-    engines: &[EngineKind],
+    engines: &[EngineOn],
     shape: impl Fn(MachineBuilder) -> MachineBuilder,
 ) -> Result<Vec<Machine>> {
-    let machine = |engine: &EngineKind| progress::build(shape(Machine::builder().engine(*engine)));
+    let machine = |engine: &EngineOn| progress::build(shape(engine.builder()));
     engines.iter().map(machine).collect()
 }
 
-fn names(machines: &[Machine]) -> Vec<&'static str> {
-    machines.iter().map(Machine::engine).collect()
+/// An engine on whichever of its devices it takes.
+fn anywhere(engine: EngineKind) -> EngineOn {
+    EngineOn { engine, device: None }
+}
+
+fn names(engines: &[EngineOn]) -> Vec<String> {
+    engines.iter().map(EngineOn::to_string).collect()
 }

@@ -13,7 +13,8 @@ use crate::text;
 
 /// A comparison that has ended.
 pub(crate) struct Report {
-    pub(crate) engines: Vec<&'static str>,
+    /// Their names.
+    pub(crate) engines: Vec<String>,
     pub(crate) lanes: usize,
     /// Of random programs.
     pub(crate) seed: Option<u64>,
@@ -51,7 +52,7 @@ impl Report {
                 if let (Some(program), Some(seed)) = (program, self.seed) {
                     writeln!(out, "random program {program} of seed {seed}:")?;
                 }
-                write_difference(out, difference)
+                self.write_difference(out, difference)
             }
             Found::Nothing => Ok(()),
         }
@@ -86,55 +87,57 @@ impl Report {
         )?;
         Ok(())
     }
-}
 
-fn write_difference(out: &mut impl Write, difference: &Difference) -> Result<()> {
-    let Difference { lane, lanes, instruction, count, sides, memory, words, repeats } = difference;
-    let [a, b] = sides.each_ref().map(|side| side.engine);
-    let others = match lanes {
-        1 => String::new(),
-        lanes => format!(" (the first of {} that do)", text::thousands(*lanes as u64)),
-    };
-    match (repeats, instruction) {
-        (false, _) => writeln!(
-            out,
-            "{a} and {b} differed in lane {lane}{others}, and not when they were run again"
-        )?,
-        (true, instruction) => {
-            let count = text::instructions(*count);
-            write!(out, "{a} and {b} part in lane {lane}{others}, after {count}")?;
-            match instruction {
-                Some((pc, word)) => {
-                    writeln!(
-                        out,
-                        ", with\n  {pc:#x}  {word:08x}  {}",
-                        Disassembled::new(*pc, *word).text
-                    )?;
+    fn write_difference(&self, out: &mut impl Write, difference: &Difference) -> Result<()> {
+        let Difference { lane, lanes, instruction, count, sides, memory, words, repeats } =
+            difference;
+        let [a, b] = sides.each_ref().map(|side| &self.engines[side.machine]);
+        let others = match lanes {
+            1 => String::new(),
+            lanes => format!(" (the first of {} that do)", text::thousands(*lanes as u64)),
+        };
+        match (repeats, instruction) {
+            (false, _) => writeln!(
+                out,
+                "{a} and {b} differed in lane {lane}{others}, and not when they were run again"
+            )?,
+            (true, instruction) => {
+                let count = text::instructions(*count);
+                write!(out, "{a} and {b} part in lane {lane}{others}, after {count}")?;
+                match instruction {
+                    Some((pc, word)) => {
+                        writeln!(
+                            out,
+                            ", with\n  {pc:#x}  {word:08x}  {}",
+                            Disassembled::new(*pc, *word).text
+                        )?;
+                    }
+                    None => writeln!(out)?,
                 }
-                None => writeln!(out)?,
             }
         }
+        writeln!(out, "{:>12}  {a:COLUMN$}  {b}", "after it")?;
+        let mut row =
+            |name: String, [a, b]: [String; 2]| writeln!(out, "{name:>12}  {a:COLUMN$}  {b}");
+        let both = |value: fn(&Side) -> String| sides.each_ref().map(value);
+        if sides[0].stop != sides[1].stop {
+            row("stop".into(), both(|side| stop_text(side.stop)))?;
+        }
+        if sides[0].count != sides[1].count {
+            row("instructions".into(), both(|side| text::thousands(side.count)))?;
+        }
+        for (reg, values) in difference.registers() {
+            row(reg.to_string(), values.map(|value| format!("{value:#018x}")))?;
+        }
+        for (address, values) in memory {
+            row(format!("[{address:#x}]"), values.map(|value| format!("{value:#018x}")))?;
+        }
+        if *words > memory.len() {
+            let more = text::thousands((words - memory.len()) as u64);
+            writeln!(out, "(and {more} more words of memory)")?;
+        }
+        Ok(())
     }
-    writeln!(out, "{:>12}  {a:COLUMN$}  {b}", "after it")?;
-    let mut row = |name: String, [a, b]: [String; 2]| writeln!(out, "{name:>12}  {a:COLUMN$}  {b}");
-    let both = |value: fn(&Side) -> String| sides.each_ref().map(value);
-    if sides[0].stop != sides[1].stop {
-        row("stop".into(), both(|side| stop_text(side.stop)))?;
-    }
-    if sides[0].count != sides[1].count {
-        row("instructions".into(), both(|side| text::thousands(side.count)))?;
-    }
-    for (reg, values) in difference.registers() {
-        row(reg.to_string(), values.map(|value| format!("{value:#018x}")))?;
-    }
-    for (address, values) in memory {
-        row(format!("[{address:#x}]"), values.map(|value| format!("{value:#018x}")))?;
-    }
-    if *words > memory.len() {
-        let more = text::thousands((words - memory.len()) as u64);
-        writeln!(out, "(and {more} more words of memory)")?;
-    }
-    Ok(())
 }
 
 fn stop_text(stop: Option<Stop>) -> String {
@@ -145,7 +148,7 @@ fn stop_text(stop: Option<Stop>) -> String {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    engines: &'a [&'static str],
+    engines: &'a [String],
     lanes: usize,
     /// Of random programs.
     seed: Option<u64>,
@@ -189,7 +192,7 @@ struct InstructionEntry {
 
 #[derive(Serialize)]
 struct SideEntry {
-    engine: &'static str,
+    engine: String,
     stop: Option<StopEntry>,
     instructions: u64,
 }
@@ -223,43 +226,46 @@ impl Report {
             }
             Found::Difference { difference, program } => {
                 document.agree = Some(false);
-                document.difference = Some(difference_entry(difference, *program));
+                document.difference = Some(self.difference_entry(difference, *program));
             }
             Found::Nothing => {}
         }
         crate::write_json(out, &document)
     }
-}
 
-fn difference_entry(difference: &Difference, program: Option<u64>) -> DifferenceEntry {
-    let instruction = difference.instruction.map(|(pc, word)| InstructionEntry {
-        pc: Hex(pc),
-        word: Hex(word.into()),
-        text: Disassembled::new(pc, word).text,
-    });
-    let side = |side: &Side| SideEntry {
-        engine: side.engine,
-        stop: side.stop.map(StopEntry::from),
-        instructions: side.count,
-    };
-    let memory = difference.memory.iter();
-    DifferenceEntry {
-        program,
-        lane: difference.lane,
-        lanes: difference.lanes,
-        repeats: difference.repeats,
-        instructions_before: difference.count,
-        instruction,
-        sides: difference.sides.iter().map(side).collect(),
-        registers: difference
-            .registers()
-            .into_iter()
-            .map(|(reg, values)| (reg.to_string(), values.map(Hex)))
-            .collect(),
-        memory: memory
-            .map(|(address, values)| WordEntry { address: Hex(*address), values: values.map(Hex) })
-            .collect(),
-        words_of_memory: difference.words,
+    fn difference_entry(&self, difference: &Difference, program: Option<u64>) -> DifferenceEntry {
+        let instruction = difference.instruction.map(|(pc, word)| InstructionEntry {
+            pc: Hex(pc),
+            word: Hex(word.into()),
+            text: Disassembled::new(pc, word).text,
+        });
+        let side = |side: &Side| SideEntry {
+            engine: self.engines[side.machine].clone(),
+            stop: side.stop.map(StopEntry::from),
+            instructions: side.count,
+        };
+        let memory = difference.memory.iter();
+        DifferenceEntry {
+            program,
+            lane: difference.lane,
+            lanes: difference.lanes,
+            repeats: difference.repeats,
+            instructions_before: difference.count,
+            instruction,
+            sides: difference.sides.iter().map(side).collect(),
+            registers: difference
+                .registers()
+                .into_iter()
+                .map(|(reg, values)| (reg.to_string(), values.map(Hex)))
+                .collect(),
+            memory: memory
+                .map(|(address, values)| WordEntry {
+                    address: Hex(*address),
+                    values: values.map(Hex),
+                })
+                .collect(),
+            words_of_memory: difference.words,
+        }
     }
 }
 
@@ -270,23 +276,24 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let side = |engine, x5, count| {
+        let side = |machine, x5, count| {
             let mut registers = Registers { pc: 0x1004, ..Registers::default() };
             registers.x[5] = x5;
-            Side { engine, stop: Some(Stop::MaxCycles), count, registers }
+            Side { machine, stop: Some(Stop::MaxCycles), count, registers }
         };
         let difference = Box::new(Difference {
             lane: 2,
             lanes: 3,
             instruction: Some((0x1000, 0x9100_0400)),
             count: 1234,
-            sides: [side("cpu", 1, 1235), side("wgpu", 0x8001, 1236)],
+            sides: [side(0, 1, 1235), side(2, 0x8001, 1236)],
             memory: vec![(0x8000, [7, 8])],
             words: 5,
             repeats: true,
         });
         let found = Found::Difference { difference, program: Some(9) };
-        Report { engines: vec!["cpu", "wgpu"], lanes: 4, seed: Some(7), found }
+        let engines = ["cpu", "cuda", "wgpu:1"].map(str::to_string).to_vec();
+        Report { engines, lanes: 4, seed: Some(7), found }
     }
 
     #[test]
@@ -296,9 +303,9 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         let expected = "\
 random program 9 of seed 7:
-cpu and wgpu part in lane 2 (the first of 3 that do), after 1,234 instructions, with
+cpu and wgpu:1 part in lane 2 (the first of 3 that do), after 1,234 instructions, with
   0x1000  91000400  add x0, x0, #1
-    after it  cpu                       wgpu
+    after it  cpu                       wgpu:1
 instructions  1,235                     1,236
           x5  0x0000000000000001        0x0000000000008001
     [0x8000]  0x0000000000000007        0x0000000000000008

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use kvrm_cpu::CpuEngine;
-use kvrm_cuda::DeviceInfo;
 use kvrm_engine::{Config, Engine, EngineError, EvalEngine, SplitEngine};
 use kvrm_mem::PAGE;
 
@@ -49,52 +48,6 @@ impl FromStr for EngineKind {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
         kind.ok_or_else(|| Error::UnknownEngine(name.to_string()))
     }
-}
-
-/// An engine as it is on this computer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineInfo {
-    /// The name to choose it by.
-    pub name: &'static str,
-    /// What it is.
-    pub description: &'static str,
-    /// What it runs on here.
-    pub device: String,
-    /// More about it, if it is a GPU.
-    pub gpu: Option<DeviceInfo>,
-}
-
-/// The engines on this computer; one that has several devices is there once for each of them.
-///
-/// ```
-/// assert!(kvrm::engines().iter().any(|engine| engine.name == "cpu" && engine.gpu.is_none()));
-/// ```
-pub fn engines() -> Vec<EngineInfo> {
-    let mut engines = vec![EngineInfo {
-        name: "cpu",
-        description: "translates to host machine code; lanes spread over threads",
-        device: format!("{}, {} threads", std::env::consts::ARCH, cores()),
-        gpu: None,
-    }];
-    engines.extend(kvrm_cuda::devices().into_iter().map(|gpu| EngineInfo {
-        name: "cuda",
-        description: "interprets on the GPU; one thread a lane",
-        device: format!("{} (device {})", gpu.name, gpu.index),
-        gpu: Some(gpu),
-    }));
-    engines.extend(kvrm_wgpu::devices().into_iter().map(|gpu| EngineInfo {
-        name: "wgpu",
-        description: gpu.unfit.unwrap_or("interprets on the GPU; one invocation a lane"),
-        device: format!("{}, {}, {} (device {})", gpu.name, gpu.backend, gpu.driver, gpu.index),
-        gpu: None,
-    }));
-    engines.push(EngineInfo {
-        name: "eval",
-        description: "reference evaluator, slow, for comparison",
-        device: format!("{}, 1 thread", std::env::consts::ARCH),
-        gpu: None,
-    });
-    engines
 }
 
 fn cores() -> usize {

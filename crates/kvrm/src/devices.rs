@@ -14,6 +14,10 @@ pub struct Device {
     pub name: String,
     /// Bytes of its memory, where that is known.
     pub memory: Option<u64>,
+    /// Bytes of it that nobody uses, where that is known.
+    pub free_memory: Option<u64>,
+    /// Its compute capability, if it is an NVIDIA GPU that CUDA runs.
+    pub compute_capability: Option<(i32, i32)>,
     /// Its driver, with the version, if it needs one.
     pub driver: Option<String>,
     /// Why it cannot be used, if it cannot.
@@ -28,9 +32,15 @@ pub struct Device {
 /// assert!(devices.iter().any(|device| device.engine == EngineKind::Cpu && device.why_not.is_none()));
 /// ```
 pub fn devices() -> Vec<Device> {
-    let host = |engine, name| {
-        let (memory, driver, why_not) = (None, None, None);
-        Device { engine, index: 0, name, memory, driver, why_not }
+    let host = |engine, name| Device {
+        engine,
+        index: 0,
+        name,
+        memory: None,
+        free_memory: None,
+        compute_capability: None,
+        driver: None,
+        why_not: None,
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let arch = std::env::consts::ARCH;
@@ -39,6 +49,8 @@ pub fn devices() -> Vec<Device> {
         engine: EngineKind::Cuda,
         index: gpu.index,
         memory: Some(gpu.memory),
+        free_memory: gpu.free,
+        compute_capability: Some(gpu.capability),
         driver: Some(format!("CUDA {}.{}", gpu.driver.0, gpu.driver.1)),
         why_not: gpu.free.is_none().then(|| "it cannot be opened".to_string()),
         name: gpu.name,
@@ -47,6 +59,8 @@ pub fn devices() -> Vec<Device> {
         engine: EngineKind::Wgpu,
         index: gpu.index,
         memory: None,
+        free_memory: None,
+        compute_capability: None,
         driver: Some(format!("{}, {}", gpu.backend, gpu.driver)),
         why_not: gpu.unfit.map(str::to_string),
         name: gpu.name,

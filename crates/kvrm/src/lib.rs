@@ -39,14 +39,14 @@ mod size;
 pub mod verify;
 
 pub use batches::Batches;
-pub use builder::{EngineInfo, EngineKind, MachineBuilder, engines};
+pub use builder::{EngineKind, MachineBuilder};
 pub use devices::{Device, devices};
 pub use disassembly::{Disassembled, disassemble};
 pub use error::{Error, Result};
 pub use kvrm_a64 as a64;
 pub use kvrm_asm as asm;
 pub use kvrm_asm::assemble;
-pub use kvrm_cuda::{DeviceInfo, lanes_that_fit};
+pub use kvrm_cuda::lanes_that_fit;
 pub use kvrm_engine::{
     Activity, EngineError, FaultKind, KernelLoad, LaneStatus, RunControl, StartTimes, Stop,
 };

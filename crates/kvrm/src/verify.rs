@@ -298,9 +298,8 @@ impl<'a> Verifier<'a> {
     }
 
     fn describe(&self, found: &Found) -> Result<Difference> {
-        let pair = [&self.machines[0], &self.machines[found.machine]];
         let lane = *found.lanes.first().expect("some lane differs");
-        Difference::new(pair, lane, found.lanes.len())
+        Difference::new(self.machines, found.machine, lane, found.lanes.len())
     }
 
     /// The first machine that differs from machine 0, if there is one.

@@ -45,7 +45,7 @@ fn auto_takes_a_gpu_for_very_many_lanes() {
     };
     assert_eq!(engine(1), "cpu");
     assert_eq!(engine(511), "cpu");
-    let gpu = kvrm::engines().iter().any(|engine| engine.gpu.is_some());
+    let gpu = kvrm::devices().iter().any(|device| device.engine == EngineKind::Cuda);
     assert_eq!(engine(512), if gpu { "cuda" } else { "cpu" });
 }
 

@@ -33,8 +33,8 @@ pub struct Difference {
 /// A lane on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Name of the engine.
-    pub engine: &'static str,
+    /// Which of the machines that are compared it is.
+    pub machine: usize,
     /// Why the lane does not run.
     pub stop: Option<Stop>,
     /// Instructions it has completed.
@@ -44,9 +44,9 @@ pub struct Side {
 }
 
 impl Side {
-    fn of(machine: &Machine, lane: usize) -> Result<Side> {
+    fn of(number: usize, machine: &Machine, lane: usize) -> Result<Side> {
         Ok(Side {
-            engine: machine.engine(),
+            machine: number,
             stop: machine.stop(lane)?,
             count: machine.total_cycles(lane)?,
             registers: machine.registers(lane)?,
@@ -55,7 +55,14 @@ impl Side {
 }
 
 impl Difference {
-    pub(super) fn new(pair: [&Machine; 2], lane: usize, lanes: usize) -> Result<Difference> {
+    /// Of a lane on the first machine and on another; `lanes` are different there.
+    pub(super) fn new(
+        machines: &[Machine],
+        other: usize,
+        lane: usize,
+        lanes: usize,
+    ) -> Result<Difference> {
+        let pair = [&machines[0], &machines[other]];
         let mut memory = Vec::new();
         for (_, page) in super::written_pages(pair)?.into_iter().filter(|(of, _)| *of == lane) {
             let pages = [read_page(pair[0], lane, page)?, read_page(pair[1], lane, page)?];
@@ -69,7 +76,7 @@ impl Difference {
         }
         let words = memory.len();
         memory.truncate(SHOWN);
-        let sides = [Side::of(pair[0], lane)?, Side::of(pair[1], lane)?];
+        let sides = [Side::of(0, pair[0], lane)?, Side::of(other, pair[1], lane)?];
         let count = sides[0].count.min(sides[1].count);
         let (instruction, repeats) = (None, true);
         Ok(Difference { lane, lanes, instruction, count, sides, memory, words, repeats })
