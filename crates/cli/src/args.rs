@@ -267,6 +267,16 @@ mod tests {
     }
 
     #[test]
+    fn engines_with_a_device() {
+        for text in ["cpu", "wgpu", "wgpu:1", "cuda:0"] {
+            assert_eq!(engine_on(text).unwrap().to_string(), text);
+        }
+        for bad in ["", "auto", "abacus", "wgpu:", "wgpu:x", "wgpu:-1", "wgpu:0:1"] {
+            assert!(engine_on(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn values() {
         let x = Reg::X(0);
         assert_eq!(value("0xffffffffffffffff", x), Ok(u64::MAX));

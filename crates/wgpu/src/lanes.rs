@@ -18,7 +18,7 @@ use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
 use crate::pipeline::Pipeline;
 
 /// What a launch should take: operating systems end those that take seconds.
-const LAUNCH_TIME: Duration = Duration::from_millis(30);
+const LAUNCH_TIME: Duration = Duration::from_millis(100);
 /// Instructions per lane of the first launch.
 const FIRST_SHARE: u64 = 1 << 10;
 /// The most instructions per lane of a launch: kernels count them in 32 bits.

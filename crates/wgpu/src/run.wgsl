@@ -33,7 +33,7 @@ fn lanes_at(turn: u32) -> u32 {
 // lock that another one holds.
 fn choose(turn: u32) -> u32 {
   let score = select(((lanes_at(turn) + (waited >> 1u)) << 7u) | place, 0u, turn == IDLE);
-  return subgroupMax(select(0u, turn, score == subgroupMax(score)));
+  return subgroupShuffle(turn, subgroupMax(score) & 127u);
 }
 
 // Lanes of a subgroup come together after each branch. If they are not at the same place, one group that is

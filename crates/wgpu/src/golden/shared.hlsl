@@ -951,9 +951,9 @@ uint choose(uint turn_1)
     uint _e3 = waited;
     uint _e10 = place;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
-    const uint _e17 = WaveActiveMax(score);
-    const uint _e20 = WaveActiveMax(((score == _e17) ? turn_1 : 0u));
-    return _e20;
+    const uint _e16 = WaveActiveMax(score);
+    const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
+    return _e19;
 }
 
 void run_subgroup()

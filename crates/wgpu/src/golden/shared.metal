@@ -1226,7 +1226,7 @@ uint choose(
     uint _e10 = place;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
-    uint unnamed_5 = metal::simd_max((score == unnamed_4) ? turn_1 : 0u);
+    uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
     return unnamed_5;
 }
 
