@@ -1,14 +1,15 @@
 //! Devices and buffers, through wgpu.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wgpu::{BufferUsages, Features};
 
 use crate::kernel::Atomics;
+use crate::opened::{Lease, Opened, adapters};
 
 /// A failure of a device, or of what was asked of it.
 #[derive(Debug, thiserror::Error)]
@@ -88,15 +89,6 @@ pub struct DeviceInfo {
     pub unfit: Option<&'static str>,
 }
 
-fn adapters() -> Vec<wgpu::Adapter> {
-    let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-        backends,
-        ..wgpu::InstanceDescriptor::new_without_display_handle()
-    });
-    pollster::block_on(instance.enumerate_adapters(backends))
-}
-
 /// The devices on this computer, those that cannot be used included.
 pub fn devices() -> Vec<DeviceInfo> {
     let info = |(index, adapter): (usize, &wgpu::Adapter)| {
@@ -164,8 +156,7 @@ pub(crate) struct Device {
     pub(crate) name: Arc<str>,
     /// The driver, as far as compiled kernels depend on it.
     pub(crate) driver: Arc<str>,
-    pub(crate) device: wgpu::Device,
-    pub(crate) queue: wgpu::Queue,
+    lease: Arc<Lease>,
     /// Lanes that certainly run in step: 32 or fewer.
     pub(crate) group: u32,
     /// Lanes that may run in step.
@@ -176,10 +167,15 @@ pub(crate) struct Device {
     /// Bytes that one binding can have, and how many there can be.
     pub(crate) limit: u64,
     pub(crate) bindings: u32,
-    lost: Arc<OnceLock<String>>,
-    /// The first failure of something that nobody waited for.
-    failure: Arc<Mutex<Option<String>>>,
     staging: Arc<Mutex<Option<wgpu::Buffer>>>,
+}
+
+impl Deref for Device {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.lease
+    }
 }
 
 /// Whole words of 32 bits in a buffer.
@@ -221,46 +217,22 @@ impl Device {
         let welcome = adapter.features() & (WELCOME | mappable);
         let features = NEEDED | (welcome - without);
         let limits = adapter.limits();
-        let request = wgpu::DeviceDescriptor {
-            label: Some("kvrm"),
-            required_features: features,
-            required_limits: limits.clone(),
-            experimental_features: wgpu::ExperimentalFeatures::disabled(),
-            memory_hints: wgpu::MemoryHints::Performance,
-            trace: wgpu::Trace::Off,
-        };
-        let failed = |error: wgpu::RequestDeviceError| WgpuError::Failed {
+        let lease = Lease::new(adapter, index, features).map_err(|error| WgpuError::Failed {
             name: info.name.clone(),
             message: error.to_string(),
-        };
-        let (device, queue) =
-            pollster::block_on(adapter.request_device(&request)).map_err(failed)?;
-        let lost = Arc::new(OnceLock::new());
-        let noted = lost.clone();
-        device.set_device_lost_callback(move |_, message| {
-            let _ = noted.set(message);
-        });
-        let failure = Arc::new(Mutex::new(None));
-        let noted: Arc<Mutex<Option<String>>> = failure.clone();
-        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            noted.get_or_insert_with(|| error.to_string());
-        }));
+        })?;
         let (smallest, largest) = subgroup_sizes(&info);
         let driver = format!("{} {} {}", info.backend, info.driver, info.driver_info);
         Ok(Device {
             name: info.name.as_str().into(),
             driver: driver.into(),
-            device,
-            queue,
+            lease: Arc::new(lease),
             group: smallest.clamp(1, 32),
             largest_subgroup: largest,
             features,
             shares_memory: features.contains(Features::MAPPABLE_PRIMARY_BUFFERS),
             limit: limits.max_storage_buffer_binding_size.min(limits.max_buffer_size).min(LARGEST),
             bindings: limits.max_storage_buffers_per_shader_stage,
-            lost,
-            failure,
             staging: Arc::default(),
         })
     }
@@ -503,7 +475,7 @@ impl Device {
 
     /// Fails if the device is lost, or if something has failed that nobody waited for.
     fn check(&self) -> Result<(), WgpuError> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failure = self.failure();
         match self.lost.get().or(failure.as_ref()) {
             Some(message) => Err(self.failed(message)),
             None => Ok(()),
@@ -535,6 +507,37 @@ mod tests {
         assert!(why_not(Metal, ["", ""], Features::SUBGROUP).unwrap().contains("64-bit integers"));
         assert!(why_not(Dx12, ["", ""], Features::SUBGROUP).unwrap().contains("dxcompiler.dll"));
         assert!(why_not(Metal, ["", ""], Features::SHADER_INT64).unwrap().contains("subgroup"));
+    }
+
+    #[test]
+    fn devices_are_used_again_unless_they_are_lost() {
+        // No other test opens devices without this feature.
+        let open = || Device::open(None, Features::PIPELINE_CACHE).unwrap();
+        let (first, second) = (open(), open());
+        assert!(first.device != second.device, "two machines share a device");
+        let handle = second.device.clone();
+        drop(second);
+        let third = open();
+        assert!(third.device == handle, "a device was opened while one was idle");
+        third.device.destroy();
+        assert!(matches!(third.wait(), Err(WgpuError::Lost { .. })));
+        drop(third);
+        assert!(open().device != handle, "a lost device was kept");
+        drop(first);
+    }
+
+    #[test]
+    fn memory_of_a_machine_that_is_gone_is_free() {
+        let device = Device::open(None, Features::MAPPABLE_PRIMARY_BUFFERS | COHERENT).unwrap();
+        let opened = device.device.clone();
+        let used = || opened.generate_allocator_report().map(|it| it.total_allocated_bytes);
+        let before = used().expect("Vulkan tells");
+        let buffer = device.buffer("a test", 1 << 20).unwrap();
+        // wgpu keeps what is to be written, and so the buffer, until something is submitted.
+        device.write(&buffer, 0, &[1; 8]).unwrap();
+        assert!(used() >= Some(before + (1 << 20)));
+        drop((buffer, device));
+        assert!(used() <= Some(before), "it still has {:?}", used());
     }
 
     #[test]

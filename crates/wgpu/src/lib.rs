@@ -21,6 +21,7 @@ mod emit;
 mod guest;
 mod kernel;
 mod lanes;
+mod opened;
 mod pipeline;
 mod windows;
 
