@@ -12,6 +12,7 @@ mod guests;
 mod host;
 mod plot;
 mod shell;
+mod targets;
 mod test;
 mod text;
 mod tools;
@@ -43,6 +44,8 @@ Commands:
                   Writes what gpu-check measured (the results.json there) into docs/BENCHMARKS.md and plots
                   docs/cuda-lanes.svg
       --check       Prints it beside what is wanted, and writes nothing
+  check-targets   Type-checks kvrm and the Python package for macOS, Windows and ARM64 Linux, whose Rust libraries
+                  rustup downloads
   coverage-page   Writes docs/isa.md anew from the instruction table
   book            Builds the guide, docs/, as a book, and prints where its first page is
 
@@ -101,6 +104,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "bench-peers" => bench::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "gpu-check" => no_options(options).and_then(|()| Ok(gpu::check()?))?,
         "gpu-report" => gpu_page::Options::parse(options).map_err(Failure::Usage)?.run()?,
+        "check-targets" => no_options(options).and_then(|()| Ok(targets::check()?))?,
         "coverage-page" => no_options(options).and_then(|()| Ok(coverage_page()?))?,
         "book" => no_options(options).and_then(|()| Ok(docs::book()?))?,
         other => return Err(Failure::Usage(format!("no such command: {other}"))),
