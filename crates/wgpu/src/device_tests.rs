@@ -174,6 +174,19 @@ fn windows_are_not_without_number() {
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
+/// With NVIDIA's driver, that used to be a deadlock now and then: of one thread that ended, another that closed its
+/// device, and others that wanted something of the driver.
+#[test]
+fn threads_with_machines_come_and_go() {
+    for _ in 0..4 {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| write_pages(&USUAL));
+            }
+        });
+    }
+}
+
 fn a_lost_device_is_named(way: &Way) {
     let mut engine = build(MemoryModel::Private, 1 << 20, way, WRITE_PAGES);
     engine.launcher().guest.device.device.destroy();
