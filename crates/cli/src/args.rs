@@ -72,16 +72,19 @@ impl fmt::Display for EngineOn {
     }
 }
 
+const CERTAIN: [EngineKind; 4] =
+    [EngineKind::Cpu, EngineKind::Cuda, EngineKind::Wgpu, EngineKind::Eval];
+
 /// A particular engine, and not whichever is best.
 pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
     let (name, number) = match text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
         None => (text, None),
     };
-    let engine: EngineKind = name.parse().map_err(|error: kvrm::Error| error.to_string())?;
-    if engine == EngineKind::Auto {
-        return Err("name the engine: `kvrm devices` lists them".to_string());
-    }
+    let engine = CERTAIN
+        .into_iter()
+        .find(|engine| engine.name() == name)
+        .ok_or_else(|| format!("it must be one of {}", CERTAIN.map(EngineKind::name).join(", ")))?;
     Ok(EngineOn { engine, device: number.map(device).transpose()? })
 }
 

@@ -50,7 +50,8 @@ impl FromStr for EngineKind {
     }
 }
 
-fn cores() -> usize {
+/// Threads that the host can run at once.
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

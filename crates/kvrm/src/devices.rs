@@ -1,6 +1,7 @@
 //! What there is to run on.
 
 use crate::EngineKind;
+use crate::builder::cores;
 
 /// Something to run on: one of an engine's devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +43,8 @@ pub fn devices() -> Vec<Device> {
         driver: None,
         why_not: None,
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let arch = std::env::consts::ARCH;
-    let mut devices = vec![host(EngineKind::Cpu, format!("{arch}, {threads} threads"))];
+    let mut devices = vec![host(EngineKind::Cpu, format!("{arch}, {} threads", cores()))];
     devices.extend(kvrm_cuda::devices().into_iter().map(|gpu| Device {
         engine: EngineKind::Cuda,
         index: gpu.index,

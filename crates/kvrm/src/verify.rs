@@ -97,13 +97,13 @@ pub struct Agreement {
 /// assert!(kvrm::verify::engines().len() >= 2);
 /// ```
 pub fn engines() -> Vec<EngineKind> {
-    let mut engines = vec![EngineKind::Cpu];
-    if !kvrm_cuda::devices().is_empty() {
-        engines.push(EngineKind::Cuda);
-    }
-    if kvrm_wgpu::devices().iter().any(|device| device.unfit.is_none()) {
-        engines.push(EngineKind::Wgpu);
-    }
+    let mut engines: Vec<EngineKind> = crate::devices()
+        .into_iter()
+        .filter(|device| device.why_not.is_none() && device.engine != EngineKind::Eval)
+        .map(|device| device.engine)
+        .collect();
+    // Devices of one engine are beside each other.
+    engines.dedup();
     if engines.len() == 1 {
         engines.push(EngineKind::Eval);
     }

@@ -174,8 +174,8 @@ fn windows_are_not_without_number() {
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
-/// With NVIDIA's driver, that used to be a deadlock now and then: of one thread that ended, another that closed its
-/// device, and others that wanted something of the driver.
+/// With NVIDIA's driver, closing devices meanwhile would be a deadlock now and then: of a thread that ends, and one
+/// that closes its device.
 #[test]
 fn threads_with_machines_come_and_go() {
     for _ in 0..4 {

@@ -90,11 +90,14 @@ impl Opened {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Lets go of the buffers that are still to be written to.
-    fn settle(&self) {
-        self.queue.submit([]);
-        // That something is wrong will be told to who opens the device next, or has been told.
-        let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
+    /// Lets go of the buffers that are still to be written to. True if the device can be used again.
+    fn settle(&self) -> bool {
+        let work = || {
+            self.queue.submit([]);
+            self.device.poll(wgpu::PollType::wait_indefinitely()).is_ok()
+        };
+        // Where a driver says that the device is lost, wgpu panics.
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or(false) && self.failure().is_none()
     }
 }
 
@@ -132,10 +135,8 @@ impl Deref for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let opened = self.0.clone();
-        let usable = opened.process == std::process::id()
-            && opened.lost.get().is_none()
-            && catch_unwind(AssertUnwindSafe(|| opened.settle())).is_ok()
-            && opened.failure().is_none();
+        let usable =
+            opened.process == std::process::id() && opened.lost.get().is_none() && opened.settle();
         match usable {
             true => with_kept(|kept| kept.idle.push(opened)),
             false => std::mem::forget(opened),
