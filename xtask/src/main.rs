@@ -4,6 +4,7 @@
 
 mod bench;
 mod bench_page;
+mod deny;
 mod docs;
 mod gpu;
 mod gpu_page;

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::shell::{self, Outcome, cargo, command};
-use crate::{bench, docs, guests, tools};
+use crate::{bench, deny, docs, guests, tools};
 
 /// One thing that must pass.
 struct Step {
@@ -16,6 +16,11 @@ struct Step {
 /// In the order they run: quick ones that often fail first.
 const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", run: fmt },
+    Step {
+        name: "deny",
+        about: "licences, versions and sources of dependencies are those that deny.toml allows",
+        run: deny::check,
+    },
     Step {
         name: "docs",
         about: "links lead somewhere, README shows a tested example, the book has every page and builds",
