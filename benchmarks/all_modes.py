@@ -245,6 +245,7 @@ def table(head: list[str], rows: list[list[str]], markdown: bool) -> str:
 
 def report(figures: list[dict], markdown: bool) -> str:
     """The three tables."""
+    first = "prototype"
     columns = [f"{one['device']}, {loop}" for one in figures for loop in LOOPS]
     modes = [
         [mode, *map(short, prototype.MODES[mode]), *(short(cell(one["modes"], mode, loop))
@@ -258,20 +259,23 @@ def report(figures: list[dict], markdown: bool) -> str:
         for n in lanes
     ]
     kinds = ("V1", "V2", "MetalCPU")
+    before = {"PyTorch": "PyTorch, batch of 512", "V1": "V1", "V2": "V2"}
     lengths = [
-        [f"{n:,}", *(duration(before[mode]) for mode in ("PyTorch, batch of 512", "V1", "V2")),
-         *(duration(one["seconds"][str(n)][mode]) for one in figures for mode in kinds)]
-        for n, before in prototype.SECONDS.items()
+        [f"{first}, {name}", *(duration(seconds[mode]) for seconds in prototype.SECONDS.values())]
+        for name, mode in before.items()
     ]
-    first = "prototype"
+    lengths += [
+        [f"{one['device']}, {mode}", *(duration(one["seconds"][str(n)][mode]) for n in prototype.SECONDS)]
+        for one in figures
+        for mode in kinds
+    ]
     tables = [
         ("One machine: instructions per second",
          table(["mode", f"{first}, tight", f"{first}, store", *columns], modes, markdown)),
         ("Many lanes: instructions per second, all together",
          table(["lanes", first, *columns], by_lanes, markdown)),
         ("Time of a run, by its number of instructions",
-         table(["instructions", f"{first}, PyTorch", f"{first}, V1", f"{first}, V2",
-                *(f"{one['device']}, {mode}" for one in figures for mode in kinds)], lengths, markdown)),
+         table(["instructions:", *(f"{n:,}" for n in prototype.SECONDS)], lengths, markdown)),
     ]
     heading = "### {}\n\n{}" if markdown else "{}\n{}"
     who = "; ".join(f"{one['device']}: {one['name']}" for one in figures)

@@ -1,6 +1,14 @@
-// Links that leave the book lead to files of the repository, which are not part of the book.
+// Links that leave the book lead to files of the repository. They work where the book was built, in target/book of the
+// repository; elsewhere they become text, because no address of a repository is known here.
 "use strict";
-const repository = "https://github.com/kvrm/kvrm/blob/main/";
 for (const link of document.querySelectorAll("main a[href^='../']")) {
-    link.href = repository + link.getAttribute("href").replace(/^(\.\.\/)+/, "").replace(/\.html\b/, ".md");
+    const path = link.getAttribute("href").replace(/^\.\.\//, "").replace(/\.html\b/, ".md");
+    if (location.protocol === "file:") {
+        link.href = "../../" + path;
+    } else {
+        const name = document.createElement("span");
+        name.title = path + " in the repository";
+        name.append(...link.childNodes);
+        link.replaceWith(name);
+    }
 }
