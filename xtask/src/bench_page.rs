@@ -20,7 +20,7 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
     let cores = host.cores;
     let scaling = &m.scaling;
     let threads = format!(
-        "{} lanes of `sha256`: {:.2} billion instructions per second on one thread,\n  {:.2} on {cores} \
+        "{} lanes of `sha256` run {:.2} billion instructions per second on one thread and\n  {:.2} on {cores} \
          ({:.2} times as many)",
         scaling.lanes,
         scaling.one_thread / 1e9,
@@ -28,8 +28,8 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
         scaling.all_threads / scaling.one_thread
     );
     let memory = format!(
-        "{} lanes with 16 MiB of private memory each, of which each writes one page: {} resident, all\n  \
-         lanes and the program together, and {} of page tables in the system",
+        "{} lanes with 16 MiB of private memory each, each of which writes one page, take {} of resident\n  \
+         memory, the program included, and {} of page tables in the system",
         thousands(m.memory.lanes),
         mebibytes(m.memory.resident),
         mebibytes(m.memory.page_tables)
@@ -38,8 +38,8 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
         "\
 # Benchmarks
 
-Written by `cargo xtask bench-peers`, which installs what it needs, runs a few minutes and replaces this
-page, but for what comes from a GPU, and the table in the README. Run it on an idle computer.
+`cargo xtask bench-peers` writes this page, except for the GPU sections, and the table in the README. It installs what
+it needs and takes a few minutes. Run it on an idle computer.
 
 | | |
 |---|---|
@@ -53,23 +53,23 @@ page, but for what comes from a GPU, and the table in the README. Run it on an i
 
 ## One machine, one thread, beside QEMU
 
-Each program of [guests/](../guests/README.md) is built twice from one source: as a raw image, which kvrm
-runs, and as a static Linux program, which `qemu-aarch64-static` runs. Times are of the whole process, from
-start to end, translation included; kvrm and QEMU take turns, and the best of {rounds} counts for each. Their
-results are compared. The last column is above 1 where kvrm is faster.
+Each program of [guests/](../guests/README.md) is built twice from one source: as a raw image for kvrm, and as a static
+Linux program for `qemu-aarch64-static`. Times are those of the whole process, from start to end, including translation.
+kvrm and QEMU take turns; the best of {rounds} runs counts for each. Their results are compared. The last column is
+above 1 where kvrm is faster.
 
 {table}
-The guests use integer instructions only. kvrm counts every instruction exactly and checks every access
-against the guest's memory; QEMU's user mode does not count, leaves checking to the host's page tables, and
-in return runs whole Linux programs.
+The guests use integer instructions only. kvrm counts every instruction exactly and checks every access against the size
+of the guest's memory. QEMU's user mode does not count and leaves checking to the host's page tables, but runs whole
+Linux programs.
 
 ## Other measurements
 
-- Starting over: {resets} executions per second of 1,000 instructions each, on one thread, every one
-  after a reset of registers and memory (`kvrm bench --only reset`).
+- Resets: {resets} runs of 1,000 instructions per second on one thread, each after a reset of registers and memory
+  (`kvrm bench --only reset`).
 - Threads: {threads}.
-- Start-up: {start:.1} ms for `kvrm exec` with three instructions, from start to end of the process (best of
-  20; `qemu-aarch64-static` with a program that does next to nothing takes {qemu_start:.1} ms).
+- Start-up: `kvrm exec` with three instructions takes {start:.1} ms from start to end of the process (best of 20).
+  `qemu-aarch64-static` with a program that does next to nothing takes {qemu_start:.1} ms.
 - Memory: {memory}.
 ",
         date = host.date,
@@ -124,16 +124,17 @@ pub(crate) fn summary(host: &Host, m: &Measurements) -> String {
         "\
 {header}|---|{}
 {}{}
-Also: {} times a second reset and run 1,000 instructions (one thread); {:.1} ms from start to end of a
-process that runs three; {} for {} machines of 16 MiB that each wrote a page. {}, {}.
+One thread resets a machine and runs 1,000 instructions {} times a second. A process that runs three
+instructions takes {:.1} ms from start to end. {} machines of 16 MiB that have each written a page take {}.
+({}, {})
 ",
         "---:|".repeat(names.len()),
         cells("billion instructions/s", &|p| rate(p, p.kvrm)),
         cells("times as fast as QEMU", &|p| p.qemu / p.kvrm),
         thousands(m.resets as u64),
         m.start * 1e3,
-        mebibytes(m.memory.resident + m.memory.page_tables),
         thousands(m.memory.lanes),
+        mebibytes(m.memory.resident + m.memory.page_tables),
         host.cpu,
         host.date,
     )

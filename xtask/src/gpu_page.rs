@@ -85,22 +85,22 @@ fn section(results: &Results) -> String {
         "\
 ## On a GPU
 
-Written by `cargo xtask gpu-report` from what `cargo xtask gpu-check` measured.
+`cargo xtask gpu-report` writes this section from the measurements of `cargo xtask gpu-check`.
 
 | | |
 |---|---|
 | date | {date} |
-{gpus}| processor beside it | {cpu}, {cores} cores |
+{gpus}| processor | {cpu}, {cores} cores |
 | kvrm | {version} |
 
 ![Guest instructions per second over the number of lanes, a line for each program]({PLOT})
 
-Billions of guest instructions per second, all lanes together, every lane with its own input and a private
-memory of 1 MiB (`kvrm bench --engine cuda --lanes N`):
+Billions of guest instructions per second, summed over all lanes. Every lane has its own input and a private memory of
+1 MiB (`kvrm bench --engine cuda --lanes N`):
 
 {lanes}
-{wgpu}The same programs beside the processor: as many processes of `qemu-aarch64` as there are cores, all running
-the same program, and the `cpu` engine with as many lanes. Lanes are those with which the GPU is fastest.
+{wgpu}The GPU compared with the processor: one process of `qemu-aarch64` per core, all running the same program, and the
+`cpu` engine with one lane per core. The number of lanes is the one with which the GPU is fastest.
 
 {peers}
 {figures}{starts}{steps}",
@@ -117,7 +117,7 @@ the same program, and the `cpu` engine with as many lanes. Lanes are those with 
 /// The GPU, as each engine sees it.
 fn gpus(results: &Results) -> String {
     let cuda = row(["GPU".to_string(), results.gpu("cuda").unwrap_or("unknown".to_string())]);
-    let wgpu = results.gpu("wgpu").map(|device| row(["for `wgpu`".into(), device]));
+    let wgpu = results.gpu("wgpu").map(|device| row(["with `wgpu`".into(), device]));
     cuda + &wgpu.unwrap_or_default()
 }
 
@@ -160,8 +160,8 @@ fn wgpu_part(results: &Results) -> String {
         speed + &share.unwrap_or_default()
     });
     format!(
-        "The same on the engine `wgpu`, through Vulkan, and in brackets as a part of what `cuda` reaches \
-         (`kvrm bench\n--engine wgpu --lanes N`):\n\n{table}\n"
+        "The same on the engine `wgpu`, through Vulkan; in brackets, its speed divided by that of `cuda`\n\
+         (`kvrm bench --engine wgpu --lanes N`):\n\n{table}\n"
     )
 }
 
@@ -201,7 +201,7 @@ fn starts_part(results: &Results) -> String {
         "
 ### Starting
 
-`kvrm bench --engine cuda --only start`; [CUDA.md](CUDA.md#starting) says what these are:
+`kvrm bench --engine cuda --only start` ([CUDA.md](CUDA.md#starting) explains the columns):
 
 | program | handlers | cache | driver's initialisation | machine | kernel | first instruction |
 |---|---:|---|---:|---:|---:|---:|
@@ -239,7 +239,7 @@ fn steps_part(results: &Results) -> String {
         "
 ### What was run
 
-The steps of `cargo xtask gpu-check`; [CUDA.md](CUDA.md#what-was-run-where) says what each does:
+The steps of `cargo xtask gpu-check` ([CUDA.md](CUDA.md#what-was-run-where) explains them):
 
 | step | | seconds | with | |
 |---|---|---:|---|---|
@@ -267,7 +267,7 @@ impl Figures {
         );
         if let Some(error) = self.full.as_ref().and_then(|full| full.error.as_ref()) {
             list += &format!(
-                "- Where lanes write more than the GPU holds, the run ends with: {error}.\n"
+                "- If lanes write more than the GPU holds, the run ends with this error: {error}.\n"
             );
         }
         list
@@ -278,7 +278,7 @@ impl Memory {
     fn item(&self) -> String {
         let Some(used) = self.used_bytes else { return String::new() };
         format!(
-            "- Memory: {} lanes with an image of {}, of which each has written {}: {} of the GPU's memory.\n",
+            "- Memory: {} lanes with an image of {}, each of which has written {}, take {} of the GPU's memory.\n",
             thousands(self.lanes),
             bytes(self.image_bytes),
             bytes(self.written_bytes_per_lane),
@@ -290,8 +290,8 @@ impl Memory {
 impl Reset {
     fn item(&self) -> String {
         format!(
-            "- Resetting {} lanes that have written {} each: {:.2} µs a lane, {:.2} µs with a register set in \
-             each.\n",
+            "- Resetting {} lanes that have written {} each takes {:.2} µs per lane, or {:.2} µs if a register \
+             of each is set,\n  too.\n",
             thousands(self.lanes),
             bytes(self.written_bytes_per_lane),
             self.reset_us,
@@ -312,7 +312,7 @@ mod tests {
             "| GPU | Some GPU |",
             "| program, lanes: | 1 | 1,024 |",
             "| `loop` | 0.0070 | 8.00 |",
-            "| for `wgpu` | Some GPU, Vulkan |",
+            "| with `wgpu` | Some GPU, Vulkan |",
             "| program, lanes: | 1 | 1,024 | 131,072 |",
             "| `loop` | 0.0042 (0.60) | 6.00 (0.75) | – |",
             "| `loop_store` | – | – | 75.0 |",
@@ -322,8 +322,8 @@ mod tests {
             "| `loop` | private | 1,024 | 8.00 | 1.00 | 8.0 | 2.00 | 4.0 |",
             "| `loop` | shared | 1,024 | 6.00 | 1.00 | 6.0 | 2.00 | 3.0 |",
             "| `sort` | private | 1 | 0.0020 | – | – | – | – |",
-            "- Memory: 65,536 lanes with an image of 16 MiB, of which each has written 256 KiB: 17 GiB of \
-             the GPU's memory.",
+            "- Memory: 65,536 lanes with an image of 16 MiB, each of which has written 256 KiB, take 17 GiB \
+             of the GPU's memory.",
             "- Cancelling: 270,336 lanes of an endless loop end within 12.5 ms.",
         ] {
             assert!(section.lines().any(|found| found == line), "{line}\n{section}");
