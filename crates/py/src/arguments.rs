@@ -1,4 +1,4 @@
-//! What callers give: whole numbers, lanes, registers, programs, arrays.
+//! Converts arguments from Python: whole numbers, lanes, registers, programs, arrays.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError}
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PySet, PyString};
 
-/// The name of a value's type, for messages.
+/// Returns the name of a value's type, for messages.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "object".to_string(), |name| name.to_string())
 }
 
-/// A Python integer, or what can stand for one.
+/// Converts a Python integer, or an object that can stand for one.
 fn integer<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, PyAny>> {
     if value.is_instance_of::<PyInt>() {
         return Ok(value.clone());
@@ -23,7 +23,7 @@ fn integer<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Bound<'py, Py
     })
 }
 
-/// A number from 0 to 2**64 - 1.
+/// Converts a number from 0 to 2**64 - 1.
 pub(crate) fn unsigned(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     if let Ok(number) = value.extract::<u64>() {
         return Ok(number);
@@ -38,19 +38,19 @@ pub(crate) fn unsigned(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     }
 }
 
-/// Instructions a run may take; without a limit if none is given.
+/// Converts the limit of instructions of a run; `None` means no limit.
 pub(crate) fn cycles(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
     value.map_or(Ok(u64::MAX), |value| unsigned(value, "max_cycles"))
 }
 
-/// A number of things that a computer can count.
+/// Converts a number that fits `usize`.
 pub(crate) fn size(value: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
     let number = unsigned(value, what)?;
     usize::try_from(number)
         .map_err(|_| PyOverflowError::new_err(format!("{what} is larger than an address")))
 }
 
-/// The number of a lane. Whether it exists is for the library to say.
+/// Converts the number of a lane. The library checks that the lane exists.
 pub(crate) fn lane(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = integer(value, "lane")?;
     number.extract::<usize>().map_err(|_| {
@@ -59,12 +59,12 @@ pub(crate) fn lane(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     })
 }
 
-/// One lane, or all if none is given.
+/// Converts one lane, or all if none is given.
 pub(crate) fn lanes(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lanes> {
     value.map_or(Ok(Lanes::All), |value| Ok(Lanes::One(lane(value)?)))
 }
 
-/// A register's value: anything of 64 bits, signed or not.
+/// Converts a register's value: any number of 64 bits, signed or not.
 pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(number) = value.extract::<u64>() {
         return Ok(number);
@@ -80,7 +80,7 @@ pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
-/// The value of that register, which may have 32 bits only.
+/// Converts the value of this register, which may have only 32 bits.
 pub(crate) fn value_of(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let number = self::value(value)?;
     let is_narrow = u32::try_from(number).is_ok() || i32::try_from(number.cast_signed()).is_ok();
@@ -93,7 +93,7 @@ pub(crate) fn value_of(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u64>
     }
 }
 
-/// Makes sure that nothing but flags is set.
+/// Checks that no bits but those of the flags are set.
 pub(crate) fn check_flags(nzcv: u64) -> PyResult<()> {
     match nzcv & !0xf000_0000 {
         0 => Ok(()),
@@ -103,7 +103,7 @@ pub(crate) fn check_flags(nzcv: u64) -> PyResult<()> {
     }
 }
 
-/// A register, by number or name.
+/// Converts a register, given by number or name.
 pub(crate) fn register(register: &Bound<'_, PyAny>) -> PyResult<Reg> {
     if let Ok(name) = register.cast::<PyString>() {
         return name.to_cow()?.parse().map_err(crate::errors::exception);
@@ -118,8 +118,8 @@ pub(crate) fn register(register: &Bound<'_, PyAny>) -> PyResult<Reg> {
     }
 }
 
-/// Bytes from anything that has bytes or words of 32 bits: `bytes`, `bytearray`, arrays, sequences of
-/// numbers. Of the last, not many more than `most` are taken: what is too much is for the library to say.
+/// Converts anything that has bytes or 32-bit words to bytes: `bytes`, `bytearray`, arrays, sequences of
+/// numbers. Of a sequence, it takes not many more than `most`; the library reports that they are too many.
 pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str, most: u64) -> PyResult<Vec<u8>> {
     if let Some(bytes) = plain_bytes(program) {
         return Ok(bytes);
@@ -147,7 +147,7 @@ pub(crate) fn program(program: &Bound<'_, PyAny>, what: &str, most: u64) -> PyRe
     Ok(bytes)
 }
 
-/// The bytes of an array whose items are bytes, or words of 32 bits as the guest has them.
+/// Returns the bytes of an array whose items are bytes, or 32-bit words in the guest's byte order.
 fn array_of_words(view: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
     let size: usize = view.getattr("itemsize")?.extract()?;
     let format: String = view.getattr("format")?.extract()?;
@@ -167,7 +167,7 @@ fn array_of_words(view: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
     Ok(view.call_method0("tobytes")?.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
-/// Bytes to write into memory.
+/// Converts bytes to write to memory.
 pub(crate) fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Some(bytes) = plain_bytes(data) {
         return Ok(bytes);
@@ -194,7 +194,7 @@ fn not_a_program(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
     ))
 }
 
-/// Bytes of memory as callers write them.
+/// Converts a size of memory as callers write it.
 pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
     let Some(memory) = memory else { return Ok(None) };
     match memory.cast::<PyString>() {
@@ -203,7 +203,7 @@ pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
     }
 }
 
-/// One device's number, or several.
+/// Converts one device number, or several.
 pub(crate) fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
     let Some(device) = device else { return Ok(Vec::new()) };
     match device.try_iter() {
@@ -212,7 +212,7 @@ pub(crate) fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<
     }
 }
 
-/// A time in seconds.
+/// Converts a time in seconds.
 pub(crate) fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
     let Some(timeout) = timeout else { return Ok(None) };
     if timeout.is_nan() || timeout < 0.0 {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::machine::Machine;
 
 impl Machine {
-    /// A register of all lanes as an array.
+    /// Returns a register of all lanes as an array.
     pub(crate) fn column<'py>(
         &self,
         py: Python<'py>,
@@ -20,7 +20,7 @@ impl Machine {
         Ok(array)
     }
 
-    /// Sets a register of all lanes from whatever NumPy can make an array of.
+    /// Sets a register of all lanes from anything that NumPy can convert to an array.
     pub(crate) fn set_column(&self, value: &Bound<'_, PyAny>, reg: Reg) -> PyResult<()> {
         let py = value.py();
         let array = to_lanes(value, (self.lanes,), &reg.to_string())?;
@@ -34,7 +34,7 @@ impl Machine {
     }
 }
 
-/// An array of NumPy's, which raises MemoryError where there is no room.
+/// Makes a NumPy array; raises MemoryError if there is no room.
 pub(crate) fn empty<'py, S: IntoPyObject<'py>>(
     py: Python<'py>,
     shape: S,
@@ -43,7 +43,7 @@ pub(crate) fn empty<'py, S: IntoPyObject<'py>>(
     py.import("numpy")?.call_method1("empty", (shape, dtype))
 }
 
-/// An array of uint64 with that shape, as callers may write it.
+/// Converts the caller's value to an array of uint64 with this shape.
 pub(crate) fn to_lanes<'py, S: IntoPyObject<'py>>(
     value: &Bound<'py, PyAny>,
     shape: S,

@@ -1,21 +1,21 @@
-//! What kvrm can run on here.
+//! Lists the devices that kvrm can run on.
 
 use pyo3::prelude::*;
 
 use crate::errors::unpanicked;
 
-/// Something to run on: one of an engine's devices.
+/// A device of an engine.
 #[pyclass(frozen, get_all, module = "kvrm")]
 pub(crate) struct Device {
-    /// The engine to choose: "cpu", "cuda", "wgpu" or "eval".
+    /// Name of its engine: "cpu", "cuda", "wgpu" or "eval".
     engine: String,
-    /// The number to choose it by, for engines that have several; otherwise 0.
+    /// Number of the device, if the engine has several; otherwise 0.
     index: usize,
-    /// What it is called.
+    /// Name of the device.
     name: String,
-    /// Bytes of its memory; None if nobody knows.
+    /// Size of its memory in bytes; None if unknown.
     memory: Option<u64>,
-    /// Its driver, with the version; None if it needs none.
+    /// Its driver, with the version; None if it needs no driver.
     driver: Option<String>,
     /// True if it can be used.
     usable: bool,
@@ -32,7 +32,7 @@ impl Device {
     }
 }
 
-/// The devices on this computer, those that cannot be used included.
+/// Returns the devices of this computer, including those that cannot be used.
 ///
 /// >>> import kvrm
 /// >>> [(device.index, device.usable) for device in kvrm.devices() if device.engine == "cpu"]

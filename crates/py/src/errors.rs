@@ -1,4 +1,4 @@
-//! Which exception an error of the library becomes.
+//! Converts errors of the library to Python exceptions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ create_exception!(
     "Something failed that is neither the caller's fault nor the guest's: a device, a driver, kvrm itself."
 );
 
-/// The exception for an error.
+/// Returns the exception for an error.
 pub(crate) fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
@@ -51,12 +51,12 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T>
     unpanicked(work)?.map_err(exception)
 }
 
-/// Runs `work`, which cannot fail but by a panic.
+/// Runs `work`, which can fail only by a panic.
 pub(crate) fn unpanicked<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
 }
 
-/// The exception for a panic.
+/// Returns the exception for a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason");

@@ -1,4 +1,4 @@
-//! Who may use a machine when: one thread at a time, and others can still watch and cancel what it runs.
+//! Lets one thread at a time use a machine; others can still watch and cancel its run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
@@ -13,22 +13,22 @@ use crate::machine::Machine;
 use crate::result::{Outcome, RunResult};
 use crate::run::{Caller, Watcher};
 
-/// How often a thread looks whether another is done with a machine.
+/// How often a thread checks whether another is done with a machine.
 pub(crate) const LOOK: Duration = Duration::from_micros(50);
-/// How long `wait` waits before it looks for Ctrl-C.
+/// How long `wait` waits before it checks for Ctrl-C.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// A run that goes on, for those who cannot have the machine meanwhile.
+/// A run in progress, for threads that cannot use the machine in the meantime.
 #[derive(Clone)]
 pub(crate) struct Current {
     pub(crate) control: Arc<RunControl>,
     pub(crate) start: Instant,
-    /// The thread that waits for it inside the machine; none if it was started in the background.
+    /// The thread that waits for it inside the machine; `None` if it runs in the background.
     inside: Option<ThreadId>,
 }
 
 impl Current {
-    /// One in the background.
+    /// Returns a run in the background.
     pub(crate) fn started(control: Arc<RunControl>) -> Current {
         Current { control, start: Instant::now(), inside: None }
     }
@@ -42,9 +42,9 @@ impl Current {
 pub(crate) struct Ended {
     pub(crate) control: Arc<RunControl>,
     pub(crate) elapsed: Duration,
-    /// It was in the background: somebody will ask for the result.
+    /// It ran in the background, and its result has not been asked for yet.
     started: bool,
-    /// Somebody has.
+    /// Its result has been asked for.
     given: bool,
     result: PyResult<Arc<Outcome>>,
 }
@@ -62,7 +62,7 @@ fn not_started() -> PyErr {
 }
 
 impl Machine {
-    /// The machine, if no thread is inside it; what is known of its run is brought up to date.
+    /// Returns the machine, if no thread is inside it, and updates what is known of its run.
     pub(crate) fn try_hold(
         &self,
         py: Python<'_>,
@@ -87,7 +87,7 @@ impl Machine {
         Ok(Some(guard))
     }
 
-    /// The machine, if nobody runs it. Another thread that only looks at it is waited for.
+    /// Returns the machine, if it is not running. Waits for another thread that only reads it.
     fn hold(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<kvrm::Machine>>> {
         loop {
             if let Some(guard) = self.try_hold(py)? {
@@ -101,7 +101,7 @@ impl Machine {
         }
     }
 
-    /// Does something quick with the machine.
+    /// Does something short with the machine.
     pub(crate) fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -112,7 +112,7 @@ impl Machine {
         py.detach(|| guarded(|| work(machine)))
     }
 
-    /// Runs the machine, with this thread waiting for it.
+    /// Runs the machine and waits for it on this thread.
     pub(crate) fn run_watched(
         &self,
         py: Python<'_>,
@@ -134,7 +134,7 @@ impl Machine {
         self.end(py, result.map(Arc::new)).map(RunResult)
     }
 
-    /// Takes note of how the run has ended.
+    /// Records how the run has ended.
     fn end(&self, py: Python<'_>, result: PyResult<Arc<Outcome>>) -> PyResult<Arc<Outcome>> {
         let Some(Current { control, start, inside }) = lock(&self.current).take() else {
             return result;
@@ -155,7 +155,7 @@ impl Machine {
         copy
     }
 
-    /// Waits a while for the run in the background, and takes note of how it has ended.
+    /// Waits a while for the run in the background, and records how it has ended.
     fn collect(&self, py: Python<'_>, machine: &mut kvrm::Machine, wait: Duration) {
         let result = py.detach(|| {
             guarded(|| match machine.wait_for(wait)? {
@@ -168,7 +168,7 @@ impl Machine {
         }
     }
 
-    /// The run that goes on, or the last one that was in the background.
+    /// Returns the run in progress, or the last one in the background.
     fn expected(&self) -> Option<Arc<RunControl>> {
         let current = lock(&self.current).as_ref().map(|current| current.control.clone());
         current.or_else(|| {
@@ -177,7 +177,7 @@ impl Machine {
         })
     }
 
-    /// How a run has ended; `None` if it has not.
+    /// Returns how a run has ended; `None` if it has not.
     fn result_of(&self, py: Python<'_>, run: &Arc<RunControl>) -> Option<PyResult<RunResult>> {
         let mut ended = lock(&self.ended);
         let ended = ended.as_mut().filter(|ended| Arc::ptr_eq(&ended.control, run))?;
@@ -185,7 +185,7 @@ impl Machine {
         Some(copied(py, &ended.result).map(RunResult))
     }
 
-    /// Waits for the end of the run, until `deadline`; `None` if it goes on. Ctrl-C cancels it.
+    /// Waits for the end of the run until `deadline`; returns `None` if it is still running. Ctrl-C cancels it.
     pub(crate) fn wait_until(
         &self,
         py: Python<'_>,
@@ -221,7 +221,7 @@ impl Machine {
         }
     }
 
-    /// Waits a while for a run in the background, or for another thread that has the machine.
+    /// Waits a while for a run in the background, or for another thread that holds the machine.
     fn wait_for(&self, py: Python<'_>, wait: Duration) -> PyResult<()> {
         match self.try_hold(py)? {
             Some(mut guard) if lock(&self.current).is_some() => {
@@ -233,7 +233,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Cancels the run, whoever waits for it; what it did.
+    /// Cancels the run, no matter which thread waits for it, and returns its result.
     pub(crate) fn end_run(&self, py: Python<'_>) -> PyResult<RunResult> {
         self.check_outside()?;
         if let Some(Current { control, .. }) = &*lock(&self.current) {
@@ -243,8 +243,8 @@ impl Machine {
         Ok(result.expect("there is no deadline"))
     }
 
-    /// Fails in a callback of a run, or in a signal handler while one goes on: who waits there for its end waits for
-    /// ever.
+    /// Fails in a callback of a run, or in a signal handler during one: waiting there for its end would take
+    /// for ever.
     pub(crate) fn check_outside(&self) -> PyResult<()> {
         let inside = lock(&self.current).as_ref().and_then(|current| current.inside);
         match inside == Some(std::thread::current().id()) {
@@ -256,7 +256,7 @@ impl Machine {
     }
 }
 
-/// A copy of a result, for one more who wants it.
+/// Copies a result for another caller.
 fn copied(py: Python<'_>, result: &PyResult<Arc<Outcome>>) -> PyResult<Arc<Outcome>> {
     match result {
         Ok(outcome) => Ok(outcome.clone()),

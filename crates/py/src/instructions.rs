@@ -1,4 +1,4 @@
-//! Words as text, and text as words.
+//! Assembles and disassembles.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,11 +11,11 @@ use crate::errors::unpanicked;
 #[pyclass(frozen, get_all, eq, hash, module = "kvrm")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Instruction {
-    /// Where it is.
+    /// Address of the instruction.
     address: u64,
     /// The instruction word.
     word: u32,
-    /// The instruction in Arm's syntax; ".inst" and the word, if kvrm does not run it.
+    /// The instruction in Arm's syntax, or ".inst" and the word if kvrm does not support it.
     text: String,
 }
 
@@ -30,8 +30,8 @@ impl Instruction {
     }
 }
 
-/// Text in Arm's syntax as the bytes of a program that starts at an address. A mistake raises ValueError, which
-/// says where it is.
+/// Assembles text in Arm's syntax and returns the bytes of a program for this address. A mistake raises
+/// ValueError, which says where it is.
 ///
 /// >>> import kvrm
 /// >>> kvrm.assemble("again: subs x0, x0, #1\n b.ne again\n hlt #0").hex()
@@ -58,7 +58,7 @@ pub(crate) fn assemble<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Instruction words as text. Bytes after the last whole word are left out.
+/// Disassembles instruction words. Bytes after the last whole word are ignored.
 ///
 /// >>> import kvrm
 /// >>> for instruction in kvrm.disassemble([0x91000400, 0xd4400000], 0x1000):

@@ -1,8 +1,8 @@
 //! The native part of the Python package `kvrm`: its classes, over those of the Rust library.
 //!
-//! Nothing here may end the interpreter. Bad calls raise exceptions with a sentence, the library's errors
-//! are turned into Python's in one place (`errors`), and a panic becomes a `KvrmError`. Whatever takes
-//! time lets other Python threads run meanwhile, and looks for Ctrl-C (`run`).
+//! Nothing here may end the interpreter. Bad calls raise exceptions with a clear message, `errors` converts the
+//! library's errors to Python's, and a panic becomes a `KvrmError`. Calls that take time let other Python
+//! threads run and check for Ctrl-C (`run`).
 
 mod arguments;
 mod arrays;

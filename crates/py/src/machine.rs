@@ -1,4 +1,4 @@
-//! The machine.
+//! The class `Machine`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -17,14 +17,14 @@ use crate::result::{Progress, RunResult};
 use crate::run::Watcher;
 use crate::stops::{Stop, Stops, code};
 
-/// One or more ARM64 machines, the lanes, that run the same program.
+/// One or more ARM64 machines, called lanes, that run the same program.
 ///
-/// engine: "auto", "cpu", "cuda", "wgpu" or "eval". "auto" takes an NVIDIA GPU for very many lanes, else the CPU.
-/// lanes: how many. memory: bytes, or text like "16M"; for each lane, if it is private.
-/// model: "private" (a memory each), "shared" (one for all), "read-only" (one for all; a store stops the lane
-/// with FAULT) or "double-buffered" (one for all; a run's changes stay only if it ends well).
-/// device: number of the engine's device, or a list of them to split the lanes over. threads: how many the cpu
-/// engine may use.
+/// engine: "auto", "cpu", "cuda", "wgpu" or "eval". "auto" takes an NVIDIA GPU for very many lanes, else the
+/// CPU. lanes: number of lanes. memory: size in bytes, or text like "16M"; per lane, if memory is private.
+/// model: "private" (one memory per lane), "shared" (one for all), "read-only" (one for all; a store stops the
+/// lane with FAULT) or "double-buffered" (one for all; a run's changes stay only if it ends well). device:
+/// number of the engine's device, or a list of numbers to split the lanes over. threads: host threads that the
+/// cpu engine may use.
 ///
 /// >>> import kvrm
 /// >>> m = kvrm.Machine(lanes=4)
@@ -38,15 +38,15 @@ use crate::stops::{Stop, Stops, code};
 pub(crate) struct Machine {
     /// `None` once it is closed.
     pub(crate) machine: Mutex<Option<kvrm::Machine>>,
-    /// The run that goes on, whoever waits for it.
+    /// The run in progress, no matter which thread waits for it.
     pub(crate) current: Mutex<Option<Current>>,
-    /// The last one that has ended.
+    /// The last run that has ended.
     pub(crate) ended: Mutex<Option<Ended>>,
     engine: &'static str,
     pub(crate) lanes: usize,
     memory_size: u64,
     model: MemoryModel,
-    /// The process that made it.
+    /// The process that built it.
     process: u32,
 }
 
@@ -104,7 +104,7 @@ impl Machine {
         })
     }
 
-    /// Name of the engine it runs on.
+    /// Name of the machine's engine.
     #[getter]
     fn engine(&self) -> &'static str {
         self.engine
@@ -116,7 +116,7 @@ impl Machine {
         self.lanes
     }
 
-    /// Bytes of guest memory; of each lane, if it is private.
+    /// Size of guest memory in bytes; per lane, if memory is private.
     #[getter]
     fn memory_size(&self) -> u64 {
         self.memory_size
@@ -130,7 +130,7 @@ impl Machine {
 
     // Programs.
 
-    /// Puts a program into the memory of all lanes, now and after each reset. PC stays where it is.
+    /// Writes a program to the memory of all lanes, now and after each reset. Does not change the PC.
     ///
     /// program: bytes, a bytearray, an array of uint8 or uint32, or a sequence of 32-bit words.
     ///
@@ -161,8 +161,8 @@ impl Machine {
 
     /// Runs every lane until it stops or has completed max_cycles instructions.
     ///
-    /// progress: show how far it is on stderr, with tqdm if that is installed. Ctrl-C ends the run and raises
-    /// KeyboardInterrupt; the lanes can go on from where they are.
+    /// progress: show the progress on stderr, with tqdm if it is installed. Ctrl-C ends the run and raises
+    /// KeyboardInterrupt; the lanes can continue from where they are.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
@@ -181,8 +181,8 @@ impl Machine {
         self.run_watched(py, &watcher, |machine, control, _| machine.run_with(max_cycles, control))
     }
 
-    /// Like run, in a single launch where the engine has such a thing (cuda). For GPUs that do nothing
-    /// else: one that also drives a display freezes it until the run ends.
+    /// Like run, but in a single launch if the engine supports it (cuda). Use it only on GPUs that do nothing
+    /// else: a display on the same GPU freezes until the run ends.
     #[pyo3(signature = (max_cycles=None, *, progress=false))]
     fn run_mega(
         &self,
@@ -197,11 +197,11 @@ impl Machine {
         })
     }
 
-    /// Runs in batches of cycles_per_batch instructions a lane, until all lanes have stopped for something
-    /// else, max_batches are done, or timeout seconds have passed.
+    /// Runs in batches of cycles_per_batch instructions per lane, until all lanes have stopped for another
+    /// reason, max_batches are done, or timeout seconds have passed.
     ///
-    /// callback: called with the result so far after each batch but the last. It may look at the machine's
-    /// result only; returning False ends the run there. Lanes do exactly what they would do in one run.
+    /// callback: called with the result so far after each batch except the last. It must not use the machine
+    /// itself; returning False ends the run. Lanes do exactly what they would do in one run.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
@@ -238,8 +238,8 @@ impl Machine {
         })
     }
 
-    /// Runs without waiting for the end: see poll, wait and cancel. Until then nothing else can be done with
-    /// the machine. mega: as in run_mega.
+    /// Starts a run and returns at once: see poll, wait and cancel. Until the run has ended, nothing else can
+    /// be done with the machine. mega: as in run_mega.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
@@ -268,7 +268,7 @@ impl Machine {
         })
     }
 
-    /// How far the run is, or was when it ended.
+    /// Returns the progress of the run, or its final state.
     fn poll(&self, py: Python<'_>) -> PyResult<Progress> {
         loop {
             let guard = self.try_hold(py)?;
@@ -287,15 +287,15 @@ impl Machine {
         }
     }
 
-    /// True while a run goes on.
+    /// True during a run.
     #[getter]
     fn running(&self, py: Python<'_>) -> PyResult<bool> {
         drop(self.try_hold(py)?);
         Ok(lock(&self.current).is_some())
     }
 
-    /// Waits for the end of the run that was started; its result, which does not change when it is asked for again.
-    /// After timeout seconds it raises TimeoutError, and the run goes on. Ctrl-C cancels the run.
+    /// Waits for the end of the run and returns its result, the same each time. After timeout seconds it raises
+    /// TimeoutError, and the run continues. Ctrl-C cancels the run.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<RunResult> {
         let deadline = seconds(timeout)?.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -303,12 +303,13 @@ impl Machine {
             .ok_or_else(|| PyTimeoutError::new_err("the run goes on: wait longer, or cancel it"))
     }
 
-    /// Ends the run, whoever waits for it, and returns its result. Lanes that had not stopped can go on.
+    /// Ends the run, no matter which thread waits for it, and returns its result. Lanes that had not stopped
+    /// can continue.
     fn cancel(&self, py: Python<'_>) -> PyResult<RunResult> {
         self.end_run(py)
     }
 
-    /// Runs like run, for use with await: other tasks go on meanwhile. Cancelling the task cancels the run.
+    /// Like run, for use with await: other tasks continue in the meantime. Cancelling the task cancels the run.
     #[pyo3(signature = (max_cycles=None))]
     fn run_async<'py>(
         slf: &Bound<'py, Self>,
@@ -319,7 +320,7 @@ impl Machine {
 
     // Registers.
 
-    /// x0 to x30 of all lanes: a copy, of shape (lanes, 31). Assigning sets them; what is assigned is broadcast.
+    /// x0 to x30 of all lanes: a copy, of shape (lanes, 31). Assigning sets them; the value is broadcast.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine(lanes=2)
@@ -377,7 +378,7 @@ impl Machine {
         self.set_column(value, Reg::TpidrEl0)
     }
 
-    /// The flags of all lanes as numbers of 32 bits: N at bit 31, then Z, C and V. Assigning sets them.
+    /// The flags of all lanes as 32-bit numbers: N in bit 31, then Z, C and V. Assigning sets them.
     #[getter]
     fn nzcv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.column(py, Reg::Nzcv)?.call_method1("astype", ("uint32",))
@@ -402,7 +403,7 @@ impl Machine {
         Ok(array)
     }
 
-    /// A register of a lane.
+    /// Returns a register of a lane.
     ///
     /// register: a number from 0 to 30, or a name: x0 to x30, w0 to w30, sp, pc, nzcv, tpidr_el0.
     ///
@@ -438,7 +439,7 @@ impl Machine {
         self.with(py, |machine| machine.set_register(lanes, register, value))
     }
 
-    /// Instructions each lane has completed since it was made or reset.
+    /// Instructions that each lane has completed since it was built or reset.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let counts = self.statuses(py)?.into_iter().map(|status| status.count);
@@ -470,7 +471,7 @@ impl Machine {
 
     // Memory.
 
-    /// Memory as a lane sees it.
+    /// Returns bytes of memory as a lane sees them.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine(lanes=2)
@@ -495,7 +496,8 @@ impl Machine {
         })
     }
 
-    /// Writes memory of a lane, or of all lanes if none is given. A reset undoes it where memory is private.
+    /// Writes to the memory of a lane, or of all lanes if none is given. If memory is private, a reset undoes
+    /// it.
     #[pyo3(signature = (address, data, lane=None))]
     fn write_memory(
         &self,
@@ -509,8 +511,8 @@ impl Machine {
         self.with(py, |machine| machine.write_memory(lanes, address, &bytes))
     }
 
-    /// The same addresses of all lanes' memory: a copy, with a row of bytes for each lane. Far faster than read_memory
-    /// lane by lane, above all on a GPU.
+    /// Returns a copy of the same addresses of every lane's memory, with a row of bytes for each lane. Much
+    /// faster than read_memory lane by lane, especially on a GPU.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine(lanes=3)
@@ -534,9 +536,9 @@ impl Machine {
         Ok(array)
     }
 
-    /// Writes the same addresses of all lanes' memory, each with bytes of its own: an array with a row for each lane,
-    /// whose bytes are taken as they are, or as many bytes objects of one length. A reset undoes it. Lanes of one memory
-    /// cannot be told apart: for them it raises ValueError.
+    /// Writes different bytes to the same addresses of every lane's memory: an array with a row for each lane,
+    /// whose bytes are taken as they are, or a bytes object for each lane, all of one length. A reset undoes
+    /// it. Raises ValueError if lanes share one memory.
     ///
     /// >>> import kvrm, numpy as np
     /// >>> m = kvrm.Machine(lanes=2)
@@ -553,9 +555,9 @@ impl Machine {
         self.with(py, |machine| machine.write_lanes(address, rows))
     }
 
-    /// A lane's memory as an array of bytes that is not a copy: it shows what the lane writes. It cannot be
-    /// written through; write_memory does that. Only where is_zero_copy is True: otherwise it raises
-    /// BufferError, and read_memory is the way.
+    /// Returns a lane's memory as an array of bytes that is not a copy: it shows what the lane writes. The
+    /// array is read-only; use write_memory to write. If is_zero_copy is False, it raises BufferError; use
+    /// read_memory then.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine("cpu")
@@ -574,13 +576,13 @@ impl Machine {
         crate::view::array(py, view, self.engine)
     }
 
-    /// True if memory() works: the lanes' memory is the host's.
+    /// True if memory() works, because the lanes' memory is in the host's memory.
     #[getter]
     fn is_zero_copy(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |machine| Ok(machine.view_memory(0)?.is_some()))
     }
 
-    /// Stops lanes before they execute the instruction at an address.
+    /// Makes lanes stop before they execute the instruction at an address.
     fn add_breakpoint(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
         let address = arguments::unsigned(address, "address")?;
         self.with(py, |machine| {
@@ -589,7 +591,7 @@ impl Machine {
         })
     }
 
-    /// Removes a breakpoint. True if there was one.
+    /// Removes a breakpoint; returns True if there was one.
     fn remove_breakpoint(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<bool> {
         let address = arguments::unsigned(address, "address")?;
         self.with(py, |machine| {
@@ -598,15 +600,15 @@ impl Machine {
         })
     }
 
-    /// Gives a lane, or all lanes, the first state back: registers zero, PC at the entry, private memory as it
-    /// was loaded. A memory that all lanes have together stays as it is.
+    /// Resets a lane, or all lanes: registers zero, PC at the entry, private memory as loaded. Memory that
+    /// lanes share stays as it is.
     #[pyo3(signature = (lane=None))]
     fn reset(&self, py: Python<'_>, lane: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let lanes = arguments::lanes(lane)?;
         self.with(py, |machine| machine.reset(lanes))
     }
 
-    /// Frees everything; a run that goes on is cancelled. Nothing can be done with the machine afterwards.
+    /// Frees everything; cancels a run in progress. The machine cannot be used afterwards.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_outside()?;
         if self.is_of_another_process() {
@@ -658,7 +660,8 @@ impl Machine {
 }
 
 impl Machine {
-    /// True in a process that was forked from the one which made it: drivers of GPUs do not go along.
+    /// True in a process that was forked from the one that built the machine: GPU drivers do not survive a
+    /// fork.
     pub(crate) fn is_of_another_process(&self) -> bool {
         matches!(self.engine, "cuda" | "wgpu") && self.process != std::process::id()
     }
@@ -667,7 +670,7 @@ impl Machine {
         self.with(py, |machine| machine.statuses())
     }
 
-    /// A bar for a run of so many instructions of each lane, if one is wanted.
+    /// Makes a progress bar for a run of this many instructions per lane, if one is wanted.
     fn bar(&self, py: Python<'_>, wanted: bool, max_cycles: u64) -> PyResult<Option<Py<PyAny>>> {
         if !wanted {
             return Ok(None);

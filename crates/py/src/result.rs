@@ -1,4 +1,4 @@
-//! What a run did, and how far one is.
+//! Results and progress of runs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::stops::{Stop, Stops};
 
-/// Everything that a result needs of a machine that has stopped.
+/// Everything that a result needs from a stopped machine.
 pub(crate) struct Outcome {
     pub(crate) report: RunReport,
     cycles: Arc<Vec<u64>>,
@@ -29,7 +29,7 @@ impl Outcome {
     }
 }
 
-/// What a run did. It keeps its own copy: later runs do not change it.
+/// The result of a run. It is a copy: later runs do not change it.
 ///
 /// >>> import kvrm
 /// >>> m = kvrm.Machine(lanes=3)
@@ -52,13 +52,13 @@ impl RunResult {
         self.0.report.cycles
     }
 
-    /// Instructions each lane completed, as an array.
+    /// Instructions that each lane completed, as an array.
     #[getter]
     fn cycles_per_lane<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         PyArray1::from_slice(py, &self.0.cycles)
     }
 
-    /// Where each lane stopped, as an array. After a run that was rolled back, this is where it failed.
+    /// The PC at which each lane stopped, as an array. After a run that was rolled back, where it failed.
     #[getter]
     fn pcs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         PyArray1::from_slice(py, &self.0.pcs)
@@ -76,13 +76,13 @@ impl RunResult {
         PyArray1::from_vec(py, self.0.stops.codes())
     }
 
-    /// Why lanes stopped: the commonest stop, of the first lane that has it.
+    /// Why lanes stopped: the most common stop, as the first lane with it has it.
     #[getter]
     fn stop(&self) -> Stop {
         self.0.stops.commonest()
     }
 
-    /// How long it took.
+    /// Time of the run in seconds.
     #[getter]
     fn elapsed_seconds(&self) -> f64 {
         self.0.report.elapsed.as_secs_f64()
@@ -94,13 +94,13 @@ impl RunResult {
         self.0.report.ips()
     }
 
-    /// True if it was cancelled. Lanes that had not stopped can go on.
+    /// True if the run was cancelled. Lanes that had not stopped can continue.
     #[getter]
     fn cancelled(&self) -> bool {
         self.0.report.cancelled
     }
 
-    /// How many batches it had: one, unless it was run_batches.
+    /// Number of batches: one, except for run_batches.
     #[getter]
     fn batch_count(&self) -> u64 {
         self.0.report.batches
@@ -144,7 +144,7 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// As in "3 HALT, 1 FAULT"; names have nothing that HTML would take for its own.
+    /// Returns text such as "3 HALT, 1 FAULT", which needs no escaping in HTML.
     fn counts(&self) -> String {
         let counts =
             self.0.stops.counts().into_iter().map(|(name, count)| format!("{count} {name}"));
@@ -152,7 +152,7 @@ impl RunResult {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 ///
 /// >>> import kvrm
 /// >>> m = kvrm.Machine()
@@ -166,13 +166,14 @@ impl RunResult {
 pub(crate) struct Progress {
     /// True until the run has ended.
     running: bool,
-    /// Instructions completed so far, over all lanes. It lags a little behind.
+    /// Instructions completed so far, over all lanes. Lags slightly behind.
     cycles: u64,
     /// Lanes that have stopped so far.
     stopped: u64,
-    /// How long it has been running, or ran.
+    /// Time in seconds since the run started, or the time it took.
     elapsed_seconds: f64,
-    /// What it does instead of executing instructions, as in "compiling a kernel of 31 handlers"; or None.
+    /// What the run does instead of executing instructions, such as "compiling a kernel of 31 handlers"; or
+    /// None.
     activity: Option<String>,
 }
 
@@ -184,7 +185,7 @@ impl Progress {
     }
 }
 
-/// An activity in words.
+/// Describes an activity.
 pub(crate) fn describe(activity: Activity) -> String {
     match activity {
         Activity::Compiling { handlers } => format!("compiling a kernel of {handlers} handlers"),

@@ -1,4 +1,4 @@
-//! Running while Python waits: other Python threads go on, and Ctrl-C ends the run.
+//! Runs machines while Python waits: other Python threads continue, and Ctrl-C ends the run.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,32 +12,32 @@ use pyo3::prelude::*;
 use crate::errors::{guarded, panicked};
 use crate::result::{Outcome, describe};
 
-/// How often Python is asked whether somebody pressed Ctrl-C.
+/// How often a run asks Python for signals such as Ctrl-C.
 const ASK: Duration = Duration::from_millis(20);
 /// How often progress is shown.
 const SHOW: Duration = Duration::from_millis(100);
 
-/// What a run asks of Python between its batches.
+/// A question of a run to Python between two batches.
 pub(crate) struct Question {
     outcome: Outcome,
     answer: Sender<ControlFlow<()>>,
 }
 
-/// How a run reaches the Python that waits for it.
+/// How a run reaches the Python thread that waits for it.
 pub(crate) enum Caller {
-    /// It is this very thread's.
+    /// It is on this thread.
     Here,
-    /// It is another thread's, which answers.
+    /// It is on another thread, which answers.
     There(Sender<Question>),
 }
 
-/// A run's Python side.
+/// The Python side of a run.
 pub(crate) struct Watcher {
     /// Called between batches with the result so far.
     pub(crate) callback: Option<Py<PyAny>>,
-    /// A bar that shows how far the run is.
+    /// A progress bar.
     pub(crate) bar: Option<Py<PyAny>>,
-    /// What Python raised, to be raised again after the run.
+    /// The exception that Python raised, to be raised again after the run.
     raised: Arc<Mutex<Option<PyErr>>>,
 }
 
@@ -46,12 +46,12 @@ impl Watcher {
         Watcher { callback, bar, raised: Arc::default() }
     }
 
-    /// True if the run needs no thread of its own: it asks for signals itself, and nothing is shown.
+    /// True if the run needs no thread of its own, because it asks for signals itself and shows nothing.
     fn stays_here(&self, machine: &Machine) -> bool {
         self.bar.is_none() && machine.runs_on_caller().unwrap_or(true)
     }
 
-    /// A control for a run. One that stays on this thread ends when Python has a signal for it.
+    /// Makes a control for a run. A run on this thread ends when Python has a signal for it.
     pub(crate) fn control(&self, machine: &Machine) -> RunControl {
         if !self.stays_here(machine) {
             return RunControl::new();
@@ -68,7 +68,7 @@ impl Watcher {
         })
     }
 
-    /// Runs `work`, on this thread if that can be interrupted, and watches it.
+    /// Runs `work` and watches it; on this thread if it can be interrupted there.
     pub(crate) fn watch<T: Send>(
         &self,
         py: Python<'_>,
@@ -90,7 +90,7 @@ impl Watcher {
         }
     }
 
-    /// Runs `work` on a thread of its own, and waits for it.
+    /// Runs `work` on its own thread and waits for it.
     fn watch_thread<T: Send>(
         &self,
         machine: &mut Machine,
@@ -127,7 +127,7 @@ impl Watcher {
         })
     }
 
-    /// Signals and progress, now and then.
+    /// Checks for signals and shows progress, at intervals.
     fn look(&self, py: Python<'_>, control: &RunControl, shown: &mut Instant) {
         if note(&self.raised, py.check_signals()) {
             control.cancel();
@@ -144,7 +144,7 @@ impl Watcher {
         }
     }
 
-    /// Between two batches: what the callback says.
+    /// Calls the callback between two batches.
     pub(crate) fn between(
         &self,
         machine: &Machine,
@@ -188,7 +188,7 @@ impl Watcher {
     }
 }
 
-/// Keeps the first error; true if there was one.
+/// Keeps the first error; returns true if there was one.
 fn note(raised: &Mutex<Option<PyErr>>, result: PyResult<()>) -> bool {
     let failed = result.is_err();
     if let Err(error) = result {

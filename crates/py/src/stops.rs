@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PySlice};
 
-/// Why a lane does not run.
+/// Why a lane stopped.
 ///
 /// >>> import kvrm
 /// >>> m = kvrm.Machine()
@@ -33,10 +33,10 @@ impl Stop {
     }
 }
 
-/// A stop taken apart: its code, a number that belongs to it, the kind of a fault, the program counter.
+/// The parts of a stop: its code, its number, the kind of a fault, the program counter.
 type Parts = (u8, Option<u64>, Option<String>, u64);
 
-/// The number that belongs to a stop.
+/// Returns the number of a stop: an immediate, a word or an address.
 fn detail(reason: Reason) -> Option<u64> {
     match reason {
         Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm.into()),
@@ -47,7 +47,7 @@ fn detail(reason: Reason) -> Option<u64> {
     }
 }
 
-/// The stop, or none, of a code and what belongs to it; nothing if they do not go together.
+/// Returns the stop for these parts; `None` if they do not fit together.
 fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Option<Reason>> {
     let imm = detail.map(u16::try_from).transpose().ok();
     let (word, address) = (u32::try_from(detail.unwrap_or(0)).ok(), detail.unwrap_or(0));
@@ -67,7 +67,7 @@ fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Opti
     }
 }
 
-/// The code of a stop or of none.
+/// Returns the code of a stop, or of no stop.
 pub(crate) fn code(reason: Option<Reason>) -> u8 {
     reason.map_or(Reason::NONE, |reason| reason.code())
 }
@@ -87,7 +87,7 @@ impl Stop {
         code(self.reason)
     }
 
-    /// The number in the instruction, of HLT, SVC and BRK; None for anything else.
+    /// The immediate of HLT, SVC or BRK; None for other stops.
     #[getter]
     fn immediate(&self) -> Option<u16> {
         match self.reason? {
@@ -97,7 +97,7 @@ impl Stop {
         }
     }
 
-    /// The word that is not an instruction, of UNDEFINED.
+    /// For UNDEFINED: the word that is not an instruction.
     #[getter]
     fn word(&self) -> Option<u32> {
         match self.reason? {
@@ -106,7 +106,7 @@ impl Stop {
         }
     }
 
-    /// The address that could not be accessed, of FAULT.
+    /// For FAULT: the address that could not be accessed.
     #[getter]
     fn address(&self) -> Option<u64> {
         match self.reason? {
@@ -115,7 +115,7 @@ impl Stop {
         }
     }
 
-    /// What was tried, of FAULT: "read", "write", "fetch" or "unaligned".
+    /// For FAULT: the kind of access, "read", "write", "fetch" or "unaligned".
     #[getter]
     fn kind(&self) -> Option<&'static str> {
         match self.reason? {
@@ -156,7 +156,7 @@ impl Stop {
         Ok((make, (number, detail, self.kind().map(str::to_string), self.pc)))
     }
 
-    /// For pickle: what `__reduce__` has taken apart.
+    /// For pickle: makes a stop from the parts that `__reduce__` returns.
     #[staticmethod]
     fn _of(number: u8, detail: Option<u64>, kind: Option<&str>, pc: u64) -> PyResult<Stop> {
         let whole = reason_of(number, detail, kind);
@@ -167,7 +167,7 @@ impl Stop {
     }
 }
 
-/// The stops of all lanes: a sequence of Stop that makes them when they are asked for.
+/// The stops of all lanes: a sequence that makes each Stop on demand.
 #[pyclass(frozen, sequence, module = "kvrm")]
 #[derive(Clone)]
 pub(crate) struct Stops {
@@ -188,7 +188,7 @@ impl Stops {
         self.reasons.iter().copied().map(code).collect()
     }
 
-    /// How many lanes have each code, in the codes' order.
+    /// Returns how many lanes have each code, in the order of the codes.
     pub(crate) fn counts(&self) -> Vec<(&'static str, usize)> {
         let mut counts: Vec<(u8, &'static str, usize)> = Vec::new();
         for reason in self.reasons.iter() {
@@ -205,7 +205,7 @@ impl Stops {
         counts.into_iter().map(|(_, name, count)| (name, count)).collect()
     }
 
-    /// The commonest stop; the first such lane's.
+    /// Returns the most common stop, as the first lane with it has it.
     pub(crate) fn commonest(&self) -> Stop {
         let most = self.counts().into_iter().max_by_key(|(_, count)| *count);
         let name = most.map_or("", |(name, _)| name);
@@ -257,13 +257,13 @@ impl Stops {
         stop.is_ok_and(|stop| (0..self.reasons.len()).any(|lane| self.get(lane) == stop))
     }
 
-    /// How many lanes have stopped like this.
+    /// Returns how many lanes have stopped like this.
     fn count(&self, stop: &Bound<'_, PyAny>) -> usize {
         let Ok(stop) = stop.cast::<Stop>().map(|stop| *stop.get()) else { return 0 };
         (0..self.reasons.len()).filter(|lane| self.get(*lane) == stop).count()
     }
 
-    /// The first lane that has stopped like this.
+    /// Returns the first lane that has stopped like this.
     fn index(&self, stop: &Bound<'_, PyAny>) -> PyResult<usize> {
         let wanted = stop.cast::<Stop>().map(|stop| *stop.get());
         let lane = wanted

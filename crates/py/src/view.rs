@@ -12,7 +12,7 @@ struct Mapped {
 
 #[pymethods]
 impl Mapped {
-    /// NumPy's array interface, version 3; the flag says that it cannot be written.
+    /// NumPy's array interface, version 3; the flag says that the array is read-only.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let interface = pyo3::types::PyDict::new(py);
@@ -24,7 +24,7 @@ impl Mapped {
     }
 }
 
-/// The array, if there is something to look at.
+/// Returns the array, if the engine shares memory with the host.
 pub(crate) fn array<'py>(
     py: Python<'py>,
     view: Option<View>,
