@@ -1,4 +1,4 @@
-r"""Runs unmodified AArch64 (ARM64) programs, very many at a time, on CPUs and GPUs.
+r"""Runs unmodified AArch64 (ARM64) programs on CPUs and GPUs, thousands at a time.
 
 A Machine has one or more lanes: independent ARM64 processors that run the same program.
 
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class StopReason(IntEnum):
-    """Why a lane stopped, as Machine.stop_codes has it.
+    """Why a lane stopped, as in Machine.stop_codes.
 
     >>> import kvrm
     >>> m = kvrm.Machine()

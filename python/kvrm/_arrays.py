@@ -1,4 +1,4 @@
-"""Arrays as callers write them."""
+"""Converts arrays from callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.uint64]:
-    """Broadcasts whole numbers to a shape; negative ones become what 64 bits make of them."""
+    """Broadcasts whole numbers to a shape; negative ones become two's complement of 64 bits."""
     array = np.asarray(value)
     if array.dtype.kind not in "iub" and not isinstance(value, np.ndarray):
         array = _exact(value, what)
@@ -23,7 +23,7 @@ def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.ui
 
 
 def to_rows(rows: Any, lanes: int) -> npt.NDArray[np.uint8]:
-    """The bytes of all lanes, one lane's after the other's, from an array or from a sequence of bytes."""
+    """Returns the bytes of all lanes, lane after lane, from an array or from a sequence of bytes."""
     if not isinstance(rows, np.ndarray):
         rows = _joined(rows)
     if rows.dtype.kind not in "iufb":
@@ -34,7 +34,7 @@ def to_rows(rows: Any, lanes: int) -> npt.NDArray[np.uint8]:
 
 
 def _joined(rows: Any) -> npt.NDArray[np.uint8]:
-    """Bytes objects of one length as rows of an array."""
+    """Joins bytes objects of one length as rows of an array."""
     wrong = TypeError(f"rows must be an array, or a sequence of bytes, not {type(rows).__name__}")
     if isinstance(rows, (str, bytes, bytearray, memoryview)):
         raise wrong
@@ -52,7 +52,7 @@ def _joined(rows: Any) -> npt.NDArray[np.uint8]:
 
 
 def _exact(value: Any, what: str) -> npt.NDArray[Any]:
-    """Python's numbers one by one: NumPy makes floats of lists with small and very large ones."""
+    """Converts Python numbers one by one: NumPy makes floats of lists with small and very large ones."""
     array = np.asarray(value, dtype=object)
     if not all(isinstance(item, (int, np.integer)) for item in array.flat):
         return np.asarray(value)

@@ -1,4 +1,4 @@
-"""Runs that asyncio waits for."""
+"""Runs machines in asyncio programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST_LOOK = 0.02
 
 
 async def run_async(machine: Machine, max_cycles: int | None) -> RunResult:
-    """Runs a machine while other tasks go on; if the task is cancelled, so is the run."""
+    """Runs a machine while other tasks continue; cancelling the task cancels the run."""
     machine.start(max_cycles)
     pause = FIRST_LOOK
     try:
@@ -23,7 +23,7 @@ async def run_async(machine: Machine, max_cycles: int | None) -> RunResult:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LAST_LOOK)
     except BaseException:
-        # Somebody may have closed the machine.
+        # The machine may have been closed.
         with contextlib.suppress(RuntimeError):
             machine.cancel()
         raise

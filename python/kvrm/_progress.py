@@ -1,4 +1,4 @@
-"""Showing how far a run is."""
+"""Shows the progress of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _tqdm(total: int | None) -> Any:
 
 
 class Bar:
-    """A bar of tqdm's if that is installed, otherwise a line on stderr."""
+    """A tqdm bar if tqdm is installed, otherwise a line on stderr."""
 
     def __init__(self, total: int | None) -> None:
         self._total = total
@@ -26,7 +26,7 @@ class Bar:
         self._tqdm = _tqdm(total)
 
     def update(self, cycles: int, activity: str | None = None) -> None:
-        """Shows that so many instructions have been completed, or what is done instead."""
+        """Shows how many instructions have been completed, or what the run does instead."""
         if self._tqdm is None:
             sys.stderr.write(f"\r{self._line(cycles, activity)}\x1b[K")
             sys.stderr.flush()

@@ -1,15 +1,15 @@
-"""ARM64 machines on a GPU, each in one of the ways to run one.
+"""ARM64 machines on a GPU: a class for each way to run one.
 
 | class | what it is for |
 |---|---|
 | :class:`MetalCPU` | one machine; a call runs it until it stops |
 | :class:`ContinuousMetalCPU` | one machine in batches, or in a single launch |
-| :class:`AsyncMetalCPU` | one machine in the background; Python goes on meanwhile |
+| :class:`AsyncMetalCPU` | one machine in the background, while Python continues |
 | :class:`ParallelMetalCPU` | many machines side by side in one memory |
 
-These are thin names for :class:`kvrm.Machine`, kept so that scripts written for them run on every computer:
-on a Mac they take Metal, elsewhere CUDA or Vulkan, and without a GPU the CPU. ``device="cpu"``, or the
-environment variable ``KVRM_DEVICE``, chooses another; the results are the same bit for bit.
+These are thin wrappers of :class:`kvrm.Machine`, so that scripts written for these names run on every computer:
+on a Mac they use Metal, elsewhere CUDA or Vulkan, and without a GPU the CPU. ``device="cpu"``, or the environment
+variable ``KVRM_DEVICE``, selects another; the results are the same, bit for bit.
 
 >>> import kvrm
 >>> from kvrm_metal import MetalCPU

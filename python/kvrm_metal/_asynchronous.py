@@ -10,14 +10,14 @@ from ._single import SingleCPU
 
 @dataclass(frozen=True)
 class AsyncStatus:
-    """How far a run in the background is."""
+    """The progress of a run in the background."""
 
     cycles_executed: int
     """Instructions completed so far."""
     elapsed_seconds: float
-    """Since it was started; until it ended, if it has."""
+    """Time since the start, or the time it took if it has ended."""
     running: bool
-    """Whether it still runs."""
+    """Whether it is still running."""
 
     @property
     def ips(self) -> float:
@@ -43,18 +43,18 @@ class AsyncMetalCPU(SingleCPU):
         self._machine.start(max_cycles)
 
     def poll(self) -> AsyncStatus:
-        """How far the run is, or how it ended; does not wait."""
+        """Returns the progress of the run, or how it ended; does not wait."""
         progress = self._machine.poll()
         return AsyncStatus(progress.cycles, progress.elapsed_seconds, progress.running)
 
     def is_running(self) -> bool:
-        """Whether a run is under way."""
+        """Returns whether a run is in progress."""
         return self._machine.running
 
     def wait(self, timeout: float | None = None) -> ExecutionResult:
-        """Waits for the end of the run, ``timeout`` seconds at most."""
+        """Waits for the end of the run, at most ``timeout`` seconds."""
         return ExecutionResult.of(self._machine.wait(timeout))
 
     def cancel(self) -> ExecutionResult:
-        """Ends the run early. What was computed is there, and :meth:`start` goes on from it."""
+        """Ends the run early. The machine keeps what it has computed, and :meth:`start` continues from there."""
         return ExecutionResult.of(self._machine.cancel())

@@ -10,7 +10,7 @@ from ._state import DEFAULT_MEMORY
 
 
 class ContinuousMetalCPU(SingleCPU):
-    """One ARM64 machine that runs batch after batch without going back to Python in between.
+    """One ARM64 machine that runs batch after batch without returning to Python in between.
 
     >>> import kvrm
     >>> cpu = ContinuousMetalCPU(cycles_per_batch=1000, device="cpu")
@@ -47,14 +47,13 @@ class ContinuousMetalCPU(SingleCPU):
     def execute_continuous(
         self, max_batches: int | None = None, *, progress: bool = False
     ) -> ExecutionResult:
-        """Runs batches until the machine stops by itself, or ``max_batches`` are done. ``progress`` shows how
-        far it is."""
+        """Runs batches until the machine stops, or ``max_batches`` are done. ``progress`` shows the progress."""
         cycles = self._cycles_per_batch
         return ExecutionResult.of(self._machine.run_batches(cycles, max_batches, progress=progress))
 
     def execute_mega(
         self, total_cycles: int | None = None, *, progress: bool = False
     ) -> ExecutionResult:
-        """Runs in a single launch where the engine has such a thing. On a GPU that also drives a display,
-        the display stands still meanwhile. ``progress`` shows how far it is."""
+        """Runs in a single launch if the engine supports it. If the GPU also drives a display, the display
+        freezes in the meantime. ``progress`` shows the progress."""
         return ExecutionResult.of(self._machine.run_mega(total_cycles, progress=progress))

@@ -6,18 +6,18 @@ import os
 
 import kvrm
 
-#: The environment variable that takes the place of ``device=None``.
+#: The environment variable that replaces ``device=None``.
 VARIABLE = "KVRM_DEVICE"
 
 #: Engines that have devices to choose from, the fastest first.
 GPU_ENGINES = ("cuda", "wgpu")
 
-#: What drivers call themselves that imitate a GPU on the CPU. The ``cpu`` engine is much faster.
+#: Names of drivers that emulate a GPU on the CPU. The ``cpu`` engine is much faster.
 SOFTWARE_DRIVERS = ("llvmpipe", "swiftshader", "basic render driver")
 
 
 def default_device() -> str:
-    """The device that ``device=None`` means: ``KVRM_DEVICE`` if it is set, else the best GPU, else the CPU.
+    """Returns the device for ``device=None``: ``KVRM_DEVICE`` if it is set, else the best GPU, else the CPU.
 
     >>> default_device().partition(":")[0] in ("cpu", "cuda", "wgpu", "eval")
     True
@@ -26,7 +26,7 @@ def default_device() -> str:
 
 
 def open_machine(device: str | None, *, lanes: int, memory_size: int, model: str) -> kvrm.Machine:
-    """A machine on that device. For ``None``, the first one that can hold such a machine."""
+    """Builds a machine on this device; for ``None``, on the first device that can hold it."""
     if device is not None:
         return _open(device, lanes, memory_size, model)
     *gpus, last = _candidates()
@@ -39,7 +39,7 @@ def open_machine(device: str | None, *, lanes: int, memory_size: int, model: str
 
 
 def _candidates() -> list[str]:
-    """The devices to try, the best first."""
+    """Returns the devices to try, the best first."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted:
         return [wanted]

@@ -12,10 +12,9 @@ GENERAL = 31
 
 
 class ParallelMetalCPU(State):
-    """Many ARM64 machines, *lanes*, side by side: each with its own registers and PC, all in one memory. What
-    a lane stores, the others can load.
+    """Many ARM64 machines, called *lanes*, side by side. Each has its own registers and PC; all share one memory.
 
-    ``model="private"`` gives each lane a memory of its own instead.
+    ``model="private"`` gives each lane its own memory instead.
 
     >>> import kvrm
     >>> cpu = ParallelMetalCPU(num_lanes=32, device="cpu")
@@ -46,19 +45,19 @@ class ParallelMetalCPU(State):
 
     @property
     def num_lanes(self) -> int:
-        """How many lanes there are."""
+        """Number of lanes."""
         return self._machine.lanes
 
     def set_pc_all(self, pc: int) -> None:
-        """Where the next run begins, for all lanes."""
+        """Sets where the next run of all lanes begins."""
         self.set_pc(pc)
 
     def set_pc_lane(self, lane: int, pc: int) -> None:
-        """Where the next run of one lane begins."""
+        """Sets where the next run of one lane begins."""
         self._machine.set_register("pc", pc, lane=lane)
 
     def get_pc(self, lane: int = 0) -> int:
-        """Where a lane is.
+        """Returns the PC of a lane.
 
         >>> cpu = ParallelMetalCPU(num_lanes=2, device="cpu")
         >>> cpu.set_pc_all(0x1000)
@@ -97,11 +96,11 @@ class ParallelMetalCPU(State):
             self._machine.set_register(number, value, lane=lane)
 
     def get_lane_registers(self, lane: int) -> list[int]:
-        """The registers x0 to x30 of one lane, and as the 32nd value the zero register."""
+        """Returns the registers x0 to x30 of one lane, followed by the zero register as the 32nd value."""
         return [self._machine.get_register(number, lane=lane) for number in range(GENERAL)] + [0]
 
     def get_flags(self, lane: int = 0) -> Flags:
-        """The condition flags of a lane."""
+        """Returns the condition flags of a lane."""
         return flags_of(self._machine.get_register("nzcv", lane=lane))
 
     def set_flags(self, n: bool, z: bool, c: bool, v: bool, lane: int | None = None) -> None:
@@ -109,6 +108,6 @@ class ParallelMetalCPU(State):
         self._machine.set_register("nzcv", nzcv_of(n, z, c, v), lane=lane)
 
     def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ParallelResult:
-        """Runs until every lane has stopped, or completed ``max_cycles`` instructions. Calling it again goes
-        on from there. ``progress`` shows how far it is."""
+        """Runs until every lane has stopped or completed ``max_cycles`` instructions. The next call continues from
+        there. ``progress`` shows the progress."""
         return ParallelResult.of(self._machine.run(max_cycles, progress=progress))

@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvrm import StopReason
 
 
 class _Summary:
-    """What follows from the fields that both kinds of result have."""
+    """Properties that both kinds of result have."""
 
     cycles: int
     elapsed_seconds: float
@@ -27,7 +27,7 @@ class _Summary:
 
     @property
     def ips(self) -> float:
-        """Instructions per second, all lanes together."""
+        """Instructions per second, over all lanes."""
         return self.cycles / self.elapsed_seconds if self.elapsed_seconds else 0.0
 
     def avg_ips(self) -> float:
@@ -42,13 +42,13 @@ class _Summary:
 
     @property
     def signal_name(self) -> str:
-        """The same, but ``"CHECKPOINT"`` where only the limit was reached and running on is possible."""
+        """The same, but ``"CHECKPOINT"`` if only the limit was reached, so that the run can continue."""
         return "CHECKPOINT" if self.stop_reason == StopReason.MAX_CYCLES else self.stop_reason.name
 
 
 @dataclass(frozen=True)
 class ExecutionResult(_Summary):
-    """How a run of one machine ended.
+    """The result of a run of one machine.
 
     >>> import kvrm
     >>> from kvrm_metal import MetalCPU
@@ -70,9 +70,9 @@ class ExecutionResult(_Summary):
     final_pc: int
     """Address of the next instruction, or of the one that could not be executed."""
     batch_count: int
-    """In how many batches it ran."""
+    """Number of batches."""
     committed: bool
-    """False if memory is double-buffered and is as it was before the run."""
+    """False if memory is double-buffered and the run was rolled back."""
 
     @classmethod
     def of(cls, result: kvrm.RunResult) -> ExecutionResult:
@@ -93,7 +93,7 @@ _REASONS = {reason.value: reason for reason in StopReason}
 
 @dataclass(frozen=True, repr=False)
 class ParallelResult(_Summary):
-    """How a run of many lanes ended; lists have an entry for each.
+    """The result of a run of many lanes; lists have an entry for each lane.
 
     >>> import kvrm
     >>> from kvrm_metal import ParallelMetalCPU
@@ -108,7 +108,7 @@ class ParallelResult(_Summary):
     """
 
     cycles: int
-    """Instructions completed, all lanes together."""
+    """Instructions completed, over all lanes."""
     elapsed_seconds: float
     """Time the run took."""
     cycles_per_lane: list[int]

@@ -7,7 +7,7 @@ from ._state import DEFAULT_MEMORY, State
 
 
 class SingleCPU(State):
-    """A machine of one lane; classes of this kind differ in what happens to its memory."""
+    """A machine of one lane; subclasses differ in their memory model."""
 
     #: The memory model, as :class:`kvrm.Machine` calls it.
     _MODEL = "private"
@@ -16,16 +16,16 @@ class SingleCPU(State):
         super().__init__(1, memory_size, self._MODEL, device)
 
     def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ExecutionResult:
-        """Runs until the machine stops, or has completed ``max_cycles`` instructions. Calling it again goes
-        on from there: after a system call, at the next instruction. ``progress`` shows how far it is."""
+        """Runs until the machine stops, or has completed ``max_cycles`` instructions. The next call continues from
+        there; after a system call, at the next instruction. ``progress`` shows the progress."""
         return ExecutionResult.of(self._machine.run(max_cycles, progress=progress))
 
 
 class MetalCPU(SingleCPU):
-    """One ARM64 machine. Nothing goes between host and GPU while it runs.
+    """One ARM64 machine. It runs without communication between host and GPU.
 
-    Where host and GPU share memory, ``cpu.machine.memory()`` is a NumPy array of the machine's memory
-    itself; elsewhere reading and writing moves the bytes asked for.
+    If host and engine share memory, ``cpu.machine.memory()`` is a NumPy array of the machine's memory itself;
+    otherwise, reading and writing copies just the bytes asked for.
 
     >>> import kvrm
     >>> cpu = MetalCPU(memory_size=4*1024*1024, device="cpu")
@@ -45,6 +45,6 @@ class MetalCPU(SingleCPU):
     'SYSCALL'
     >>> cpu.read_memory_64(0x1000)
     55
-    >>> cpu.execute().stop_reason_name  # goes on after the system call
+    >>> cpu.execute().stop_reason_name  # continues after the system call
     'HALT'
     """

@@ -30,8 +30,7 @@ class Flags(NamedTuple):
 
 
 class State:
-    """A machine's state, and setting and reading it. Where there are several lanes, all are set, and lane 0
-    is read."""
+    """Sets and reads a machine's state. If there are several lanes, it sets all of them and reads lane 0."""
 
     _machine: kvrm.Machine
 
@@ -44,8 +43,8 @@ class State:
 
     @property
     def machine(self) -> kvrm.Machine:
-        """The :class:`kvrm.Machine` below, for everything these classes have no name for: breakpoints,
-        NumPy views of memory, all registers at once.
+        """The underlying :class:`kvrm.Machine`, for everything that these classes lack: breakpoints, NumPy views of
+        memory, all registers at once.
 
         >>> from kvrm_metal import MetalCPU
         >>> MetalCPU(device="cpu").machine.engine
@@ -55,7 +54,7 @@ class State:
 
     @property
     def memory_size(self) -> int:
-        """Bytes of memory.
+        """Size of memory in bytes.
 
         >>> from kvrm_metal import MetalCPU
         >>> MetalCPU(memory_size=64 * 1024, device="cpu").memory_size
@@ -64,7 +63,7 @@ class State:
         return self._machine.memory_size
 
     def load_program(self, program: Data, address: int = 0) -> None:
-        """Copies a program, as bytes or as a list of byte values, into memory. The PC stays where it is.
+        """Copies a program, as bytes or a list of byte values, to memory. Does not change the PC.
 
         >>> from kvrm_metal import MetalCPU
         >>> cpu = MetalCPU(device="cpu")
@@ -75,11 +74,11 @@ class State:
         self._machine.load(to_bytes(program), address)
 
     def set_pc(self, pc: int) -> None:
-        """Where the next run begins."""
+        """Sets where the next run begins."""
         self._machine.set_register("pc", pc)
 
     def get_pc(self) -> int:
-        """Address of the next instruction.
+        """Returns the address of the next instruction.
 
         >>> from kvrm_metal import MetalCPU
         >>> cpu = MetalCPU(device="cpu")
@@ -108,7 +107,7 @@ class State:
         return self._machine.get_register(register)
 
     def get_flags(self) -> Flags:
-        """The condition flags.
+        """Returns the condition flags.
 
         >>> import kvrm
         >>> from kvrm_metal import MetalCPU
@@ -136,7 +135,7 @@ class State:
         return self._machine.read_memory(address, length)
 
     def write_memory(self, address: int, data: Data) -> None:
-        """Writes bytes, or a list of byte values, into memory.
+        """Writes bytes, or a list of byte values, to memory.
 
         >>> from kvrm_metal import MetalCPU
         >>> cpu = MetalCPU(device="cpu")
@@ -151,7 +150,7 @@ class State:
         return int.from_bytes(self._machine.read_memory(address, 8), "little")
 
     def write_memory_64(self, address: int, value: int) -> None:
-        """Writes a 64-bit number, little-endian; negative ones as two's complement.
+        """Writes a 64-bit number, little-endian; negative numbers as two's complement.
 
         >>> from kvrm_metal import MetalCPU
         >>> cpu = MetalCPU(device="cpu")
@@ -162,9 +161,9 @@ class State:
         self._machine.write_memory(address, to_unsigned(value).to_bytes(8, "little"))
 
     def reset(self) -> None:
-        """Back to the beginning: registers, flags and PC zero. The memory of :class:`MetalCPU`,
-        :class:`ContinuousMetalCPU` and :class:`AsyncMetalCPU` is again what was loaded, and so is that of lanes
-        which have one each; a memory of all lanes stays as it is, and so does that of ``mlx_kernel``'s machines.
+        """Resets registers, flags and PC to zero. Private memory, as :class:`MetalCPU`, :class:`ContinuousMetalCPU` and
+        :class:`AsyncMetalCPU` have, goes back to what was loaded. Memory that lanes share, and that of
+        ``mlx_kernel``'s machines, stays as it is.
 
         >>> import kvrm
         >>> from kvrm_metal import MetalCPU
@@ -179,17 +178,17 @@ class State:
 
 
 def flags_of(nzcv: int) -> Flags:
-    """The flags in bits 31 to 28."""
+    """Returns the flags in bits 31 to 28."""
     return Flags(*(bool(nzcv >> bit & 1) for bit in (31, 30, 29, 28)))
 
 
 def nzcv_of(n: bool, z: bool, c: bool, v: bool) -> int:
-    """The flags as the register NZCV has them."""
+    """Returns the flags as in the register NZCV."""
     return bool(n) << 31 | bool(z) << 30 | bool(c) << 29 | bool(v) << 28
 
 
 def to_unsigned(value: int) -> int:
-    """A 64-bit pattern.
+    """Converts a number to its 64-bit pattern.
 
     >>> hex(to_unsigned(-2))
     '0xfffffffffffffffe'
@@ -201,7 +200,7 @@ def to_unsigned(value: int) -> int:
 
 
 def to_bytes(data: Data) -> bytes:
-    """Bytes from whatever holds them.
+    """Converts bytes-like objects and lists of byte values to bytes.
 
     >>> to_bytes([1, 2]), to_bytes(bytearray(b"ab"))
     (b'\\x01\\x02', b'ab')

@@ -1,11 +1,11 @@
-"""One ARM64 machine, in two ways to treat its memory.
+"""One ARM64 machine, with read-only or double-buffered memory.
 
 | class | memory |
 |---|---|
-| :class:`MLXKernelCPU` (V1) | the program may read it only; a store stops it |
-| :class:`MLXKernelCPUv2` (V2) | changes when a run ends, all at once; after a fault it is as before |
+| :class:`MLXKernelCPU` (V1) | read-only: a store stops the program |
+| :class:`MLXKernelCPUv2` (V2) | double-buffered: changes all at once when a run ends; a fault undoes the run |
 
-They run on any engine of kvrm; MLX is not needed. See :mod:`kvrm_metal` for how a device is chosen.
+They run on every engine of kvrm and do not need MLX. See :mod:`kvrm_metal` for the choice of a device.
 """
 
 from .cpu_kernel import MLXKernelCPU, StopReason

@@ -7,8 +7,8 @@ __all__ = ["MLXKernelCPU", "StopReason"]
 
 
 class MLXKernelCPU(SingleCPU):
-    """One ARM64 machine whose memory the program can only read. A store stops it with ``FAULT``, nothing of it
-    done; the host can write.
+    """One ARM64 machine whose program can only read memory. A store stops it with ``FAULT`` and changes nothing;
+    the host can write.
 
     >>> import kvrm
     >>> cpu = MLXKernelCPU(memory_size=64 * 1024, device="cpu")

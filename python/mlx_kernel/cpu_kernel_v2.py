@@ -7,8 +7,8 @@ __all__ = ["MLXKernelCPUv2", "StopReason"]
 
 
 class MLXKernelCPUv2(SingleCPU):
-    """One ARM64 machine whose memory changes when a run ends, all at once. After a run that ends with a fault or
-    an undefined word, memory and registers are as they were before it, and ``result.committed`` is false.
+    """One ARM64 machine whose memory changes all at once when a run ends. After a run that ends with a fault or
+    an undefined word, memory and registers are as they were before, and ``result.committed`` is false.
 
     >>> import kvrm
     >>> cpu = MLXKernelCPUv2(memory_size=4*1024*1024, device="cpu")
