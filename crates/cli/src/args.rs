@@ -1,4 +1,4 @@
-//! What options have in common: numbers as users write them, and the choice of engine and memory.
+//! Parts that commands share: parsing numbers, choosing engine and memory.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,28 +9,29 @@ use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg, parse_unsigned};
 /// Which engine runs the lanes.
 #[derive(Clone, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Engine to run on; `kvrm devices` lists them. `auto` takes an NVIDIA GPU for very many lanes, else the CPU
+    /// Engine to run on (`kvrm devices` lists them). `auto` takes an NVIDIA GPU for very many lanes, else the
+    /// CPU
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
     pub(crate) engine: EngineKind,
 
-    /// GPU to run on, or several to split the lanes over, as in 0,1; `kvrm devices` lists those of each
-    /// engine. The first that can be used if not given. Only private memory can be split
+    /// GPU to run on, or several to split the lanes over, as in 0,1 (`kvrm devices` lists them). Default: the
+    /// first usable one. Only private memory can be split
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = device)]
     device: Vec<usize>,
 
-    /// Host threads the cpu engine may use; 0 takes one per core
+    /// Host threads for the cpu engine; 0 means one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub(crate) threads: u16,
 }
 
 impl EngineArgs {
-    /// A machine on that engine.
+    /// Starts building a machine on this engine.
     pub(crate) fn builder(&self) -> MachineBuilder {
         let builder = kvrm::Machine::builder().engine(self.engine).threads(self.threads.into());
         builder.devices(self.device.iter().copied())
     }
 
-    /// The same on the engine that `machine` has.
+    /// Returns the same options, with the engine of `machine`.
     pub(crate) fn as_for(&self, machine: &kvrm::Machine) -> Result<EngineArgs, kvrm::Error> {
         Ok(EngineArgs { engine: machine.engine().parse()?, ..self.clone() })
     }
@@ -39,8 +40,8 @@ impl EngineArgs {
 /// How a run is launched.
 #[derive(Clone, clap::Args)]
 pub(crate) struct LaunchArgs {
-    /// Run in a single launch rather than many short ones. It freezes a GPU that also drives a display, and
-    /// the system may kill it. Only the cuda engine has single launches: with others it makes no difference
+    /// Run in a single launch instead of many short ones. This freezes a display on the same GPU, and the
+    /// system may kill the launch. Has an effect only on the cuda engine
     #[arg(long)]
     pub(crate) mega: bool,
 }
@@ -50,7 +51,7 @@ fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
 }
 
-/// A particular engine, and one of its GPUs if it matters which: `wgpu`, `wgpu:1`.
+/// A particular engine, and possibly one of its GPUs: `wgpu`, `wgpu:1`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EngineOn {
     pub(crate) engine: EngineKind,
@@ -75,7 +76,7 @@ impl fmt::Display for EngineOn {
 const CERTAIN: [EngineKind; 4] =
     [EngineKind::Cpu, EngineKind::Cuda, EngineKind::Wgpu, EngineKind::Eval];
 
-/// A particular engine, and not whichever is best.
+/// Parses a particular engine; `auto` is not one.
 pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
     let (name, number) = match text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
@@ -88,20 +89,20 @@ pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
     Ok(EngineOn { engine, device: number.map(device).transpose()? })
 }
 
-/// What memory lanes have.
+/// The memory model of the lanes.
 #[derive(Clone, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// Memory of the lanes. private: one each. shared: one for all. read-only: one for all, where a store stops
-    /// the lane with FAULT. double-buffered: one for all, to which a run's changes come only if no lane
-    /// ends with FAULT or UNDEFINED and nobody cancels it
+    /// Memory of the lanes. private: one per lane. shared: one for all. read-only: one for all; a store stops
+    /// the lane with FAULT. double-buffered: one for all; a run's changes stay only if no lane ends with FAULT
+    /// or UNDEFINED and the run is not cancelled
     #[arg(long, value_name = "NAME", default_value = "private", value_parser = model_parser())]
     model: MemoryModel,
 
-    /// The same as --model private
+    /// Same as --model private
     #[arg(long, conflicts_with_all = ["shared", "model"])]
     private: bool,
 
-    /// The same as --model shared
+    /// Same as --model shared
     #[arg(long, conflicts_with = "model")]
     shared: bool,
 }
@@ -117,12 +118,12 @@ impl ModelArgs {
     }
 }
 
-/// A number of bytes: `4M`, `64K`, `0x100000`, `65536`.
+/// Parses a number of bytes: `4M`, `64K`, `0x100000`, `65536`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     kvrm::parse_size(text).map_err(|error| error.to_string())
 }
 
-/// A number of things: `1000`, `50K`, `2G`.
+/// Parses a count: `1000`, `50K`, `2G`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     kvrm::parse_with_suffix(text, 1000).ok_or_else(|| {
         let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -150,7 +151,7 @@ pub(crate) fn device(text: &str) -> Result<usize, String> {
     })
 }
 
-/// An address where code can be.
+/// Parses an address of code.
 pub(crate) fn code_address(text: &str) -> Result<u64, String> {
     match address(text)? {
         address if address.is_multiple_of(4) => Ok(address),
@@ -158,7 +159,7 @@ pub(crate) fn code_address(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of lanes.
+/// Parses a number of lanes.
 pub(crate) fn lanes(text: &str) -> Result<usize, String> {
     match count(text)? {
         0 => Err("a machine needs at least one lane".to_string()),
@@ -166,12 +167,12 @@ pub(crate) fn lanes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A guest address.
+/// Parses a guest address.
 pub(crate) fn address(text: &str) -> Result<u64, String> {
     parse_unsigned(text).ok_or_else(|| "not an address: write 0x10000 or 65536".to_string())
 }
 
-/// An A64 instruction word, always in hexadecimal.
+/// Parses an A64 instruction word, always in hexadecimal.
 pub(crate) fn word(text: &str) -> Result<u32, String> {
     let digits = text.trim_start_matches("0x").trim_start_matches("0X");
     let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
@@ -179,7 +180,7 @@ pub(crate) fn word(text: &str) -> Result<u32, String> {
     word.ok_or_else(|| "not an instruction word: write 8 hexadecimal digits (91000420)".to_string())
 }
 
-/// A register's value: decimal, hexadecimal or negative.
+/// Parses a register's value: decimal, hexadecimal or negative.
 pub(crate) fn value(text: &str, reg: Reg) -> Result<u64, String> {
     let value = match text.strip_prefix('-') {
         Some(digits) => {
@@ -198,13 +199,13 @@ pub(crate) fn value(text: &str, reg: Reg) -> Result<u64, String> {
 /// A value that may depend on the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// The same for all.
+    /// The same for all lanes.
     Same(u64),
     /// The lane's number.
     Lane,
 }
 
-/// What `--set` gives: `x0=5`, `sp=0x100000`, `w3=-1`, `x0=lane`.
+/// Parses the argument of `--set`: `x0=5`, `sp=0x100000`, `w3=-1`, `x0=lane`.
 pub(crate) fn assignment(text: &str) -> Result<(Reg, Value), String> {
     let (name, number) =
         text.split_once('=').ok_or("not an assignment: write REGISTER=VALUE (x0=5)")?;
@@ -216,7 +217,7 @@ pub(crate) fn assignment(text: &str) -> Result<(Reg, Value), String> {
     }
 }
 
-/// What `--dump` gives: `0x20000:64`.
+/// Parses the argument of `--dump`: `0x20000:64`.
 pub(crate) fn span(text: &str) -> Result<(u64, u64), String> {
     let (start, len) =
         text.split_once(':').ok_or("not a range of memory: write ADDRESS:LENGTH (0x20000:64)")?;
@@ -226,7 +227,7 @@ pub(crate) fn span(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// What `--lane` gives: `3` or `0..4` (without 4).
+/// Parses the argument of `--lane`: `3` or `0..4` (without 4).
 pub(crate) fn lane_range(text: &str) -> Result<Range<usize>, String> {
     let number = |text: &str| {
         let digits = text.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! `kvrm asm`: text to instruction words.
+//! `kvrm asm`: assembles text.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,15 +24,14 @@ Examples:
   echo 'add x0, x0, #1; hlt #0' | kvrm asm - -o add.bin
 
 The syntax is that of GNU as: labels (also 1: with 1b and 1f), expressions, ldr x0, =constant, .macro, \
-.word, .asciz, .balign and so on. Every instruction that kvrm runs can be written, and the usual aliases \
-(mov, cmp, lsl, cset …); `kvrm isa` lists the encodings. There is one section and no linker. The C \
-preprocessor is not run.")]
+.word, .asciz, .balign and so on. It knows every instruction that kvrm runs, and the usual aliases \
+(mov, cmp, lsl, cset …); `kvrm isa` lists the encodings. There is one section, no linker, and no C preprocessor.")]
 pub(crate) struct Asm {
     /// File of A64 assembly; - is standard input
     file: PathBuf,
 
-    /// File to write the code to; - is standard output. Without it, and without --list and --json, it is FILE
-    /// with the ending .bin
+    /// File to write the code to; - is standard output. Default, without --list and --json: FILE with the
+    /// extension .bin
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
@@ -40,7 +39,7 @@ pub(crate) struct Asm {
     #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::code_address)]
     base: u64,
 
-    /// Show what every statement became
+    /// Show what each statement was assembled to
     #[arg(long)]
     list: bool,
 
@@ -63,7 +62,7 @@ struct Listing<'a> {
 struct Line<'a> {
     line: u32,
     address: String,
-    /// As they lie in memory.
+    /// In memory order.
     bytes: String,
     /// The line of the file.
     text: &'a str,
@@ -105,7 +104,7 @@ impl Asm {
         Ok(())
     }
 
-    /// Where the code goes; `None` if it is only shown.
+    /// Returns where to write the code; `None` if it is only shown.
     fn output_path(&self) -> Result<Option<PathBuf>> {
         if self.output.is_some() || self.list || self.json {
             return Ok(self.output.clone());
@@ -157,12 +156,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The line that a statement is in.
+/// Returns the line that a statement is on.
 fn source<'a>(lines: &[&'a str], statement: &Statement) -> &'a str {
     lines.get(statement.line as usize - 1).map_or("", |line| line.trim())
 }
 
-/// Addresses, words of instructions, bytes of data, and the lines they come from.
+/// Writes addresses, words of instructions, bytes of data, and the lines they come from.
 fn list(out: &mut impl Write, text: &str, program: &Program) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     for statement in &program.statements {
@@ -181,7 +180,7 @@ fn list(out: &mut impl Write, text: &str, program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// All mistakes of a program.
+/// Describes all mistakes of a program.
 fn explain_all(name: &str, text: &str, base: u64) -> String {
     let mistakes = asm::mistakes(text, base);
     let mut shown: Vec<String> = mistakes.iter().map(|error| explain(name, text, error)).collect();
@@ -193,7 +192,7 @@ fn explain_all(name: &str, text: &str, base: u64) -> String {
     shown.join("\n")
 }
 
-/// The message, and the line with a mark below what is wrong.
+/// Formats the message, and the line with a mark under the mistake.
 fn explain(name: &str, text: &str, error: &asm::Error) -> String {
     let line = text.lines().nth(error.line as usize - 1).unwrap_or_default();
     // Tabs stay, so that the mark is where it belongs.

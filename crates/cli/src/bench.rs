@@ -1,8 +1,7 @@
-//! `kvrm bench`: how fast an engine is.
+//! `kvrm bench`: measures the speed of an engine.
 //!
-//! Of each guest, runs with known results come first. Then the number of iterations is doubled until a run
-//! takes long enough to be measured, which also warms everything up, and the best of three such runs
-//! counts.
+//! For each guest, runs with known results come first. Then the number of iterations is doubled until a run
+//! takes long enough to be measured, which also warms up caches. The best of three such runs counts.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -24,17 +23,17 @@ Examples:
   kvrm bench --only sha256 --lanes 64
   kvrm bench --engine eval --seconds 0.1 --json
 
-Results are checked as far as guests/expected.txt knows them; a wrong one is an error. The programs \
-are described in guests/README.md. `reset` counts how often per second one lane on one thread can be \
-reset, started and run for 1,000 instructions. `start`, only if asked for, starts a process and runs one \
-instruction on each lane: with a small program and with one that needs every instruction there is, first \
-with no compiled kernels on disk (cold), then with them (warm).")]
+Results that are in guests/expected.txt are checked; a wrong one is an error. guests/README.md describes the \
+programs. `reset` measures how often per second one lane on one thread can be reset and run for 1,000 \
+instructions. `start`, which must be named, starts a process and runs one instruction on each lane: with a small \
+program and with one that needs every instruction, first without compiled kernels on disk (cold), then with \
+them (warm).")]
 pub(crate) struct Bench {
     /// Run only this program (repeatable)
     #[arg(long, value_name = "NAME", value_parser = names())]
     only: Vec<String>,
 
-    /// Lanes to run; one per thread if not given
+    /// Number of lanes. Default: one per thread
     #[arg(long, value_name = "N", value_parser = args::lanes)]
     lanes: Option<usize>,
 
@@ -83,7 +82,7 @@ struct Speed {
     instructions_per_second_per_lane: f64,
 }
 
-/// Speed of starting over.
+/// Speed of resets.
 #[derive(Serialize)]
 struct Resets {
     executions: u64,
@@ -100,9 +99,9 @@ struct Document {
     starts: Vec<Start>,
 }
 
-/// The limit of a lane, which no guest should reach.
+/// Limit of instructions per lane, which no guest should reach.
 const LIMIT: u64 = 1 << 40;
-/// Iterations to begin with: the cheapest run there is.
+/// Iterations of the first run.
 const FIRST: u64 = 1;
 
 impl Bench {
@@ -154,7 +153,7 @@ impl Bench {
         }
     }
 
-    /// True if the guest was asked for, or if all were and it can run in the memory chosen.
+    /// True if the guest was named, or if none was and it can run in the chosen memory.
     fn wanted(&self, guest: &Guest) -> bool {
         match self.only.is_empty() {
             true => self.possible(guest),
@@ -186,7 +185,7 @@ impl Bench {
         Ok(machine)
     }
 
-    /// Runs what has a known result, one lane each.
+    /// Runs the cases with known results, one lane each.
     fn check(&self, guest: &Guest) -> Result<()> {
         let cases = guest.cases()?;
         let mut machine = self.machine(guest, cases.len(), MemoryModel::Private)?;
@@ -203,7 +202,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Finds a number of iterations that takes long enough, and the best time for it.
+    /// Finds a number of iterations that takes long enough, and measures its best time.
     fn measure(&self, guest: &'static Guest) -> Result<Speed> {
         let mut machine = self.machine(guest, self.lanes(), self.model.model())?;
         let mut iterations = FIRST;
@@ -237,7 +236,7 @@ impl Bench {
         })
     }
 
-    /// Resets and runs one lane for as long as a measurement takes.
+    /// Resets and runs one lane repeatedly for the time of a measurement.
     fn resets(&self) -> Result<Resets> {
         let builder = self.engine.builder().threads(1).memory(guests::MEMORY);
         let mut machine = progress::build(builder)?;
@@ -265,7 +264,7 @@ impl Bench {
         Ok(Resets { executions, seconds, executions_per_second: executions as f64 / seconds })
     }
 
-    /// Resets the lanes and runs the guest, each lane's number being its input.
+    /// Resets the lanes and runs the guest; each lane's input is its number.
     fn start(&self, machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
         machine.reset(Lanes::All)?;
         if machine.memory_model().is_one_for_all() {
@@ -349,7 +348,7 @@ impl Bench {
     }
 }
 
-/// What a run of a guest gave.
+/// The result of a guest's run.
 struct Outcome {
     instructions: u64,
     seconds: f64,
@@ -357,7 +356,7 @@ struct Outcome {
     results: Vec<u64>,
 }
 
-/// Memory for a guest; in a shared one there is a word for each lane behind what the guest was built for.
+/// Returns the size of a guest's memory; shared memory has an extra word for each lane at the end.
 fn memory_size(lanes: usize, model: MemoryModel) -> u64 {
     let words = (lanes as u64 * SHARED_DISTANCE).next_multiple_of(kvrm::PAGE);
     guests::MEMORY + if model.is_one_for_all() { words } else { 0 }

@@ -1,4 +1,4 @@
-//! `kvrm demo`: a picture of the Mandelbrot set, one machine per row.
+//! `kvrm demo`: draws the Mandelbrot set, one machine per row.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -21,15 +21,14 @@ Examples:
   kvrm demo
   kvrm demo --width 3840 --height 2160 --max-iterations 5000 --out large.png
 
-Each row of the picture is computed by a machine of its own: a lane that runs guests/src/mandelbrot.c, \
-in 64-bit fixed point. The picture goes to the terminal (in colour unless NO_COLOR is set) and into a \
-PNG file.")]
+A separate machine computes each row of the picture: a lane that runs guests/src/mandelbrot.c, in 64-bit fixed \
+point. The picture goes to the terminal (in colour unless NO_COLOR is set) and to a PNG file.")]
 pub(crate) struct Demo {
     /// Pixels in a row
     #[arg(long, value_name = "N", default_value_t = 1920, value_parser = clap::value_parser!(u16).range(1..=4096))]
     width: u16,
 
-    /// Rows, which is also the number of lanes
+    /// Number of rows, and of lanes
     #[arg(long, value_name = "N", default_value_t = 1080, value_parser = clap::value_parser!(u16).range(1..=4096))]
     height: u16,
 
@@ -40,7 +39,7 @@ pub(crate) struct Demo {
     #[command(flatten)]
     engine: EngineArgs,
 
-    /// Where to write the picture, a PNG
+    /// PNG file to write the picture to
     #[arg(long, value_name = "FILE", default_value = "mandelbrot.png", value_parser = png)]
     out: PathBuf,
 
@@ -53,7 +52,7 @@ pub(crate) struct Demo {
     json: bool,
 }
 
-/// What was done.
+/// The summary.
 #[derive(Serialize)]
 struct Summary<'a> {
     engine: &'static str,
@@ -70,7 +69,7 @@ struct Summary<'a> {
     file: &'a std::path::Path,
 }
 
-/// A file for a picture, which is to be called what it will be.
+/// Parses the name of a PNG file.
 fn png(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
@@ -82,7 +81,7 @@ fn png(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Where the guest leaves its two buffers.
+/// Addresses of the guest's two buffers.
 const COUNTS: u64 = 0x40000;
 const SQUARES: u64 = 0x42000;
 
@@ -123,7 +122,7 @@ impl Demo {
         Ok(machine)
     }
 
-    /// Centre and distance of pixels, in the guest's fixed point, so that the whole set is in view.
+    /// Returns centre and pixel distance, in the guest's fixed point, so that the whole set is in view.
     fn view(&self) -> (u64, u64, u64) {
         const ONE: f64 = (1u64 << 60) as f64;
         let step = (3.1 / f64::from(self.width)).max(2.4 / f64::from(self.height));
@@ -195,7 +194,7 @@ impl Demo {
     }
 }
 
-/// Every lane must have come to its end; the iterations they did in all.
+/// Checks that every lane has halted; returns the total number of iterations.
 fn check_lanes(machine: &Machine) -> Result<u64> {
     let mut iterations = 0;
     for lane in 0..machine.lanes() {
@@ -218,7 +217,7 @@ fn read_row(machine: &Machine, lane: usize, address: u64, width: usize) -> Resul
     Ok(pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect())
 }
 
-/// Draws for the terminal, or for whatever standard output is instead.
+/// Draws in the style that suits standard output.
 fn draw(out: &mut impl Write, picture: &Picture) -> Result<()> {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

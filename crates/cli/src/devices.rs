@@ -1,4 +1,4 @@
-//! `kvrm devices`: the engines on this computer, and how many lanes its GPUs have room for.
+//! `kvrm devices`: lists the engines on this computer and how many lanes fit its GPUs.
 
 use std::io::Write;
 
@@ -16,12 +16,12 @@ Examples:
   kvrm devices --memory 16M --written 256K
   kvrm devices --json
 
-`--device` takes the number of one of the engine's GPUs. For each GPU of `cuda` this tells how many lanes with private memory it has \
-room for: memory starts out the same for all lanes, and each pays for the pages it writes. One number is \
+`--device` takes the number of one of the engine's GPUs. For each GPU of `cuda`, this shows how many lanes with private \
+memory fit: all lanes start with the same memory, and each needs room for the pages it writes. One number is \
 for lanes that write all of their memory, the other for lanes that write as much as --written says.
 
-`--engine auto` takes the first GPU of `cuda` if there are at least 512 lanes for each host thread and it has room \
-for them, else the CPU.")]
+`--engine auto` takes the first GPU of `cuda` if there are at least 512 lanes per host thread and they fit, else the \
+CPU.")]
 pub(crate) struct Devices {
     /// Memory of each lane (K, M, G and T are powers of 1024); the default is that of `kvrm exec`
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
@@ -39,7 +39,7 @@ pub(crate) struct Devices {
 #[derive(Serialize)]
 struct Entry {
     engine: &'static str,
-    /// What `--device` takes.
+    /// The number for `--device`.
     number: usize,
     name: String,
     driver: Option<String>,
@@ -60,7 +60,7 @@ struct Room {
     lanes_that_write_some: u64,
 }
 
-/// What engines need that are not on every computer.
+/// Requirements of the engines that are not available everywhere.
 const MISSING: [(EngineKind, &str); 2] = [
     (EngineKind::Cuda, "needs an NVIDIA GPU with its driver"),
     (EngineKind::Wgpu, "needs a GPU with a driver for Vulkan, Metal or DX12"),
@@ -121,7 +121,7 @@ impl Devices {
         Ok(())
     }
 
-    /// What there is to say of a GPU, in lines.
+    /// Describes a GPU, line by line.
     fn details(&self, device: &Device) -> Vec<String> {
         let parts = [
             device.memory.map(|bytes| format!("memory {}", text::bytes(bytes))),
@@ -143,7 +143,7 @@ impl Devices {
     }
 }
 
-/// A device by name, and by its number where there is one to choose.
+/// Formats a device's name, with its number if the engine has numbers.
 fn name(device: &Device) -> String {
     match device.engine {
         EngineKind::Cuda | EngineKind::Wgpu => format!("{} (device {})", device.name, device.index),
@@ -151,7 +151,7 @@ fn name(device: &Device) -> String {
     }
 }
 
-/// How an engine runs lanes.
+/// Describes how an engine runs lanes.
 fn how(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Auto => "chooses one of the others",

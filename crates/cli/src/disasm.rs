@@ -1,4 +1,4 @@
-//! `kvrm disasm`: instruction words as text.
+//! `kvrm disasm`: disassembles instruction words.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ Examples:
   kvrm disasm program.bin --base 0x10000
   kvrm disasm --word 91000420 --word d4400000 --rows
 
-Words that kvrm does not run are shown as `.inst`. Bytes after the last whole word are left out.")]
+Words that kvrm does not support are shown as `.inst`. Bytes after the last whole word are ignored.")]
 pub(crate) struct Disasm {
     /// File of A64 code; - is standard input
     #[arg(required_unless_present = "words", conflicts_with = "words")]
@@ -30,7 +30,7 @@ pub(crate) struct Disasm {
     #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::address)]
     base: u64,
 
-    /// Show which row of the instruction table (see `kvrm isa`) each word is
+    /// Show the row of the instruction table (see `kvrm isa`) for each word
     #[arg(long)]
     rows: bool,
 
@@ -43,7 +43,7 @@ pub(crate) struct Disasm {
 struct Line {
     address: String,
     word: String,
-    /// `None` if the word is not an instruction kvrm has.
+    /// `None` if kvrm does not have the instruction.
     row: Option<&'static str>,
     text: String,
 }

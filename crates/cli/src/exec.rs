@@ -21,7 +21,7 @@ Examples:
   kvrm exec program.bin --set x0=27 --set x1=1
       one machine, two arguments
   kvrm exec program.bin --lanes 1000 --set x0=lane --lane 0..4,999
-      a thousand machines, each with its number in x0; five of them shown
+      a thousand machines, each with its number in x0; prints five of them
   kvrm exec program.bin --set-lanes inputs.csv --json > results.json
       one machine per row of a table with a header like x0,x1
   kvrm exec program.bin --lanes 200K --engine cuda --device 0,1
@@ -30,11 +30,11 @@ Examples:
       mov x0, #42; hlt #0
 
 Code is raw: no headers, little-endian words. A lane runs until HLT or an all-zero word (HALT), SVC (SYSCALL), BRK or a \
---break address (BREAKPOINT), a word that is no instruction (UNDEFINED), an access outside memory \
+--break address (BREAKPOINT), a word that is not an instruction (UNDEFINED), an access outside memory \
 (FAULT) or the limit (MAX_CYCLES).
 
-Exit code: 0 if the run went through, however the lanes stopped; 1 if something failed on this side \
-(a file, memory); 2 if the command line is wrong; 130 after Ctrl-C, with the results so far printed.")]
+Exit code: 0 if the run completed, however the lanes stopped; 1 if the host failed (a file, memory); 2 if the command \
+line is wrong; 130 after Ctrl-C, with the results so far printed.")]
 pub(crate) struct Exec {
     /// File of A64 code; - is standard input
     file: PathBuf,
@@ -48,23 +48,23 @@ pub(crate) struct Exec {
     #[command(flatten)]
     launch: LaunchArgs,
 
-    /// Stops lanes before the instruction at this address (repeatable)
+    /// Stop lanes before the instruction at this address (repeatable)
     #[arg(long = "break", value_name = "ADDR", value_parser = args::address)]
     breakpoints: Vec<u64>,
 
-    /// Shows memory after the run (repeatable)
+    /// Print memory after the run (repeatable)
     #[arg(long = "dump", value_name = "ADDR:LEN", value_parser = args::span)]
     dumps: Vec<(u64, u64)>,
 
-    /// Lanes to print: 3, 0..4 (0 to 3) or 0..4,9; the first 8 if not given, all with --json
+    /// Lanes to print: 3, 0..4 (0 to 3) or 0..4,9. Default: the first 8, or all with --json
     #[arg(long = "lane", value_name = "LANES", value_delimiter = ',', value_parser = args::lane_range)]
     shown: Vec<Range<usize>>,
 
-    /// Print what driver, machine, kernels and run took
+    /// Print the times of driver, machine, kernels and run
     #[arg(long)]
     timing: bool,
 
-    /// Print registers that are zero, too
+    /// Also print registers that are zero
     #[arg(long)]
     all_registers: bool,
 
@@ -74,7 +74,7 @@ pub(crate) struct Exec {
 }
 
 impl Exec {
-    /// Lanes that people see if they do not say which.
+    /// Number of lanes printed by default.
     const FEW: usize = 8;
 
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
@@ -107,7 +107,7 @@ impl Exec {
         }
     }
 
-    /// Addresses that could never be reached are mistakes, better told before a long run than after.
+    /// Refuses breakpoints and dumps outside of memory before a run, not after it.
     fn check_addresses(&self, machine: &Machine) -> Result<()> {
         let instructions = self.breakpoints.iter().map(|&pc| (pc, 4));
         let size = machine.memory_size();

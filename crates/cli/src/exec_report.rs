@@ -10,7 +10,7 @@ use crate::failure::Result;
 use crate::text;
 use crate::timing::Timing;
 
-/// What of the machine to print.
+/// Which parts of the machine to print.
 pub(crate) struct Shown<'a> {
     /// In ascending order.
     pub(crate) lanes: Vec<usize>,
@@ -34,13 +34,13 @@ fn memory(machine: &Machine, lane: usize, (address, len): (u64, u64)) -> Result<
     Ok(bytes)
 }
 
-/// How many lanes stopped in which way.
+/// Number of lanes by stop.
 fn stops(machine: &Machine) -> Result<BTreeMap<&'static str, usize>> {
     let stops = (0..machine.lanes()).map(|lane| machine.stop(lane));
     Ok(count_stops(stops.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// How many there are of each kind.
+/// Counts the stops of each kind.
 pub(crate) fn count_stops(
     stops: impl IntoIterator<Item = Option<Stop>>,
 ) -> BTreeMap<&'static str, usize> {
@@ -51,7 +51,7 @@ pub(crate) fn count_stops(
     counts
 }
 
-/// These counts in words: `3 HALT, 1 FAULT`.
+/// Formats the counts: `3 HALT, 1 FAULT`.
 pub(crate) fn stops_text(counts: &BTreeMap<&'static str, usize>) -> String {
     let stops: Vec<_> = counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
     stops.join(", ")
@@ -120,7 +120,7 @@ fn write_lane(
     Ok(())
 }
 
-/// Sixteen bytes a line: address, bytes, characters.
+/// Prints sixteen bytes per line: address, bytes, characters.
 fn write_dump(out: &mut impl Write, address: u64, bytes: &[u8]) -> Result<()> {
     for (start, line) in (address..).step_by(16).zip(bytes.chunks(16)) {
         let hex: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -197,7 +197,7 @@ struct Totals {
     committed: bool,
 }
 
-/// As text, because many readers of JSON have no 64-bit integers.
+/// Writes a number as text, because many JSON readers have no 64-bit integers.
 pub(crate) struct Hex(pub(crate) u64);
 
 impl Serialize for Hex {
@@ -206,7 +206,7 @@ impl Serialize for Hex {
     }
 }
 
-/// An object, in the order of the registers.
+/// Writes an object, in the order of the registers.
 struct Registers(Vec<(Reg, u64)>);
 
 impl Serialize for Registers {

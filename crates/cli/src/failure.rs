@@ -1,19 +1,19 @@
-//! How a command fails, and the exit code that says so.
+//! Failures of commands and their exit codes.
 
 use std::io;
 
-/// Why a command did not go through.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line asks for something that cannot be.
+    /// The command line asks for something impossible.
     Usage(String),
     /// Something outside the command line is wrong: a file, the host's memory, a result.
     Host(String),
-    /// Something that should be the same is not. What there was to say has been said.
+    /// Results differ that should be equal. The difference has been printed.
     Different,
-    /// Ctrl-C. What was computed until then has been shown, if it is of use.
+    /// Ctrl-C. Useful results so far have been printed.
     Interrupted,
-    /// Whoever read the output has seen enough (`kvrm isa | head`).
+    /// The reader of the output has closed it (`kvrm isa | head`).
     OutputClosed,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Failure {
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// The sentence for the user, if there is anything to say.
+    /// Returns the message for the user, if there is one.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Failure::Usage(message) | Failure::Host(message) => Some(message),
@@ -29,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// The process's exit code.
+    /// Returns the exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// A file that could not be used.
+    /// Makes the failure for a file that could not be used.
     pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Failure {
         Failure::Host(format!("cannot {doing} {}: {error}", path.display()))
     }
@@ -55,7 +55,7 @@ impl From<kvrm::Error> for Failure {
     }
 }
 
-/// For writing to standard output; other I/O says which file it is about.
+/// For writing to standard output; errors of other I/O name the file.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {

@@ -1,17 +1,17 @@
-//! The programs that the demo and the benchmarks run, and what is known of them.
+//! The programs that the demo and the benchmarks run.
 
 use crate::failure::{Failure, Result};
 
-/// Where guests are loaded and entered.
+/// Address where guests are loaded and entered.
 pub(crate) const BASE: u64 = 0x10000;
-/// The memory guests are built for.
+/// Size of the memory that guests are built for.
 pub(crate) const MEMORY: u64 = 1 << 20;
-/// How far apart lanes that share memory write (`loop_store`), so that each has a word of its own.
+/// Distance between the words that lanes with shared memory write (`loop_store`), so that each has its own.
 pub(crate) const SHARED_DISTANCE: u64 = 8;
 
-/// One row of a picture of the Mandelbrot set.
+/// Computes one row of a picture of the Mandelbrot set.
 pub(crate) const MANDELBROT: &[u8] = include_bytes!("../../../guests/bin/mandelbrot.bin");
-/// 1,000 instructions, to be repeated from a reset machine.
+/// Runs 1,000 instructions, to be repeated after resets.
 pub(crate) const RESET: Guest = Guest {
     name: "reset",
     code: include_bytes!("../../../guests/bin/reset.bin"),
@@ -24,7 +24,7 @@ pub(crate) const RESET: Guest = Guest {
 pub(crate) struct Guest {
     pub(crate) name: &'static str,
     pub(crate) code: &'static [u8],
-    /// True if lanes can run it in one memory without disturbing each other's way.
+    /// True if lanes can run it in shared memory without disturbing each other.
     pub(crate) shareable: bool,
     /// True if it writes memory.
     pub(crate) stores: bool,
@@ -41,7 +41,7 @@ macro_rules! guests {
     };
 }
 
-/// What `kvrm bench` runs.
+/// The guests that `kvrm bench` runs.
 pub(crate) const GUESTS: &[Guest] = guests! {
     "loop" true false
     "loop_store" true true
@@ -62,7 +62,7 @@ pub(crate) struct Case {
 }
 
 impl Guest {
-    /// The runs of this guest whose results are known.
+    /// Returns the runs of this guest whose results are known.
     pub(crate) fn cases(&self) -> Result<Vec<Case>> {
         let table = include_str!("../../../guests/expected.txt");
         let rows = table.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! `kvrm isa`: the instructions that are there.
+//! `kvrm isa`: lists the implemented instructions.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub(crate) struct Isa {
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
 
-    /// Print the page that docs/isa.md holds
+    /// Print the page docs/isa.md
     #[arg(long)]
     markdown: bool,
 }
@@ -34,7 +34,7 @@ struct Entry {
     engines: Vec<&'static str>,
 }
 
-/// Engines are made from the table, so each of them runs every row.
+/// Returns all engines: they are made from the table, so each of them runs every row.
 fn engines() -> Vec<&'static str> {
     let named = EngineKind::ALL.into_iter().filter(|kind| *kind != EngineKind::Auto);
     named.map(EngineKind::name).collect()
@@ -59,7 +59,7 @@ impl Isa {
     }
 }
 
-/// The rows of one group that follow each other.
+/// Returns the rows of each group.
 fn groups() -> impl Iterator<Item = &'static [Instruction]> {
     table().chunk_by(|a, b| a.group == b.group)
 }

@@ -1,7 +1,7 @@
-//! Registers for each lane from a table.
+//! Reads registers for each lane from a table.
 //!
-//! The first line names the registers, and may name a column `lane`; each further line is a lane, the
-//! first one lane 0 if there is no such column:
+//! The first line names the registers and optionally a column `lane`. Each further line is a lane; without that
+//! column, they are lanes 0, 1 and so on:
 //!
 //! ```csv
 //! lane,x0,x1
@@ -9,7 +9,7 @@
 //! 5,-1,0x20
 //! ```
 //!
-//! Blank lines do not count; spaces around fields do not matter.
+//! Blank lines and spaces around fields are ignored.
 
 use std::collections::HashSet;
 
@@ -25,13 +25,13 @@ pub(crate) struct LaneTable {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LaneRow {
-    /// Where it stands in the file, for messages.
+    /// Line in the file, for messages.
     pub(crate) line: usize,
     pub(crate) lane: usize,
     pub(crate) values: Vec<(Reg, u64)>,
 }
 
-/// What a column is.
+/// The meaning of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Column {
     Lane,
@@ -39,7 +39,7 @@ enum Column {
 }
 
 impl LaneTable {
-    /// Reads a table; the message names line and column.
+    /// Parses a table; an error names line and column.
     pub(crate) fn parse(text: &str) -> Result<LaneTable, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
@@ -52,7 +52,7 @@ impl LaneTable {
         Ok(table)
     }
 
-    /// How many lanes a machine needs for all rows.
+    /// Returns how many lanes a machine needs for all rows.
     pub(crate) fn lanes(&self) -> usize {
         let last = self.rows.iter().map(|row| row.lane).max();
         last.map_or(0, |lane| lane.saturating_add(1))

@@ -1,4 +1,5 @@
-//! The command line of kvrm. It holds no emulator: commands set up a [`kvrm::Machine`], run it and print.
+//! The command line of kvrm. It contains no emulator: commands set up a [`kvrm::Machine`], run it and print
+//! results.
 
 mod args;
 mod asm;
@@ -31,7 +32,7 @@ use serde::Serialize;
 
 use failure::{Failure, Result};
 
-/// Runs unmodified AArch64 (ARM64) programs, very many at a time
+/// Runs unmodified AArch64 (ARM64) programs, thousands at a time
 #[derive(Parser)]
 #[command(
     name = "kvrm",
@@ -41,11 +42,11 @@ use failure::{Failure, Result};
     after_help = "\
 Start with `kvrm demo`. `kvrm help COMMAND` shows a command's options and examples.
 
-Kernels compiled for a GPU are kept in the user's folder of caches; the variable KVRM_CACHE_DIR names \
+Kernels compiled for a GPU are kept in the user's cache folder. The environment variable KVRM_CACHE_DIR names \
 another folder, or turns this off (KVRM_CACHE_DIR=off).
 
-Exit code: 0 all went well, 1 something failed (a file, memory, a wrong result), 2 the command line is \
-wrong, 130 Ctrl-C."
+Exit code: 0 success, 1 something failed (a file, memory, a wrong result), 2 the command line is wrong, \
+130 Ctrl-C."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -54,25 +55,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Draws the Mandelbrot set, each row of it by a machine of its own
+    /// Draws the Mandelbrot set; a separate machine computes each row
     Demo(demo::Demo),
     /// Runs a file of A64 code in one or many machines
     Exec(exec::Exec),
-    /// Compares engines: runs a program on several and shows the first instruction where they part
+    /// Compares engines: runs a program on several and shows the first instruction after which they differ
     Verify(verify::Verify),
-    /// Measures how fast an engine runs
+    /// Measures the speed of an engine
     Bench(bench::Bench),
-    /// Makes A64 code from text
+    /// Assembles A64 code
     Asm(asm::Asm),
-    /// Shows A64 code as text
+    /// Disassembles A64 code
     Disasm(disasm::Disasm),
     /// Lists the engines on this computer
     Devices(devices::Devices),
-    /// Lists the instructions that are implemented
+    /// Lists the implemented instructions
     Isa(isa::Isa),
     /// Prints a completion script for a shell
     Completions(manual::Completions),
-    /// Prints the manual page, or writes those of all commands into a folder
+    /// Prints the manual page, or writes those of all commands to a folder
     Man(manual::Man),
 }
 
@@ -110,7 +111,7 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// Reads a file, or standard input if it is called `-`.
+/// Reads a file, or standard input if its name is `-`.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match path.as_os_str() == "-" {
@@ -121,7 +122,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a file of machine code, or standard input if it is called `-`.
+/// Reads a file of machine code, or standard input if its name is `-`.
 fn read_code(path: &Path) -> Result<Vec<u8>> {
     let code = read_file(path)?;
     match other_than_code(&code) {
@@ -130,7 +131,7 @@ fn read_code(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// What a file is that is not machine code, and what to do with it.
+/// Says what a file is that is not machine code, and what to do with it.
 fn other_than_code(bytes: &[u8]) -> Option<&'static str> {
     // Code has bytes of zero and the like nearly everywhere.
     let is_text = |text: &str| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace());
@@ -147,7 +148,7 @@ fn other_than_code(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Prints a value as JSON, for people to look at, too.
+/// Prints a value as indented JSON.
 fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)?;

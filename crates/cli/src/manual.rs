@@ -1,4 +1,4 @@
-//! `kvrm completions` and `kvrm man`: both made from the definition of the command line.
+//! `kvrm completions` and `kvrm man`, generated from the definition of the command line.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ Examples:
   kvrm completions bash > ~/.local/share/bash-completion/completions/kvrm
   kvrm completions fish > ~/.config/fish/completions/kvrm.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to complete for
     shell: Shell,
 }
 

@@ -1,12 +1,12 @@
-//! A picture of the Mandelbrot set: from the guest's numbers to colours, and from colours to a PNG file
-//! or a terminal.
+//! A picture of the Mandelbrot set: converts the guest's numbers to colours, and colours to a PNG file or
+//! characters.
 
 use std::io::Write;
 use std::sync::LazyLock;
 
 use crate::failure::Result;
 
-/// Red, green and blue as amounts of light, 0 to 1: what may be added and averaged.
+/// Red, green and blue as linear amounts of light, 0 to 1, which can be added and averaged.
 type Light = [f32; 3];
 
 /// Pixels, row by row from the top.
@@ -20,12 +20,12 @@ pub(crate) struct Picture {
 pub(crate) enum Style {
     /// Two pixels per character, in 24-bit colour.
     Colour,
-    /// One shade per character, for whatever cannot show colours.
+    /// One shade per character, without colours.
     Plain,
 }
 
 impl Picture {
-    /// An empty picture of that width.
+    /// Makes an empty picture of this width.
     pub(crate) fn new(width: usize) -> Picture {
         Picture { width, pixels: Vec::new() }
     }
@@ -52,7 +52,7 @@ impl Picture {
         writer.finish()
     }
 
-    /// Draws it in at most that many characters.
+    /// Draws it with at most this many characters.
     pub(crate) fn draw(
         &self,
         out: &mut impl Write,
@@ -67,7 +67,7 @@ impl Picture {
         }
     }
 
-    /// Columns and lines for the picture's shape, characters being twice as high as wide.
+    /// Returns columns and lines that fit the picture's shape; characters are twice as high as wide.
     fn fit(&self, columns: usize, lines: usize) -> (usize, usize) {
         let lines_per_column = self.height() as f64 / self.width as f64 / 2.0;
         let most = (lines as f64 / lines_per_column) as usize;
@@ -75,7 +75,7 @@ impl Picture {
         (columns, ((columns as f64 * lines_per_column).round() as usize).max(1))
     }
 
-    /// The same picture in fewer pixels, each the average of those it covers.
+    /// Scales the picture down; each pixel is the average of those it covers.
     fn shrink(&self, width: usize, height: usize) -> Picture {
         // From `index` of `count` parts of `len`: at least one pixel.
         let part = |index: usize, count: usize, len: usize| {
@@ -97,7 +97,7 @@ impl Picture {
         Picture { width, pixels: pixels.map(|(row, column)| average(row, column)).collect() }
     }
 
-    /// Upper half blocks: the foreground is the upper pixel, the background the lower one.
+    /// Draws upper half blocks: the foreground is the upper pixel, the background the lower one.
     fn draw_colours(&self, out: &mut impl Write) -> Result<()> {
         for rows in self.pixels.chunks_exact(2 * self.width) {
             let (upper, lower) = rows.split_at(self.width);
@@ -132,8 +132,8 @@ fn zip(a: Light, b: Light, f: impl Fn(f32, f32) -> f32) -> Light {
     std::array::from_fn(|channel| f(a[channel], b[channel]))
 }
 
-/// The colour of a point that left the circle of radius 2 after `count` iterations with |z|² at
-/// `square` / 256; black if it is still inside at the limit.
+/// Returns the colour of a point that left the circle of radius 2 after `count` iterations with |z|² at
+/// `square` / 256; black if it was still inside at the limit.
 fn colour(count: u16, square: u16, limit: u16) -> Light {
     if count >= limit {
         return [0.0; 3];
@@ -144,7 +144,7 @@ fn colour(count: u16, square: u16, limit: u16) -> Light {
     palette(smooth.max(1.0).log2())
 }
 
-/// Colours, in sRGB, for points that leave after 2 to the power of so many iterations.
+/// Colours in sRGB, by the binary logarithm of the iterations after which a point leaves.
 const STOPS: [(f32, [u8; 3]); 9] = [
     (0.0, [2, 2, 8]),
     (1.6, [4, 8, 30]),
@@ -157,7 +157,7 @@ const STOPS: [(f32, [u8; 3]); 9] = [
     (10.0, [40, 6, 60]),
 ];
 
-/// The colour at a place among the stops, or that of the nearest one.
+/// Interpolates between the colours; outside of them, returns the nearest.
 fn palette(place: f32) -> Light {
     let next = STOPS.partition_point(|(stop, _)| *stop <= place);
     let next = next.clamp(1, STOPS.len() - 1);

@@ -1,4 +1,4 @@
-//! What `kvrm exec` and `kvrm verify` have in common: a program, its memory, its lanes and their inputs.
+//! Options that `kvrm exec` and `kvrm verify` share: a program, its memory, its lanes and their inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -11,36 +11,36 @@ use crate::lanes_csv::LaneTable;
 /// Options about a program and its inputs.
 #[derive(clap::Args)]
 pub(crate) struct ProgramArgs {
-    /// Where the code goes
+    /// Address to load the code at
     #[arg(long, value_name = "ADDR", default_value = "0x10000", value_parser = args::address)]
     base: u64,
 
-    /// Where lanes start; at the base if not given
+    /// Address where lanes start. Default: the base
     #[arg(long, value_name = "ADDR", value_parser = args::address)]
     entry: Option<u64>,
 
-    /// Bytes of memory, for each lane if it is private (K, M, G and T are powers of 1024)
+    /// Size of memory, per lane if it is private (K, M, G and T are powers of 1024)
     #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
     memory: u64,
 
     #[command(flatten)]
     model: ModelArgs,
 
-    /// Number of machines; one, or as many as --set-lanes needs, if not given
+    /// Number of lanes. Default: one, or as many as --set-lanes needs
     #[arg(long, value_name = "N", value_parser = args::lanes)]
     pub(crate) lanes: Option<usize>,
 
-    /// Sets a register of all lanes (repeatable): decimal, hexadecimal, negative, or the word `lane` for
-    /// the lane's number
+    /// Set a register of all lanes (repeatable): decimal, hexadecimal, negative, or the word `lane` for the
+    /// lane's number
     #[arg(long, value_name = "REG=VALUE", value_parser = args::assignment)]
     set: Vec<(Reg, Value)>,
 
-    /// Sets registers of each lane from a CSV file: a header of register names, with or without a column
-    /// `lane`, then one row per lane
+    /// Set registers of each lane from a CSV file: a header of register names, optionally with a column `lane`,
+    /// then one row per lane
     #[arg(long, value_name = "FILE")]
     set_lanes: Option<PathBuf>,
 
-    /// Instructions each lane may run (K, M, G and T are powers of 1000)
+    /// Limit of instructions per lane (K, M, G and T are powers of 1000)
     #[arg(long, value_name = "N", default_value = "1G", value_parser = args::count)]
     pub(crate) max_cycles: u64,
 }
@@ -68,7 +68,7 @@ impl Program<'_> {
         builder.lanes(lanes).memory(self.args.memory).model(self.args.model.model())
     }
 
-    /// Loads the code, and makes lanes start there.
+    /// Loads the code and sets where lanes start.
     pub(crate) fn load(&self, machine: &mut Machine) -> Result<()> {
         machine.load(self.args.base, &self.code)?;
         let (entry, size) = (self.args.entry.unwrap_or(self.args.base), machine.memory_size());
@@ -79,7 +79,7 @@ impl Program<'_> {
         Ok(machine.set_entry(entry)?)
     }
 
-    /// Gives all lanes their inputs.
+    /// Sets the inputs of all lanes.
     pub(crate) fn set_registers(&self, machine: &mut Machine) -> Result<()> {
         for &(reg, value) in &self.args.set {
             match value {

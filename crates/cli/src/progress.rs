@@ -1,4 +1,4 @@
-//! Runs a machine while the user watches: a progress bar on the terminal, and Ctrl-C to end it.
+//! Runs a machine with a progress bar on the terminal; Ctrl-C ends the run.
 
 use std::io::IsTerminal;
 use std::process;
@@ -14,9 +14,9 @@ use kvrm::{Activity, Machine, MachineBuilder, RunControl, RunReport};
 use crate::failure::Result;
 use crate::text;
 
-/// How long things may take before they show.
+/// How long a run may take before its progress is shown.
 pub(crate) const QUIET: Duration = Duration::from_secs(1);
-/// How often the bar moves.
+/// How often the bar is updated.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Set by the first Ctrl-C.
@@ -24,14 +24,14 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The run that Ctrl-C should cancel.
 static CURRENT: Mutex<Option<Arc<RunControl>>> = Mutex::new(None);
 
-/// Builds a machine. Where that takes long, because a driver does, a line says so.
+/// Builds a machine. If that takes long, because of a driver, a line says so.
 pub(crate) fn build(builder: MachineBuilder) -> Result<Machine> {
     let update = |bar: &ProgressBar, _| bar.set_message("building the machine");
     Ok(watched(QUIET, 1, update, || builder.build())?)
 }
 
-/// Runs every lane to its stop. A bar shows how far they are once the run has taken `quiet`, if standard
-/// error is a terminal. Ctrl-C cancels the run, which the report tells. `mega` asks for a single launch.
+/// Runs every lane until it stops. After the time `quiet`, a bar shows the progress if standard error is a
+/// terminal. Ctrl-C cancels the run, and the report says so. `mega` asks for a single launch.
 pub(crate) fn run(
     machine: &mut Machine,
     max_cycles: u64,
@@ -50,8 +50,8 @@ pub(crate) fn run(
     })?)
 }
 
-/// Does something that runs machines; Ctrl-C cancels it. Once it has taken `quiet`, a line tells how far it is:
-/// `ahead`, and what [`run`] would tell.
+/// Does something that runs machines; Ctrl-C cancels it. After the time `quiet`, a line shows the progress:
+/// `ahead`, and what [`run`] would show.
 pub(crate) fn work<T>(
     quiet: Duration,
     ahead: impl Fn() -> String + Send + Sync,
@@ -64,12 +64,12 @@ pub(crate) fn work<T>(
     watched(quiet, 1, update, || work(&control))
 }
 
-/// True once Ctrl-C was pressed during or after a [`run`]: for loops outside of it.
+/// True once Ctrl-C was pressed during or after a [`run`], for loops around it.
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// A control for one run that Ctrl-C cancels; the second Ctrl-C ends the process.
+/// Makes a control for a run that Ctrl-C cancels; the second Ctrl-C ends the process.
 fn cancellable() -> Arc<RunControl> {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -96,7 +96,7 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Arc<RunControl>>> {
     CURRENT.lock().expect("nobody panics with it")
 }
 
-/// Does something while a bar of that length is shown.
+/// Does something while showing a bar of this length.
 fn watched<T>(
     quiet: Duration,
     length: u64,
@@ -136,7 +136,7 @@ fn watch(
     bar.finish_and_clear();
 }
 
-/// What a run is doing.
+/// Describes what a run is doing.
 fn message(control: &RunControl, elapsed: Duration) -> String {
     match control.activity() {
         Some(Activity::Compiling { handlers }) => {

@@ -1,7 +1,7 @@
-//! `kvrm bench --only start`: how long it takes until the first instruction is executed.
+//! `kvrm bench --only start`: measures the time to the first instruction.
 //!
-//! A driver is initialised once in a process, so each start is a process of its own: `kvrm exec`, for one
-//! instruction, with a cache of kernels that is empty at first.
+//! A driver is initialised once per process, so each start is a separate process: `kvrm exec` for one
+//! instruction, with a kernel cache that is empty at first.
 
 use std::fmt;
 use std::path::Path;
@@ -19,14 +19,14 @@ use crate::guests::{self, GUESTS};
 use crate::text;
 use crate::timing::Timing;
 
-/// What `--only` calls it.
+/// Its name for `--only`.
 pub(crate) const NAME: &str = "start";
 
 /// One start.
 #[derive(Serialize)]
 pub(crate) struct Start {
     program: &'static str,
-    /// Whether compiled kernels could be had; `None` if the engine has no kernels.
+    /// Whether compiled kernels were in the cache; `None` if the engine has no kernels.
     cache: Option<&'static str>,
     /// From the start of the process to its end.
     process_seconds: f64,
@@ -42,7 +42,7 @@ impl fmt::Display for Start {
     }
 }
 
-/// Starts a small program and one that needs every handler, cold and, if that makes a difference, warm.
+/// Starts a small program and one that needs every handler, cold and, if the engine has kernels, warm.
 pub(crate) fn measure(engine: &EngineArgs, lanes: usize, model: MemoryModel) -> Result<Vec<Start>> {
     let small = &GUESTS[0];
     let mut starts = Vec::new();
@@ -84,7 +84,7 @@ fn command(cache: &Path, file: &Path, engine: &EngineArgs, lanes: usize) -> Resu
     Ok(command)
 }
 
-/// What of the other process's output is of interest.
+/// The relevant part of the other process's output.
 #[derive(Deserialize)]
 struct Document {
     timing: Timing,
@@ -106,15 +106,16 @@ fn run(command: &mut Command, program: &'static str) -> Result<Start> {
     }
 }
 
-/// A program from which a word of every row can be reached; none of these words is executed.
+/// Makes a program from which a word of every row can be reached; none of these words is executed.
 fn every_row() -> Vec<u8> {
-    /// cbz x0, .+8: what may follow is the next word or the one after it.
+    /// cbz x0, .+8: execution continues at the next word or the one after it.
     const SKIP: u32 = 0xb400_0040;
     let words = table().iter().flat_map(|row| [SKIP, word_of(row)]);
     words.flat_map(u32::to_le_bytes).collect()
 }
 
-/// A word of a row. Zeros where it is free make branches go nowhere else; a few rows do not allow that.
+/// Returns a word of a row. Zeros in its free bits keep branches from going elsewhere; a few rows do not allow
+/// that.
 fn word_of(row: &Instruction) -> u32 {
     let scattered = (1u32..).map(|n| n.wrapping_mul(0x9e37_79b9));
     let words = [0].into_iter().chain(scattered);

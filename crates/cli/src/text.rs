@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
 use std::time::Duration;
 
-/// With separators: 1,234,567.
+/// Formats with separators: 1,234,567.
 pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -15,7 +15,7 @@ pub(crate) fn thousands(n: u64) -> String {
     text
 }
 
-/// Three digits and a unit: 1.23 G.
+/// Formats with three digits and a unit: 1.23 G.
 pub(crate) fn short(n: f64) -> String {
     let (scaled, unit) = match n {
         n if n >= 1e12 => (n / 1e12, " T"),
@@ -33,7 +33,7 @@ pub(crate) fn short(n: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
-/// A number of bytes, with as much of a fraction as is of interest: 4 MiB, 139.8 GiB.
+/// Formats a number of bytes, with a digit of the fraction if there is one: 4 MiB, 139.8 GiB.
 pub(crate) fn bytes(n: u64) -> String {
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.into_iter().find(|(unit, _)| n >= *unit) {
@@ -43,7 +43,7 @@ pub(crate) fn bytes(n: u64) -> String {
     }
 }
 
-/// A time, as exact as is of interest.
+/// Formats a time in a suitable unit: 1.23 s, 45.6 ms, 789 µs.
 pub(crate) fn seconds(time: Duration) -> String {
     match time.as_secs_f64() {
         s if s >= 1.0 => format!("{s:.2} s"),
@@ -52,17 +52,17 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-/// "1 lane", "2 lanes".
+/// Returns "1 lane", "2 lanes".
 pub(crate) fn lanes(n: usize) -> String {
     plural(n as u64, "lane")
 }
 
-/// "1 instruction", "2 instructions".
+/// Returns "1 instruction", "2 instructions".
 pub(crate) fn instructions(n: u64) -> String {
     plural(n, "instruction")
 }
 
-/// "1 handler", "2 handlers".
+/// Returns "1 handler", "2 handlers".
 pub(crate) fn handlers(n: usize) -> String {
     plural(n as u64, "handler")
 }

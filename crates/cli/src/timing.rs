@@ -1,4 +1,4 @@
-//! What a program's start and run took, step by step.
+//! Times of a program's start and run, step by step.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub(crate) struct Timing {
 pub(crate) struct Kernel {
     handlers: usize,
     seconds: f64,
-    /// It had been compiled before.
+    /// True if it was in the cache.
     cached: bool,
 }
 
 impl Timing {
-    /// Of a machine that took `prepared` to build and load, and has then run.
+    /// Returns the times of a machine that took `prepared` to build and load, and has then run.
     pub(crate) fn new(machine: &Machine, prepared: Duration, run: &RunReport) -> Timing {
         let start = machine.start_times();
         let loading = start.kernels.iter().map(|kernel| kernel.time).sum();
@@ -47,7 +47,7 @@ impl Timing {
         }
     }
 
-    /// For people; `run` is what the run is called.
+    /// Prints the times for people; `run` is the name of the run.
     pub(crate) fn text(&self, run: &str) -> String {
         let step = |what: &str, seconds| format!("{what} {}", time(seconds));
         let mut steps = Vec::new();

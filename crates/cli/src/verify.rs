@@ -1,4 +1,4 @@
-//! `kvrm verify`: the same program on several engines.
+//! `kvrm verify`: compares engines.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use crate::{args, progress, text};
 #[command(group(clap::ArgGroup::new("what").required(true).args(["file", "random"])), after_help = "\
 Examples:
   kvrm verify program.bin --lanes 1000 --set x0=lane
-      a program with a thousand inputs, on the CPU and on every GPU
+      a program with a thousand inputs, on the CPU and every GPU
   kvrm verify program.bin --engines eval,cpu --every 1 --max-cycles 10K
-      after every single instruction
+      compared after every instruction
   kvrm verify program.bin --engines cpu,wgpu:0,wgpu:1
       on two GPUs of one engine
   kvrm verify --random 4096 --seed 7 --engines cpu,cuda,wgpu
       programs of all instructions in a random order
 
-The first engine is what the others are compared with: why lanes stop, how many instructions they complete, \
-all registers, and all of memory. Engines run in pieces and are compared after each; after a difference they \
-start over and run shorter, to the very instruction. A difference that comes and goes within a piece is not \
-seen: --every makes pieces shorter. A lane ends where it stops, also at SVC.
+The other engines are compared with the first: why lanes stop, how many instructions they complete, all registers, \
+and all of memory. Engines run in pieces and are compared after each piece. After a difference, they start over \
+with shorter pieces, until the instruction is found. A difference that disappears within a piece is not found: \
+--every makes pieces shorter. A lane ends where it stops, also at SVC.
 
-Lanes with --shared memory race, so that engines may differ and all be right: it takes a single lane.
+Lanes with --shared memory race, so engines may differ and all be right: --shared works only with a single lane.
 
-Random programs are made of one kind of each instruction, with any registers and immediates; which kinds, \
-and everything else, is the choice of --seed. A GPU compiles a kernel of all of them, once for a seed. The cpu \
-engine translates every program, about ten a second; eval is the quickest to compare a GPU with.
+Random programs consist of one kind of each instruction, with random registers and immediates; --seed chooses the \
+kinds and everything else. A GPU compiles one kernel per seed. The cpu engine translates every program, about ten \
+a second; eval is the fastest to compare a GPU with.
 
 Exit code: 0 if the engines agree, 1 if they differ or something failed, 2 if the command line is wrong, 130 \
 after Ctrl-C.")]
@@ -43,29 +43,27 @@ pub(crate) struct Verify {
     /// File of A64 code; - is standard input
     file: Option<PathBuf>,
 
-    /// Engines to compare, at least two: cpu, cuda, wgpu, eval; wgpu:1 is one on its GPU 1 (see `kvrm devices`). If
-    /// not given, cpu and those of the GPUs in this computer, or eval if it has none
+    /// Engines to compare, at least two: cpu, cuda, wgpu, eval; wgpu:1 is wgpu on its GPU 1 (see `kvrm
+    /// devices`). Default: cpu and the engines of this computer's GPUs, or eval if it has none
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = args::engine_on)]
     engines: Vec<EngineOn>,
 
     #[command(flatten)]
     program: ProgramArgs,
 
-    /// Compare after every so many instructions; after 1,000 and then always twice as many as before, if not
-    /// given
+    /// Compare after every N instructions. Default: after 1,000, then each time after twice as many as before
     #[arg(long, value_name = "N", value_parser = args::some, conflicts_with = "random")]
     every: Option<u64>,
 
-    /// Run so many random programs instead of a file, 1,024 at a time or as many as --lanes says
+    /// Run N random programs instead of a file, 1,024 at a time or as many as --lanes says
     #[arg(long, value_name = "N", value_parser = args::some, conflicts_with_all = FOR_FILES)]
     random: Option<u64>,
 
-    /// Which random programs
+    /// Seed of the random programs
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file")]
     seed: u64,
 
-    /// Make random programs of so many instructions of the table (see `kvrm isa`); of all, if not given. Fewer are
-    /// compiled sooner
+    /// Make random programs of N instructions of the table (see `kvrm isa`). Default: all. Fewer compile faster
     #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "file")]
     rows: Option<usize>,
 
@@ -74,7 +72,7 @@ pub(crate) struct Verify {
     json: bool,
 }
 
-/// What random programs bring along themselves.
+/// Options that do not apply to random programs.
 const FOR_FILES: [&str; 8] =
     ["base", "entry", "memory", "private", "shared", "set", "set_lanes", "max_cycles"];
 
@@ -160,7 +158,7 @@ impl Verify {
     }
 }
 
-/// A number of rows of the table.
+/// Parses a number of rows of the table.
 fn rows(text: &str) -> Result<usize, String> {
     let most = kvrm::a64::table().len();
     match text.parse() {
@@ -177,7 +175,7 @@ fn build(
     engines.iter().map(machine).collect()
 }
 
-/// An engine on whichever of its devices it takes.
+/// Returns an engine on its default device.
 fn anywhere(engine: EngineKind) -> EngineOn {
     EngineOn { engine, device: None }
 }

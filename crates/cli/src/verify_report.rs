@@ -11,7 +11,7 @@ use crate::exec_report::{Hex, StopEntry, count_stops, stops_text};
 use crate::failure::Result;
 use crate::text;
 
-/// A comparison that has ended.
+/// A finished comparison.
 pub(crate) struct Report {
     /// Their names.
     pub(crate) engines: Vec<String>,
@@ -21,16 +21,16 @@ pub(crate) struct Report {
     pub(crate) found: Found,
 }
 
-/// What came of it.
+/// The outcome of a comparison.
 pub(crate) enum Found {
     Agreement {
         agreement: Agreement,
-        /// How many random ones there were.
+        /// Number of random programs.
         programs: Option<u64>,
     },
     Difference {
         difference: Box<Difference>,
-        /// Which random one it was.
+        /// Number of the random program.
         program: Option<u64>,
     },
     /// It was cancelled.
