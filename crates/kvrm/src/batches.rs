@@ -1,4 +1,4 @@
-//! Runs in batches, with a look at the machine between them.
+//! Runs in batches, with a callback between them.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -19,25 +19,25 @@ use crate::{Error, Machine, Result, RunReport};
 pub struct Batches {
     /// Instructions of each lane in a batch.
     pub cycles: u64,
-    /// How many batches at most; as many as it takes, if `None`.
+    /// Limit of batches; `None` means no limit.
     pub max: Option<u64>,
-    /// After this time the run is cancelled, in the middle of a batch.
+    /// Time after which the run is cancelled, even in the middle of a batch.
     pub timeout: Option<Duration>,
 }
 
 impl Batches {
-    /// Batches of that many instructions, without a limit.
+    /// Returns batches of this many instructions, without a limit.
     pub fn of(cycles: u64) -> Batches {
         Batches { cycles, max: None, timeout: None }
     }
 }
 
 impl Machine {
-    /// Runs in batches until every lane has stopped for something other than the end of its batch.
+    /// Runs in batches until every lane has stopped for a reason other than the end of its batch.
     ///
-    /// After each batch but the last, `between` looks at the machine and the run so far, and says whether to go
-    /// on. If not, the run ends there, as it does after the last of a limited number of batches: lanes have
-    /// the stop [`Stop::MaxCycles`](crate::Stop::MaxCycles). Lanes do exactly what they would do in one
+    /// After each batch except the last, it calls `between` with the machine and the report so far. If that
+    /// returns `Break`, the run ends, as it does after the last of a limited number of batches: lanes have the
+    /// stop [`Stop::MaxCycles`](crate::Stop::MaxCycles). Lanes do exactly what they would do in one
     /// [`run`](Self::run) of as many instructions.
     ///
     /// ```
@@ -62,8 +62,8 @@ impl Machine {
         self.run_batches_with(batches, &RunControl::new(), between)
     }
 
-    /// Like [`run_batches`](Self::run_batches), watched and cancelled from another thread. The timeout is
-    /// that of `batches`, or the control's own.
+    /// Like [`run_batches`](Self::run_batches), with a control to watch and cancel the run from another thread.
+    /// The timeout of `batches` applies unless the control has its own deadline.
     pub fn run_batches_with(
         &mut self,
         batches: Batches,
@@ -85,7 +85,7 @@ impl Machine {
         control: &RunControl,
         between: &mut dyn FnMut(&Machine, &RunReport) -> ControlFlow<()>,
     ) -> Result<()> {
-        // One that is too far away to be told is none.
+        // A deadline that is too far away to be represented is none.
         if let Some(end) = batches.timeout.and_then(|timeout| Instant::now().checked_add(timeout)) {
             control.cancel_at(end);
         }
@@ -115,7 +115,7 @@ impl Machine {
 }
 
 impl Core {
-    /// How many lanes have only reached the end of their batch.
+    /// Returns how many lanes have only reached the end of their batch.
     fn going_on(&self) -> Result<u64> {
         let mut count = 0;
         self.engine.visit_statuses(0..self.lanes(), &mut |status| {

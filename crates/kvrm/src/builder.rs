@@ -1,4 +1,4 @@
-//! Choosing an engine and building a machine.
+//! Chooses an engine and builds a machine.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use crate::{Error, Machine, MemoryModel, Result};
 /// Which engine a machine runs on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EngineKind {
-    /// The fastest that is present for the number of lanes: see [`MachineBuilder::engine`].
+    /// The fastest available engine for the number of lanes: see [`MachineBuilder::engine`].
     #[default]
     Auto,
     /// Translation to the host's machine code, on all its cores.
@@ -25,11 +25,11 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// Every choice there is, whether or not this computer can run it.
+    /// All engines, whether or not this computer can run them.
     pub const ALL: [EngineKind; 5] =
         [EngineKind::Auto, EngineKind::Cpu, EngineKind::Cuda, EngineKind::Wgpu, EngineKind::Eval];
 
-    /// The name users choose it by.
+    /// Returns the name that users choose it by.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Auto => "auto",
@@ -50,35 +50,34 @@ impl FromStr for EngineKind {
     }
 }
 
-/// Threads that the host can run at once.
+/// Returns how many threads the host can run at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Bytes that every engine needs for a lane in the host's memory, at the least.
+/// Host memory in bytes that every engine needs per lane, at least.
 const LANE_BYTES: usize = 512;
 
-/// Finds out whether the host has memory for that many lanes: an allocation that fails later would end
-/// the process.
+/// Checks that the host has memory for this many lanes: an allocation that fails later would end the process.
 fn check_room(lanes: usize) -> Result<()> {
     let probe = Vec::<u8>::new().try_reserve_exact(lanes * LANE_BYTES);
     probe.map_err(|_| Error::NoRoomForLanes(lanes))
 }
 
-/// Lanes for each host thread from which `auto` takes a GPU.
+/// Lanes per host thread from which `auto` takes a GPU.
 ///
-/// A lane runs hundreds of times as fast on a core as on a GPU, which makes up for it by running very many
-/// at once. Measured (docs/BENCHMARKS.md), an H200 overtakes 16 cores with 300 lanes for each in a plain loop
-/// and in sha256, and with 500 to 1,000 where lanes diverge.
+/// A core runs a lane hundreds of times as fast as a GPU does, but a GPU runs very many at once. In
+/// measurements (docs/BENCHMARKS.md), an H200 overtakes 16 cores at 300 lanes per core in a plain loop and in
+/// sha256, and at 500 to 1,000 where lanes diverge.
 const GPU_LANES_PER_THREAD: usize = 512;
 
-/// Bytes of its memory that a lane is taken to write, where `auto` looks whether a GPU has room.
+/// Bytes that `auto` assumes a lane writes, when it checks whether lanes fit a GPU.
 const WRITTEN: u64 = 64 << 10;
 
-/// Lanes that a GPU runs together, and that share page tables.
+/// Lanes that a GPU runs together and that share page tables.
 const WARP: usize = 32;
 
-/// Collects what a machine should be; [`build`](Self::build) makes it.
+/// Configures a machine; [`build`](Self::build) builds it.
 ///
 /// ```
 /// use kvrm::{EngineKind, Machine, MemoryModel};
@@ -118,25 +117,24 @@ impl MachineBuilder {
     const MAX_LANES: usize = 1 << 24;
     const MAX_MEMORY: u64 = 1 << 40;
 
-    /// Which engine to use; `auto` by default.
+    /// Sets the engine; `auto` by default.
     ///
-    /// `auto` takes the first CUDA device if there is one with room for the lanes, and if there are at least
-    /// 512 lanes for each host thread: few lanes are much faster on a CPU. Otherwise it takes the CPU.
-    /// [`Machine::engine`] tells which one it took. Where devices are chosen, `auto` takes the engine
-    /// that has them.
+    /// `auto` takes the first CUDA device if the lanes fit it and there are at least 512 lanes per host thread:
+    /// few lanes are much faster on a CPU. Otherwise it takes the CPU. [`Machine::engine`] returns the engine
+    /// it took. If devices are chosen, `auto` takes the engine that has them.
     pub fn engine(mut self, engine: EngineKind) -> Self {
         self.engine = engine;
         self
     }
 
-    /// Which device of the engine to use; the first by default. `kvrm devices` lists them.
+    /// Sets the device of the engine; the first by default. `kvrm devices` lists them.
     pub fn device(self, device: usize) -> Self {
         self.devices([device])
     }
 
-    /// Devices to split the lanes over; the first alone by default. Each gets about as many lanes as the
-    /// others, in multiples of 32, so that few lanes may need fewer devices. Only private memory can be
-    /// split. The same device may be named twice, which is good for tests only.
+    /// Sets the devices to split the lanes over; only the first by default. All get about the same number of
+    /// lanes, in multiples of 32, so few lanes may use fewer devices. Only private memory can be split. The
+    /// same device may be named twice, which is useful only for tests.
     ///
     /// ```
     /// use kvrm::{EngineKind, Machine};
@@ -149,19 +147,19 @@ impl MachineBuilder {
         self
     }
 
-    /// How many machines to run side by side; one by default.
+    /// Sets the number of lanes; one by default.
     pub fn lanes(mut self, lanes: usize) -> Self {
         self.config.lanes = lanes;
         self
     }
 
-    /// Bytes of guest memory, per lane if it is private; 4 MiB by default.
+    /// Sets the size of guest memory in bytes, per lane if it is private; 4 MiB by default.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory_size = bytes;
         self
     }
 
-    /// What memory lanes have; one each by default.
+    /// Sets the memory model; private by default.
     pub fn model(mut self, model: MemoryModel) -> Self {
         self.model = model;
         self.config.model = model.visibility();
@@ -169,20 +167,20 @@ impl MachineBuilder {
         self
     }
 
-    /// Host threads the CPU engine may use; one per core by default, or if zero.
+    /// Sets the number of host threads for the CPU engine; zero, the default, means one per core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.config.threads = threads;
         self
     }
 
-    /// How often the CPU engine steps through code before it translates it; 3 by default. Zero
-    /// translates everything, which tests of the translator want.
+    /// Sets how often the CPU engine steps through code before it translates it; 3 by default. Zero translates
+    /// everything, for tests of the translator.
     pub fn translate_after(mut self, times: u32) -> Self {
         self.config.translate_after = times;
         self
     }
 
-    /// Builds the machine: memory and all registers zero.
+    /// Builds the machine. Memory and all registers are zero.
     pub fn build(self) -> Result<Machine> {
         let Config { lanes, memory_size, .. } = self.config;
         if lanes == 0 {
@@ -225,7 +223,7 @@ impl MachineBuilder {
         let threads = if threads == 0 { cores() } else { threads };
         let room = |free| match self.model {
             MemoryModel::Private => kvrm_cuda::lanes_that_fit(free, memory_size, WRITTEN),
-            // There is one memory, which the engine makes at once or not at all.
+            // There is one memory, which the engine allocates at once or not at all.
             MemoryModel::Shared | MemoryModel::ReadOnly | MemoryModel::DoubleBuffered => u64::MAX,
         };
         lanes >= GPU_LANES_PER_THREAD.saturating_mul(threads)
@@ -240,7 +238,7 @@ impl MachineBuilder {
         let split = SplitEngine::new(config, devices.len(), WARP, |part, config| {
             Ok(Box::new(kvrm_wgpu::build(config, Some(devices[part]))?))
         })?;
-        // Those that few lanes leave without work should exist, too.
+        // Devices that get no lanes must exist, too.
         devices.iter().try_for_each(|device| kvrm_wgpu::find(*device))?;
         Ok(Box::new(split))
     }
@@ -254,7 +252,7 @@ impl MachineBuilder {
         let split = SplitEngine::new(config, devices.len(), WARP, |part, config| {
             Ok(Box::new(kvrm_cuda::build(config, devices[part])?))
         })?;
-        // Those that few lanes leave without work should exist, too.
+        // Devices that get no lanes must exist, too.
         devices.iter().try_for_each(|device| kvrm_cuda::find(*device))?;
         Ok(Box::new(if twice { split.sliced() } else { split }))
     }

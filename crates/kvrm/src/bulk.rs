@@ -1,4 +1,4 @@
-//! All lanes at once: registers, stops and counts as arrays, and memory without a copy.
+//! Access to all lanes at once: registers, stops and counts as arrays, and memory without a copy.
 
 use kvrm_engine::{GENERAL, LaneStatus};
 use kvrm_mem::View;
@@ -26,7 +26,7 @@ impl Machine {
         Ok(self.core()?.engine.copy_registers(rows)?)
     }
 
-    /// Changes x0 to x30 of every lane, given lane after lane.
+    /// Sets x0 to x30 of every lane, given lane after lane.
     pub fn write_general_registers(&mut self, values: &[u64]) -> Result<()> {
         self.check_len(values.len(), GENERAL)?;
         let (rows, _) = values.as_chunks::<GENERAL>();
@@ -59,7 +59,7 @@ impl Machine {
         })?)
     }
 
-    /// Changes a register of every lane. Where one of the values cannot be, none is changed.
+    /// Sets a register of every lane. If one of the values is invalid, it changes none.
     pub fn write_register(&mut self, reg: Reg, values: &[u64]) -> Result<()> {
         self.check_len(values.len(), 1)?;
         values.iter().try_for_each(|value| reg.check_value(*value))?;
@@ -72,7 +72,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Why every lane stopped, and how many instructions it has completed since it was built or reset.
+    /// Calls `visit` with why each lane stopped and how many instructions it has completed since it was built
+    /// or reset.
     pub fn statuses(&self) -> Result<Vec<LaneStatus>> {
         let mut statuses = Vec::with_capacity(self.lanes());
         let engine = &self.core()?.engine;
@@ -80,13 +81,13 @@ impl Machine {
         Ok(statuses)
     }
 
-    /// Instructions every lane had completed when the last run began.
+    /// Returns how many instructions each lane had completed when the last run began.
     pub fn counts_before(&self) -> Result<&[u64]> {
         Ok(&self.core()?.counts_before)
     }
 
-    /// Reads the same addresses of every lane's memory, lane after lane. How many bytes that is of each lane follows
-    /// from how many there are.
+    /// Reads the same addresses of every lane's memory, lane after lane. The number of bytes per lane is the
+    /// length divided by the number of lanes.
     ///
     /// ```
     /// use kvrm::Machine;
@@ -102,8 +103,8 @@ impl Machine {
         Ok(self.core()?.engine.read_memory_of(0..self.lanes(), address, bytes)?)
     }
 
-    /// Writes the same addresses of every lane's memory, each with bytes of its own, given lane after lane. A reset
-    /// undoes it. Lanes of one memory cannot be told apart: for them it is an error.
+    /// Writes different bytes to the same addresses of every lane's memory, given lane after lane. A reset
+    /// undoes it. Fails if lanes share one memory.
     pub fn write_lanes(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(address, self.bytes_each(bytes.len())?)?;
         let lanes = self.lanes();
@@ -113,7 +114,7 @@ impl Machine {
         Ok(self.core_mut()?.engine.write_memory_of(0..lanes, address, bytes)?)
     }
 
-    /// What each lane has of so many bytes.
+    /// Returns the number of bytes per lane.
     fn bytes_each(&self, len: usize) -> Result<u64> {
         let lanes = self.lanes();
         match len % lanes {
@@ -122,7 +123,7 @@ impl Machine {
         }
     }
 
-    /// A lane's memory without a copy; `None` if it is on a device that the host cannot look into.
+    /// Returns a lane's memory without a copy; `None` if it is on a device whose memory the host cannot read.
     ///
     /// ```
     /// use kvrm::{EngineKind, Machine};

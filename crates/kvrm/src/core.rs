@@ -1,5 +1,4 @@
-//! What runs: the engine, and what belongs to its runs. While a machine runs in the background, the thread that
-//! runs it has this.
+//! The engine and the state of its runs. While a machine runs in the background, its thread holds this.
 
 use std::time::Instant;
 
@@ -8,18 +7,18 @@ use kvrm_engine::{Engine, RunControl, RunRequest, Stop};
 use crate::saved::Saved;
 use crate::{MemoryModel, Result, RunReport};
 
-/// An engine and what is kept for its runs.
+/// An engine and the state of its runs.
 pub(crate) struct Core {
     pub(crate) engine: Box<dyn Engine>,
     /// Each lane's instruction count when the last run began.
     pub(crate) counts_before: Vec<u64>,
     /// Where each lane stopped in the last run, if that was rolled back.
     pub(crate) rolled_back: Option<Vec<u64>>,
-    /// What a run can be rolled back to; `None` if none ever is.
+    /// The state that a run can be rolled back to; `None` if runs are not rolled back.
     saved: Option<Saved>,
 }
 
-/// How to run: everything of a [`RunRequest`] that does not borrow.
+/// The parts of a [`RunRequest`] that do not borrow.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) max_cycles: u64,
@@ -30,7 +29,7 @@ pub(crate) struct Limits {
 pub(crate) struct Begun {
     start: Instant,
     pub(crate) batches: u64,
-    /// It was cancelled between two batches.
+    /// True if it was cancelled between two batches.
     pub(crate) cut_short: bool,
 }
 
@@ -45,7 +44,7 @@ impl Core {
         self.counts_before.len()
     }
 
-    /// A whole run.
+    /// Runs from beginning to end.
     pub(crate) fn run(
         &mut self,
         limits: Limits,
@@ -85,7 +84,7 @@ impl Core {
         Ok(self.engine.run(&request)?)
     }
 
-    /// What a run has done so far.
+    /// Returns what a run has done so far.
     pub(crate) fn report(&self, run: &Begun, control: &RunControl) -> Result<RunReport> {
         let elapsed = run.start.elapsed();
         let (mut before, mut cycles, mut unfinished) = (self.counts_before.iter(), 0, false);
@@ -93,12 +92,12 @@ impl Core {
             cycles += status.count - before.next().expect("one for each lane");
             unfinished |= status.stop.is_none();
         })?;
-        // Who is told to end after the end has not been cancelled.
+        // A cancellation that comes after the end does not count.
         let cancelled = control.was_cancelled() && (unfinished || run.cut_short);
         Ok(RunReport { cycles, elapsed, cancelled, committed: true, batches: run.batches })
     }
 
-    /// Ends a run, which goes back if it did not go well.
+    /// Ends a run, and rolls it back if it failed.
     pub(crate) fn end(
         &mut self,
         run: &Begun,
@@ -116,7 +115,7 @@ impl Core {
                 Ok(RunReport { committed: false, ..report })
             }
             Err(error) => {
-                // The error that made the run fail says more than one of rolling it back.
+                // The error of the run says more than one of rolling it back.
                 let _ = self.roll_back();
                 Err(error)
             }

@@ -1,21 +1,20 @@
-//! What there is to run on.
+//! Lists the devices of this computer.
 
 use crate::EngineKind;
 use crate::builder::cores;
 
-/// Something to run on: one of an engine's devices.
+/// A device of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// The engine.
     pub engine: EngineKind,
-    /// The number to choose it by ([`MachineBuilder::device`](crate::MachineBuilder::device)), for engines
-    /// that have several.
+    /// Its number ([`MachineBuilder::device`](crate::MachineBuilder::device)), for engines that have several.
     pub index: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Bytes of its memory, where that is known.
+    /// Size of its memory in bytes, if known.
     pub memory: Option<u64>,
-    /// Bytes of it that nobody uses, where that is known.
+    /// Free memory in bytes, if known.
     pub free_memory: Option<u64>,
     /// Its compute capability, if it is an NVIDIA GPU that CUDA runs.
     pub compute_capability: Option<(i32, i32)>,
@@ -25,7 +24,7 @@ pub struct Device {
     pub why_not: Option<String>,
 }
 
-/// The devices on this computer, those that cannot be used included.
+/// Returns the devices of this computer, including those that cannot be used.
 ///
 /// ```
 /// use kvrm::EngineKind;

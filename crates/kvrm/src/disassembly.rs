@@ -1,20 +1,20 @@
-//! Instruction words as text, in Arm's syntax.
+//! Disassembles instruction words, in Arm's syntax.
 
-/// A word as text.
+/// A disassembled word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Disassembled {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// The word.
     pub word: u32,
-    /// Its row in the instruction table; `None` if kvrm does not run it.
+    /// Its row in the instruction table; `None` if kvrm does not support it.
     pub row: Option<&'static str>,
-    /// The instruction; `.inst` and the word, if there is none.
+    /// The instruction as text, or `.inst` and the word if kvrm does not support it.
     pub text: String,
 }
 
 impl Disassembled {
-    /// What a word is at an address.
+    /// Disassembles a word at an address.
     pub fn new(address: u64, word: u32) -> Disassembled {
         let text = kvrm_asm::disassemble(word, address);
         Disassembled {
@@ -26,8 +26,7 @@ impl Disassembled {
     }
 }
 
-/// The words of some code, the first of which is at `address`. Bytes after the last whole word are left
-/// out.
+/// Disassembles code that starts at `address`. Bytes after the last whole word are ignored.
 ///
 /// ```
 /// let code = 0x9100_0420u32.to_le_bytes();

@@ -1,4 +1,4 @@
-//! The host's failures, each with what to do about it.
+//! Failures of the host; each message says what to do.
 
 use kvrm_engine::EngineError;
 
@@ -17,7 +17,7 @@ pub enum Error {
     NoSuchLane {
         /// The lane asked for.
         lane: usize,
-        /// How many there are.
+        /// Number of them.
         lanes: usize,
     },
     /// Zero lanes were asked for.
@@ -29,23 +29,23 @@ pub enum Error {
     /// A memory of this size cannot be built.
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
-    /// A size is not written as one.
+    /// Text is not a size.
     #[error("\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)")]
     NotASize(String),
-    /// An array is not as long as the lanes need it.
+    /// An array has the wrong length for the lanes.
     #[error("{len} values were given where all lanes together need {wanted}")]
     WrongLength {
-        /// How long it is.
+        /// Its length.
         len: usize,
-        /// How long it should be.
+        /// The length it should have.
         wanted: usize,
     },
-    /// Bytes that cannot be dealt to lanes.
+    /// Bytes cannot be divided evenly among lanes.
     #[error("{len} bytes cannot be dealt evenly to {lanes} lanes: every lane gets as many")]
     Uneven {
-        /// How many there are.
+        /// Number of them.
         len: usize,
-        /// To so many lanes.
+        /// Number of lanes.
         lanes: usize,
     },
     /// Lanes of one memory cannot have different contents.
@@ -97,7 +97,7 @@ pub enum Error {
         "lanes that share memory race, so that engines may differ and all be right: compare one lane, or lanes with private memory"
     )]
     RacingLanes,
-    /// The lanes are in the hands of a thread that runs them.
+    /// The machine is running on another thread.
     #[error("the machine is running: wait for it, or cancel the run, and then try again")]
     Running,
     /// There is no run to wait for.
@@ -108,18 +108,18 @@ pub enum Error {
         "the machine is lost, because running it panicked: build another, and please report this as a bug"
     )]
     Lost,
-    /// The operating system gave no thread.
+    /// The operating system refused a thread.
     #[error("cannot start a thread to run on: {0}")]
     NoThread(std::io::Error),
     /// Batches of no instructions would never end.
     #[error("a batch needs at least one instruction")]
     EmptyBatches,
-    /// There is not enough of the host's memory for the copy that double buffering keeps.
+    /// The host has not enough memory for the copy that double buffering keeps.
     #[error(
         "there is no room for a copy of {0} bytes of guest memory: use a smaller memory, or one that is not double-buffered"
     )]
     NoRoomForCopy(u64),
-    /// There is not enough of the host's memory for so many lanes.
+    /// The host has not enough memory for this many lanes.
     #[error("there is no room for {0} lanes in this computer's memory: use fewer")]
     NoRoomForLanes(usize),
     /// The engine failed.

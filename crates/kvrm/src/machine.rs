@@ -10,7 +10,7 @@ use crate::core::{Core, Limits};
 use crate::running::{LastStart, Place};
 use crate::{Error, MachineBuilder, MemoryModel, Reg, Registers, Result};
 
-/// About how many bytes are written to lanes at a time.
+/// Approximate number of bytes that are written to lanes at a time.
 const LANES_BYTES: usize = 16 << 20;
 
 /// One lane or all of them. A lane number converts into it.
@@ -18,7 +18,7 @@ const LANES_BYTES: usize = 16 << 20;
 pub enum Lanes {
     /// Every lane.
     All,
-    /// The lane of that number.
+    /// The lane with this number.
     One(usize),
 }
 
@@ -28,24 +28,24 @@ impl From<usize> for Lanes {
     }
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunReport {
     /// Instructions completed, over all lanes.
     pub cycles: u64,
-    /// How long it took.
+    /// Time it took.
     pub elapsed: Duration,
     /// True if it was cancelled: lanes without a stop can go on.
     pub cancelled: bool,
     /// False if memory is double-buffered and the run was rolled back:
     /// see [`MemoryModel::DoubleBuffered`].
     pub committed: bool,
-    /// Batches it had: one, unless it was a run in batches.
+    /// Number of batches; one, unless it was a run in batches.
     pub batches: u64,
 }
 
 impl RunReport {
-    /// Guest instructions per second, over all lanes.
+    /// Returns guest instructions per second, over all lanes.
     pub fn ips(&self) -> f64 {
         self.cycles as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -80,7 +80,7 @@ impl Machine {
         }
     }
 
-    /// What runs, if it is not running.
+    /// Returns the core, unless the machine is running.
     pub(crate) fn core(&self) -> Result<&Core> {
         match &self.place {
             Place::Here(core) => Ok(core),
@@ -107,28 +107,28 @@ impl Machine {
         Ok(self.core()?.engine.status(lane)?)
     }
 
-    /// Name of the engine it runs on.
+    /// Returns the name of its engine.
     pub fn engine(&self) -> &'static str {
         self.engine
     }
 
-    /// What its lanes had to wait for so far: the driver when it was built, kernels when it ran. Nothing is known
+    /// Returns what its lanes had to wait for so far: the driver when it was built, kernels when it ran. Empty
     /// while it runs in the background.
     pub fn start_times(&self) -> StartTimes {
         self.core().map_or_else(|_| StartTimes::default(), |core| core.engine.start_times())
     }
 
-    /// Number of lanes.
+    /// Returns the number of lanes.
     pub fn lanes(&self) -> usize {
         self.config.lanes
     }
 
-    /// Bytes of guest memory (per lane, if it is private).
+    /// Returns the size of guest memory in bytes (per lane, if it is private).
     pub fn memory_size(&self) -> u64 {
         self.config.memory_size
     }
 
-    /// What memory lanes have.
+    /// Returns the memory model.
     pub fn memory_model(&self) -> MemoryModel {
         self.model
     }
@@ -164,7 +164,7 @@ impl Machine {
         self.core().map(drop)
     }
 
-    /// The numbers of the lanes chosen.
+    /// Returns the numbers of the chosen lanes.
     fn range(&self, lanes: Lanes) -> Result<Range<usize>> {
         match lanes {
             Lanes::All => Ok(0..self.lanes()),
@@ -175,7 +175,7 @@ impl Machine {
         }
     }
 
-    /// Applies `change` to the registers of the lanes chosen.
+    /// Applies `change` to the registers of the chosen lanes.
     fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
         let lanes = self.range(lanes)?;
         let engine = self.engine_mut()?;
@@ -189,13 +189,13 @@ impl Machine {
 
     // Programs and memory.
 
-    /// Puts bytes into the image, and so into every lane's memory, now and after each reset.
+    /// Writes bytes to the image, and so to every lane's memory, now and after each reset.
     pub fn load(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(address, bytes.len() as u64)?;
         Ok(self.engine_mut()?.write_image(address, bytes)?)
     }
 
-    /// Where every lane starts, now and after each reset.
+    /// Sets where every lane starts, now and after each reset.
     pub fn set_entry(&mut self, pc: u64) -> Result<()> {
         self.set_pc(Lanes::All, pc)?;
         self.entry = pc;
@@ -209,7 +209,7 @@ impl Machine {
         Ok(self.core()?.engine.read_memory(lane, address, bytes)?)
     }
 
-    /// Pages that may differ from the image, as lanes and page numbers; none if memory is shared.
+    /// Returns the pages that may differ from the image, as lanes and page numbers; none if memory is shared.
     pub(crate) fn private_pages(&self) -> Result<Vec<(usize, u64)>> {
         Ok(self.core()?.engine.private_pages()?)
     }
@@ -266,7 +266,7 @@ impl Machine {
         self.change_states(lanes.into(), |state| registers.put_into(state))
     }
 
-    /// The program counter of a lane.
+    /// Returns the program counter of a lane.
     pub fn pc(&self, lane: usize) -> Result<u64> {
         self.register(lane, Reg::Pc)
     }
@@ -278,7 +278,7 @@ impl Machine {
 
     // Running.
 
-    /// Stops lanes before they execute the instruction at `pc`.
+    /// Makes lanes stop before they execute the instruction at `pc`.
     pub fn add_breakpoint(&mut self, pc: u64) -> Result<()> {
         if !pc.is_multiple_of(4) {
             return Err(Error::MisalignedPc(pc));
@@ -295,7 +295,7 @@ impl Machine {
         found.is_ok_and(|position| self.breakpoints.remove(position) == pc)
     }
 
-    /// The breakpoints, in ascending order.
+    /// Returns the breakpoints, in ascending order.
     pub fn breakpoints(&self) -> &[u64] {
         &self.breakpoints
     }
@@ -332,12 +332,12 @@ impl Machine {
     /// without any help from the host until the last lane stops, instead of being launched anew about ten
     /// times a second. The results are the same.
     ///
-    /// This is for GPUs that do nothing else. One that also drives a display freezes it until the run ends,
-    /// or the operating system's watchdog kills the run; and who makes or drops another machine on the same
-    /// GPU may have to wait for the end. What lanes with private memory need of the host (code that is
-    /// reached for the first time, more memory) they get when all others have stopped; in shared memory,
-    /// where lanes may wait for one another, the launch ends for it. Only the `cuda` engine has single
-    /// launches, and not for a machine that has one device twice.
+    /// Use it only on GPUs that do nothing else. A display on the same GPU freezes until the run ends, or the
+    /// operating system's watchdog kills the run; building or dropping another machine on the same GPU may have
+    /// to wait for the end. If lanes with private memory need the host (for code that is reached for the first
+    /// time, or more memory), they wait until all others have stopped; in shared memory, where lanes may wait
+    /// for one another, the launch ends for it. Only the `cuda` engine has single launches, and not for a
+    /// machine that has one device twice.
     ///
     /// ```
     /// use kvrm::{Machine, Reg};
@@ -372,22 +372,23 @@ impl Machine {
         }
     }
 
-    /// Instructions a lane completed in the last run.
+    /// Returns how many instructions a lane completed in the last run.
     pub fn cycles(&self, lane: usize) -> Result<u64> {
         Ok(self.status(lane)?.count - self.core()?.counts_before[lane])
     }
 
-    /// Instructions a lane has completed since it was built or reset.
+    /// Returns how many instructions a lane has completed since it was built or reset.
     pub fn total_cycles(&self, lane: usize) -> Result<u64> {
         Ok(self.status(lane)?.count)
     }
 
-    /// Why a lane stopped; `None` before its first run, after a reset, or if the run was cancelled.
+    /// Returns why a lane stopped; `None` before its first run, after a reset, or if the run was cancelled.
     pub fn stop(&self, lane: usize) -> Result<Option<Stop>> {
         Ok(self.status(lane)?.stop)
     }
 
-    /// Where a lane stopped: its program counter at the end of the last run, even if that was rolled back.
+    /// Returns where a lane stopped: its program counter at the end of the last run, even if that was rolled
+    /// back.
     pub fn stopped_at(&self, lane: usize) -> Result<u64> {
         self.check_lane(lane)?;
         match &self.core()?.rolled_back {
@@ -396,8 +397,8 @@ impl Machine {
         }
     }
 
-    /// Gives lanes back their first state: registers zero, PC at the entry, private memory as the image
-    /// has it. A memory that all lanes have together stays as it is.
+    /// Resets lanes: registers zero, PC at the entry, private memory as in the image. Memory that lanes share
+    /// stays as it is.
     pub fn reset(&mut self, lanes: impl Into<Lanes>) -> Result<()> {
         let lanes = self.range(lanes.into())?;
         let state = CpuState { pc: self.entry, ..CpuState::new() };

@@ -1,4 +1,4 @@
-//! Who sees which memory, and what becomes of changes.
+//! Memory models: who sees which memory, and which changes stay.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use kvrm_engine::MemoryModel as Visibility;
 
 use crate::Error;
 
-/// What memory lanes have.
+/// The memory of lanes.
 ///
 /// ```
 /// use kvrm::MemoryModel;
@@ -25,16 +25,16 @@ pub enum MemoryModel {
     ReadOnly,
     /// One memory that every lane reads and writes, but a run's changes stay only if it ends well.
     ///
-    /// A run in which some lane stops with FAULT or UNDEFINED, which is cancelled or which fails on the host
-    /// is *rolled back*: memory and all registers are again what they were when it began, and
-    /// [`RunReport::committed`](crate::RunReport::committed) is false. Stops tell what happened, and counts
-    /// count what was executed, whether or not it was rolled back. All batches of
-    /// [`run_batches`](crate::Machine::run_batches) together are one run.
+    /// A run is *rolled back* if a lane stops with FAULT or UNDEFINED, if it is cancelled, or if it fails on
+    /// the host: memory and all registers are as they were when it began, and
+    /// [`RunReport::committed`](crate::RunReport::committed) is false. Stops and counts still show what
+    /// happened and what was executed. All batches of [`run_batches`](crate::Machine::run_batches) together are
+    /// one run.
     DoubleBuffered,
 }
 
 impl MemoryModel {
-    /// Every model.
+    /// All models.
     pub const ALL: [MemoryModel; 4] = [
         MemoryModel::Private,
         MemoryModel::Shared,
@@ -42,7 +42,7 @@ impl MemoryModel {
         MemoryModel::DoubleBuffered,
     ];
 
-    /// The name users choose it by.
+    /// Returns the name that users choose it by.
     pub fn name(self) -> &'static str {
         match self {
             MemoryModel::Private => "private",
@@ -57,7 +57,7 @@ impl MemoryModel {
         self != MemoryModel::Private
     }
 
-    /// What an engine has to know of it, beside whether lanes may write.
+    /// Returns what an engine must know of it, apart from whether lanes may write.
     pub(crate) fn visibility(self) -> Visibility {
         if self.is_one_for_all() { Visibility::Shared } else { Visibility::Private }
     }

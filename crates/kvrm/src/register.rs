@@ -33,7 +33,7 @@ pub enum Reg {
 }
 
 impl Reg {
-    /// Every register, without the narrow views.
+    /// Returns all registers, without the narrow views.
     pub fn all() -> impl Iterator<Item = Reg> {
         (0..31).map(Reg::X).chain([Reg::Sp, Reg::Pc, Reg::Nzcv, Reg::TpidrEl0])
     }
@@ -60,7 +60,7 @@ impl Reg {
         }
     }
 
-    /// Whether the number, if there is one, is that of a register.
+    /// Checks the register's number.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Reg::X(31..) | Reg::W(31..) => Err(Error::UnknownRegister(self.to_string())),
@@ -68,7 +68,7 @@ impl Reg {
         }
     }
 
-    /// Whether it exists and can have that value.
+    /// Checks that the register exists and can have this value.
     pub(crate) fn check_value(self, value: u64) -> Result<(), Error> {
         self.check()?;
         match self {
@@ -78,7 +78,7 @@ impl Reg {
     }
 }
 
-/// All registers of a lane at once, to keep or to copy.
+/// All registers of a lane.
 ///
 /// ```
 /// use kvrm::{Machine, Reg, Registers};
@@ -106,7 +106,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// One of them.
+    /// Returns one of them.
     ///
     /// ```
     /// use kvrm::{Reg, Registers};

@@ -10,26 +10,26 @@ use kvrm_engine::{Activity, RunControl};
 use crate::core::{Core, Limits};
 use crate::{Error, Machine, Result, RunReport};
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// False once it has ended: registers and memory can be read.
+    /// False once it has ended and registers and memory can be read.
     pub running: bool,
-    /// Instructions completed so far, over all lanes; it lags a little behind.
+    /// Instructions completed so far, over all lanes; lags slightly behind.
     pub cycles: u64,
     /// Lanes that have stopped so far.
     pub stopped: u64,
-    /// How long it has been running, or ran.
+    /// Time since the start, or the time it took.
     pub elapsed: Duration,
-    /// What it does instead of executing instructions, if it does.
+    /// What the run does instead of executing instructions, if anything.
     pub activity: Option<Activity>,
 }
 
-/// Who has the core.
+/// Where the core is.
 pub(crate) enum Place {
     Here(Box<Core>),
     Running(Running),
-    /// A thread that panicked had it.
+    /// Lost with a thread that panicked.
     Lost,
 }
 
@@ -45,17 +45,17 @@ pub(crate) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.control.cancel();
-        // Until the thread is done with the engine, which may be on a device.
+        // Wait until the thread is done with the engine, which may be on a device.
         let _ = self.end.recv();
     }
 }
 
-/// The last run that was started, as far as somebody may ask for it.
+/// The last run that was started, in case the caller asks for its result.
 #[derive(Default)]
 pub(crate) struct LastStart {
     control: Arc<RunControl>,
     elapsed: Duration,
-    /// Taken by whoever waits for it.
+    /// Taken by the first caller that waits for it.
     result: Option<Result<RunReport>>,
 }
 
@@ -66,7 +66,7 @@ impl Running {
 }
 
 impl Progress {
-    /// What a control says of its run, and how long that took.
+    /// Returns the progress that a control reports, after this time.
     pub fn of(control: &RunControl, running: bool, elapsed: Duration) -> Progress {
         Progress {
             running,
@@ -114,7 +114,7 @@ impl Machine {
         let (give, take) = channel::<Box<Core>>();
         let (done, end) = channel();
         let work = move || {
-            // There is none if the machine was dropped meanwhile.
+            // There is none if the machine was dropped in the meantime.
             let Ok(mut core) = take.recv() else { return };
             let result = core.run(limits, &breakpoints, &its_control);
             let _ = done.send((core, result));
@@ -129,8 +129,8 @@ impl Machine {
         Ok(())
     }
 
-    /// How far the run is that was started, or was when it ended. When it says that the run has ended, the
-    /// machine can be looked at.
+    /// Returns the progress of the run that was started, or its final state. Once it reports that the run has
+    /// ended, the machine can be used again.
     pub fn poll(&mut self) -> Progress {
         self.settle();
         match &self.place {
@@ -141,13 +141,13 @@ impl Machine {
         }
     }
 
-    /// True while a run that was started goes on.
+    /// True while a run that was started is in progress.
     pub fn is_running(&mut self) -> bool {
         self.settle();
         matches!(self.place, Place::Running(_))
     }
 
-    /// What watches and cancels the run that was started, for use on other threads.
+    /// Returns the control that watches and cancels the run that was started, for use on other threads.
     pub fn control(&self) -> Option<Arc<RunControl>> {
         match &self.place {
             Place::Running(running) => Some(running.control.clone()),
@@ -164,7 +164,8 @@ impl Machine {
         self.take_result()
     }
 
-    /// Waits for the end of the run that was started, for a while; `None` if it goes on.
+    /// Waits for the end of the run that was started, for a limited time; returns `None` if it is still
+    /// running.
     pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<RunReport>> {
         if let Place::Running(Running { end, .. }) = &self.place {
             match end.recv_timeout(timeout) {
@@ -176,9 +177,9 @@ impl Machine {
         self.take_result().map(Some)
     }
 
-    /// Ends the run that was started, and waits for that: on the `cpu`, `eval` and `cuda` engines a few
-    /// milliseconds, on `wgpu` the rest of a launch. Lanes without a stop can go on later. Of a run that has
-    /// ended by itself it gives the report.
+    /// Ends the run that was started and waits for its end: a few milliseconds on the `cpu`, `eval` and `cuda`
+    /// engines, the rest of a launch on `wgpu`. Lanes without a stop can continue later. If the run has already
+    /// ended, returns its report.
     pub fn cancel(&mut self) -> Result<RunReport> {
         if let Place::Running(running) = &self.place {
             running.control.cancel();
@@ -193,8 +194,8 @@ impl Machine {
         self.last_start.result.take().unwrap_or(Err(Error::NotStarted))
     }
 
-    /// Takes note of the end of the run that was started, if it has ended: what only looks at the machine does
-    /// not, and is an [`Error::Running`] until something else did.
+    /// Takes the core back if the run that was started has ended. Methods that take `&self` cannot do that;
+    /// they return [`Error::Running`] until another method has done it.
     pub fn settle(&mut self) {
         if let Place::Running(Running { end, .. }) = &self.place {
             match end.try_recv() {
@@ -205,7 +206,7 @@ impl Machine {
         }
     }
 
-    /// The thread has given the core back, or has panicked.
+    /// Records that the thread has given the core back, or has panicked.
     fn ended(&mut self, outcome: Option<Outcome>) {
         let (place, result) = match outcome {
             Some((core, result)) => (Place::Here(core), Some(result)),

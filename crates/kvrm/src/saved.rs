@@ -1,4 +1,4 @@
-//! What a double-buffered machine was when a run began.
+//! The state of a double-buffered machine when a run began.
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::Engine;
@@ -10,7 +10,7 @@ const PIECE: usize = 4096;
 /// Bytes read at a time.
 const AT_ONCE: usize = 1 << 20;
 
-/// Registers and memory, kept on the host whatever the engine.
+/// Registers and memory, kept on the host for every engine.
 #[derive(Default)]
 pub(crate) struct Saved {
     memory: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Keeps what the lanes are now.
+    /// Saves the current state of the lanes.
     pub(crate) fn save(&mut self, engine: &dyn Engine) -> Result<()> {
         let size = engine.config().memory_size;
         let too_large = |_| Error::NoRoomForCopy(size);
@@ -31,8 +31,8 @@ impl Saved {
         Ok(())
     }
 
-    /// Makes the lanes what they were. Only what has changed is written: engines forget code that they have
-    /// translated from memory which the host writes.
+    /// Restores the state of the lanes. It writes only what has changed, because engines discard translations
+    /// of memory that the host writes.
     pub(crate) fn restore(&self, engine: &mut dyn Engine) -> Result<()> {
         let mut now = vec![0; self.memory.len().min(AT_ONCE)];
         for (start, saved) in (0u64..).step_by(AT_ONCE).zip(self.memory.chunks(AT_ONCE)) {

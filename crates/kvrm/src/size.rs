@@ -1,8 +1,8 @@
-//! Sizes as people write them.
+//! Parses sizes and numbers.
 
 use crate::{Error, Result};
 
-/// A number of bytes: `4M`, `64K`, `2GiB`, `0x100000`, `65536`. The suffixes are powers of 1024.
+/// Parses a number of bytes: `4M`, `64K`, `2GiB`, `0x100000`, `65536`. The suffixes are powers of 1024.
 ///
 /// ```
 /// assert_eq!(kvrm::parse_size("64K")?, 65536);
@@ -14,7 +14,8 @@ pub fn parse_size(text: &str) -> Result<u64> {
     parse_with_suffix(bytes, 1024).ok_or_else(|| Error::NotASize(text.to_string()))
 }
 
-/// A number with a suffix K, M, G or T, each `step` times the one before it; `None` if it is none.
+/// Parses a number with an optional suffix K, M, G or T, each `step` times the previous one; returns `None` if
+/// it is not one.
 ///
 /// ```
 /// assert_eq!(kvrm::parse_with_suffix("2M", 1000), Some(2_000_000));
@@ -29,7 +30,7 @@ pub fn parse_with_suffix(text: &str, step: u64) -> Option<u64> {
     parse_unsigned(digits)?.checked_mul(step.pow(power))
 }
 
-/// A whole number, decimal or hexadecimal; underscores may separate digits.
+/// Parses a whole number, decimal or hexadecimal; underscores may separate digits.
 ///
 /// ```
 /// assert_eq!(kvrm::parse_unsigned("0x10_0000"), Some(1 << 20));
@@ -41,7 +42,7 @@ pub fn parse_unsigned(text: &str) -> Option<u64> {
         Some(hex) => (hex, 16),
         None => (digits.as_str(), 10),
     };
-    // from_str_radix would also take a sign.
+    // from_str_radix would also accept a sign.
     let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
     plain.then(|| u64::from_str_radix(digits, radix).ok())?
 }

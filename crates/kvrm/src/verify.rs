@@ -1,13 +1,13 @@
 //! Runs a program on several engines and finds the first instruction after which they differ.
 //!
-//! Machines run in pieces. After each piece, everything that the host can see of them is compared with the first
-//! machine: why lanes stopped, how many instructions they completed, all registers, and all of their memory, of
-//! which only pages that some lane has written are read. After a difference, all are reset and run again,
-//! shorter and shorter, until it is known which instruction they agree before and differ after. A difference
-//! that comes and goes within a piece is not seen; shorter pieces see more.
+//! Machines run in pieces. After each piece, everything that the host can see of them is compared with the
+//! first machine: why lanes stopped, how many instructions they completed, all registers, and all of their
+//! memory (only pages that a lane has written are read). After a difference, all machines are reset and run
+//! again with shorter pieces, until the instruction is known before which they agree and after which they
+//! differ. A difference that disappears within a piece is not found; shorter pieces find more.
 //!
-//! That takes engines that do the same again, which all do where each lane has its own memory. Lanes that share
-//! memory race, so of these only a single one can be compared.
+//! This needs engines whose runs can be repeated, which is true of all engines if each lane has its own memory.
+//! Lanes that share memory race, so only a single one can be compared.
 //!
 //! ```
 //! use kvrm::verify::{self, Plan, Verdict};
@@ -49,12 +49,12 @@ use crate::{EngineKind, Error, Lanes, Machine, MemoryModel, Result};
 pub struct Plan {
     /// Instructions that each lane may complete.
     pub max_cycles: u64,
-    /// Instructions between two comparisons; if not given, 1,000 first and then always twice as many as before.
+    /// Instructions between two comparisons; `None` means 1,000 first, then each time twice as many as before.
     pub every: Option<u64>,
 }
 
 impl Plan {
-    /// Lengths of the pieces.
+    /// Returns the lengths of the pieces.
     fn pieces(&self) -> impl Iterator<Item = u64> {
         let (mut left, mut next) = (self.max_cycles, self.every.unwrap_or(1000).max(1));
         let factor = if self.every.is_some() { 1 } else { 2 };
@@ -66,14 +66,14 @@ impl Plan {
     }
 }
 
-/// What came of a comparison.
+/// The outcome of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All machines did the same.
     Agree(Agreement),
-    /// One did something else than the first.
+    /// One differs from the first.
     Differ(Box<Difference>),
-    /// It was cancelled before there was anything to say.
+    /// It was cancelled before there was a result.
     Cancelled,
 }
 
@@ -82,7 +82,7 @@ pub enum Verdict {
 pub struct Agreement {
     /// Instructions completed, over all lanes, on each of the machines.
     pub instructions: u64,
-    /// How often the machines were compared.
+    /// Number of comparisons.
     pub comparisons: u64,
     /// Pages of memory that were read and found equal in the last comparison.
     pub pages: u64,
@@ -90,8 +90,8 @@ pub struct Agreement {
     pub stops: Vec<Option<Stop>>,
 }
 
-/// The engines that there are to compare on this computer: `cpu`, and all that have a GPU to run on; the
-/// reference evaluator, if there are none.
+/// Returns the engines that can be compared on this computer: `cpu`, and those with a usable GPU, or the
+/// reference evaluator if there is none.
 ///
 /// ```
 /// assert!(kvrm::verify::engines().len() >= 2);
@@ -102,7 +102,7 @@ pub fn engines() -> Vec<EngineKind> {
         .filter(|device| device.why_not.is_none() && device.engine != EngineKind::Eval)
         .map(|device| device.engine)
         .collect();
-    // Devices of one engine are beside each other.
+    // Devices of one engine are adjacent.
     engines.dedup();
     if engines.len() == 1 {
         engines.push(EngineKind::Eval);
@@ -113,8 +113,8 @@ pub fn engines() -> Vec<EngineKind> {
 /// Compares machines that have the same program: each is reset, given its `inputs`, and run until every lane
 /// has stopped.
 ///
-/// The first machine is what the others are compared with. The time that a run takes is spent several times
-/// over if there is a difference to be found. The control tells how many instructions were executed in all.
+/// The other machines are compared with the first. If there is a difference, finding it takes the time of
+/// several runs. The control reports the total number of executed instructions.
 pub fn verify(
     machines: &mut [Machine],
     plan: &Plan,
@@ -124,9 +124,10 @@ pub fn verify(
     Verifier::new(machines, inputs, &leave_stopped, control)?.run(plan.pieces())
 }
 
-/// Sees to it that a lane which has stopped does nothing more; true if some lane has not.
+/// Makes sure that stopped lanes do nothing more; returns true if a lane has not stopped.
 ///
-/// Most lanes stop again where they are. After SVC a lane would go on, so it is sent where there is no memory.
+/// Most lanes stop again where they are. After SVC a lane would continue, so its PC is set to an address
+/// outside memory.
 fn leave_stopped(machine: &mut Machine) -> Result<bool> {
     const NOWHERE: u64 = u64::MAX - 3;
     let mut some_go_on = false;
@@ -140,21 +141,21 @@ fn leave_stopped(machine: &mut Machine) -> Result<bool> {
     Ok(some_go_on)
 }
 
-/// Machines that do the same, as far as they have been compared.
+/// Machines that have agreed so far.
 struct Verifier<'a> {
     machines: &'a mut [Machine],
     inputs: &'a dyn Fn(&mut Machine) -> Result<()>,
-    /// Prepares lanes for the next piece; false if there need not be any.
+    /// Prepares lanes for the next piece; returns false if none is needed.
     between: &'a dyn Fn(&mut Machine) -> Result<bool>,
     control: &'a RunControl,
-    /// What shared memory had in the beginning, as resets do not bring it back.
+    /// The initial contents of shared memory, which resets do not restore.
     shared: Option<Vec<u8>>,
-    /// Pieces after which all were equal.
+    /// Pieces after which all machines were equal.
     done: Vec<u64>,
     agreement: Agreement,
 }
 
-/// A machine that differs from the first, and in which lanes.
+/// A machine that differs from the first, and the lanes that differ.
 struct Found {
     machine: usize,
     lanes: BTreeSet<usize>,
@@ -216,7 +217,7 @@ impl<'a> Verifier<'a> {
         Ok(Verdict::Agree(self.agreement))
     }
 
-    /// Gives all machines the state they start in.
+    /// Resets all machines to their initial state.
     fn restart(&mut self) -> Result<()> {
         for machine in &mut *self.machines {
             machine.reset(Lanes::All)?;
@@ -228,7 +229,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Runs all machines; false if that was cancelled.
+    /// Runs all machines; returns false if cancelled.
     fn advance(&mut self, cycles: u64) -> Result<bool> {
         for machine in &mut *self.machines {
             if machine.run_with(cycles, self.control)?.cancelled {
@@ -246,7 +247,7 @@ impl<'a> Verifier<'a> {
         Ok(more)
     }
 
-    /// Keeps why lanes stopped, the first time that they did.
+    /// Records why lanes stopped the first time.
     fn note_stops(&mut self) -> Result<()> {
         for (lane, noted) in self.agreement.stops.iter_mut().enumerate() {
             if matches!(noted, None | Some(Stop::MaxCycles)) {
@@ -256,7 +257,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Runs from the beginning to `cycles` instructions after the pieces that are done; false if cancelled.
+    /// Runs from the beginning to `cycles` instructions after the finished pieces; returns false if cancelled.
     fn replay(&mut self, cycles: u64) -> Result<bool> {
         self.restart()?;
         for piece in self.done.clone() {
@@ -270,7 +271,7 @@ impl<'a> Verifier<'a> {
 
     /// Finds the instruction in a piece after which machines differ.
     fn locate(mut self, found: &Found, piece: u64) -> Result<Verdict> {
-        // In case it is cancelled, or does not happen again.
+        // Used if the search is cancelled, or if the difference does not happen again.
         let mut once = self.describe(found)?;
         let (mut equal, mut different) = (0, piece);
         while different - equal > 1 {
@@ -302,7 +303,7 @@ impl<'a> Verifier<'a> {
         Difference::new(self.machines, found.machine, lane, found.lanes.len())
     }
 
-    /// The first machine that differs from machine 0, if there is one.
+    /// Returns the first machine that differs from machine 0, if there is one.
     fn compare(&mut self) -> Result<Option<Found>> {
         let (first, others) = self.machines.split_first().expect("at least two");
         self.agreement.comparisons += 1;
@@ -329,7 +330,7 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Pages in which two machines might differ, by lane.
+/// Returns the pages in which two machines might differ, by lane.
 fn written_pages(pair: [&Machine; 2]) -> Result<Vec<(usize, u64)>> {
     if pair[0].memory_model().is_one_for_all() {
         return Ok((0..pair[0].memory_size() / PAGE).map(|page| (0, page)).collect());
@@ -341,7 +342,7 @@ fn written_pages(pair: [&Machine; 2]) -> Result<Vec<(usize, u64)>> {
     Ok(pages)
 }
 
-/// Writes the pages of shared memory that are not as they were.
+/// Restores the pages of shared memory that have changed.
 fn restore(machine: &mut Machine, bytes: &[u8]) -> Result<()> {
     let mut page = [0; PAGE as usize];
     for (address, wanted) in (0..).step_by(page.len()).zip(bytes.chunks_exact(page.len())) {

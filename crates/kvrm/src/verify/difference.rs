@@ -1,22 +1,22 @@
-//! How two machines differ.
+//! Describes how two machines differ.
 
 use kvrm_engine::Stop;
 use kvrm_mem::PAGE;
 
 use crate::{Machine, Reg, Registers, Result};
 
-/// Words of memory that a difference names.
+/// Limit of memory words that a difference lists.
 const SHOWN: usize = 16;
 
-/// A lane that does not do the same on two machines.
+/// A lane that differs between two machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The first lane that differs there.
+    /// The first lane that differs.
     pub lane: usize,
-    /// How many lanes differ there.
+    /// Number of lanes that differ.
     pub lanes: usize,
-    /// Address and word of the instruction that they agree before and differ after; none if there is no word, if
-    /// they differ before the first one, or if it was not found because of a cancelled run.
+    /// Address and word of the instruction before which they agree and after which they differ; `None` if there
+    /// is no word, if they differ before the first instruction, or if the search was cancelled.
     pub instruction: Option<(u64, u32)>,
     /// Instructions that the lane completed before it.
     pub count: u64,
@@ -24,18 +24,18 @@ pub struct Difference {
     pub sides: [Side; 2],
     /// Addresses of the first words of memory that differ, with their 8 bytes as numbers on both machines.
     pub memory: Vec<(u64, [u64; 2])>,
-    /// How many such words there are.
+    /// Number of such words.
     pub words: usize,
-    /// False if the difference was not there when the machines were run again.
+    /// False if the difference did not happen again in a second run.
     pub repeats: bool,
 }
 
 /// A lane on one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Which of the machines that are compared it is.
+    /// Number of the machine.
     pub machine: usize,
-    /// Why the lane does not run.
+    /// Why the lane stopped.
     pub stop: Option<Stop>,
     /// Instructions it has completed.
     pub count: u64,
@@ -55,7 +55,7 @@ impl Side {
 }
 
 impl Difference {
-    /// Of a lane on the first machine and on another; `lanes` are different there.
+    /// Describes the difference of a lane between the first machine and another; `lanes` differ.
     pub(super) fn new(
         machines: &[Machine],
         other: usize,
@@ -82,11 +82,11 @@ impl Difference {
         Ok(Difference { lane, lanes, instruction, count, sides, memory, words, repeats })
     }
 
-    /// Adds what the lane is about to execute on a machine that has been run up to there.
+    /// Adds the instruction that the lane is about to execute, from a machine that has run up to there.
     pub(super) fn add_instruction(&mut self, machine: &Machine) -> Result<()> {
         let (pc, mut word) = (machine.pc(self.lane)?, [0; 4]);
         self.count = machine.total_cycles(self.lane)?;
-        // Where there is no word, that is what the lane stops for.
+        // If there is no word, the lane stops because of that.
         let exists = pc.checked_add(4).is_some_and(|end| end <= machine.memory_size());
         if exists {
             machine.read_memory(self.lane, pc, &mut word)?;
@@ -95,7 +95,7 @@ impl Difference {
         Ok(())
     }
 
-    /// The registers that differ, with their values on both machines.
+    /// Returns the registers that differ, with their values on both machines.
     pub fn registers(&self) -> Vec<(Reg, [u64; 2])> {
         let value = |side: usize, reg: Reg| self.sides[side].registers.get(reg);
         let both = Reg::all().map(|reg| (reg, [value(0, reg), value(1, reg)]));

@@ -1,4 +1,4 @@
-//! Comparing engines on random programs, very many lanes at a time.
+//! Compares engines on random programs, very many lanes at a time.
 
 use kvrm_engine::{RunControl, Stop};
 use kvrm_random::program::Programs;
@@ -6,14 +6,14 @@ use kvrm_random::program::Programs;
 use super::{Agreement, Verdict, Verifier};
 use crate::{Machine, MachineBuilder, Registers, Result};
 
-/// Instructions between comparisons. Every lane that has stopped goes on behind what stopped it.
+/// Instructions between comparisons. Stopped lanes continue after the instruction that stopped them.
 const PIECES: [u64; 10] = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
 
-/// Random programs, each for a lane of its own; the first lane of a machine executes a little of everything.
+/// Random programs, one per lane; the first lane of a machine executes a little of everything.
 ///
-/// They come in rounds, as many at a time as the machines have lanes, and run for some 200 instructions each.
-/// All are made of one kind of each instruction, with any registers and immediates; which kinds is the seed's
-/// choice, so that a GPU compiles one kernel for all programs of a seed.
+/// They run in rounds, as many at a time as the machines have lanes, for about 200 instructions each. All
+/// consist of one kind of each instruction, with random registers and immediates. The seed chooses the kinds,
+/// so a GPU compiles one kernel for all programs of a seed.
 ///
 /// ```
 /// use kvrm::verify::{RandomPrograms, RandomVerdict};
@@ -35,7 +35,7 @@ pub struct RandomPrograms {
     lanes: usize,
 }
 
-/// What came of random programs.
+/// The outcome of random programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RandomVerdict {
     /// All machines did the same.
@@ -45,7 +45,7 @@ pub enum RandomVerdict {
         /// Instructions completed, comparisons, pages in the last of them, and why each program stopped last.
         agreement: Agreement,
     },
-    /// A program does something else on one of the machines.
+    /// A program differs on one of the machines.
     Differ {
         /// Its number, from 0.
         program: u64,
@@ -60,21 +60,22 @@ pub enum RandomVerdict {
 }
 
 impl RandomPrograms {
-    /// So many programs of a seed, for machines of `lanes` lanes, at least two. They are made of all
-    /// instructions, or of so many `rows` of the table.
+    /// Returns this many programs of a seed, for machines of `lanes` lanes, at least two. They use all
+    /// instructions, or this many `rows` of the table.
     pub fn new(seed: u64, count: u64, lanes: usize, rows: Option<usize>) -> RandomPrograms {
         let lanes = lanes.max(2);
         RandomPrograms { programs: Programs::new(seed, lanes, rows), count, lanes }
     }
 
-    /// Gives a machine the lanes and the memory that the programs need. Most of their instructions are executed
-    /// once, so the CPU engine steps through them, unless [`translate_after`](MachineBuilder::translate_after)
-    /// is zero; then it takes about a tenth of a second for each program.
+    /// Sets the lanes and the memory that the programs need. Most of their instructions are executed once, so
+    /// the CPU engine steps through them, unless [`translate_after`](MachineBuilder::translate_after) is zero;
+    /// then each program takes about a tenth of a second.
     pub fn shape(&self, builder: MachineBuilder) -> MachineBuilder {
         builder.lanes(self.lanes).memory(self.programs.memory())
     }
 
-    /// Compares machines of this [`shape`](Self::shape). `progress` hears how many programs are done.
+    /// Compares machines of this [`shape`](Self::shape). It calls `progress` with the number of finished
+    /// programs.
     pub fn verify(
         &self,
         machines: &mut [Machine],
@@ -90,12 +91,12 @@ impl RandomPrograms {
                     sum.instructions += agreement.instructions;
                     sum.comparisons += agreement.comparisons;
                     sum.pages += agreement.pages;
-                    // The first lane has no program, and in the last round perhaps others have none.
+                    // The first lane has no program; in the last round, others may have none.
                     let programs = per_round.min(self.count - done) as usize;
                     sum.stops.extend(agreement.stops.into_iter().skip(1).take(programs));
                 }
                 Verdict::Differ(difference) => {
-                    // The first lane has no program; what it does is that of the one after it.
+                    // The first lane has no program; a difference in it is reported as that of the next lane.
                     let program = done + (difference.lane as u64).saturating_sub(1);
                     return Ok(RandomVerdict::Differ { program, difference });
                 }
