@@ -1,17 +1,17 @@
-//! Compiled kernels, kept on disk between runs.
+//! Keeps compiled kernels on disk between runs.
 //!
-//! An entry is a file whose name is the hash of everything its contents depend on ([`KernelKey`]), so
-//! nothing is ever out of date: a kernel that is no longer wanted is only no longer asked for. A file
-//! holds a checksum and the compiled kernel. It is written under another name and then renamed, so that
-//! whoever reads it finds all of it or nothing, however many processes write it at a time.
+//! An entry is a file whose name is the hash of everything its contents depend on ([`KernelKey`]), so no entry
+//! is ever out of date. A file contains a checksum and the compiled kernel. It is written under another name
+//! and then renamed, so that readers find all of it or nothing, however many processes write it at a time. The
+//! checksum detects damage, not forgery: whoever may write to the folder is trusted (SECURITY.md).
 //!
-//! A cache can only save time. Whatever goes wrong with it (no folder, no right to write, a damaged
-//! file) means that the kernel is compiled.
+//! A cache only saves time. If anything goes wrong with it (no folder, no right to write, a damaged file), the
+//! kernel is compiled.
 //!
-//! `KVRM_CACHE_DIR` names the folder; empty or `off` there means no cache. Without it, the folder is
-//! `kvrm` in the user's folder of caches: `$XDG_CACHE_HOME` or `~/.cache`, on macOS `~/Library/Caches`,
-//! on Windows `%LOCALAPPDATA%`. Entries are in its folder `kernels`. When they come to more than 256 MiB,
-//! those that have not been used for longest are removed.
+//! `KVRM_CACHE_DIR` names the folder; if it is empty or `off`, there is no cache. Without it, the folder is
+//! `kvrm` in the user's cache folder: `$XDG_CACHE_HOME` or `~/.cache`, on macOS `~/Library/Caches`, on Windows
+//! `%LOCALAPPDATA%`. Entries are in its subfolder `kernels`. When they exceed 256 MiB, the least recently used
+//! are removed.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -21,23 +21,23 @@ use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
-/// What all entries together may take.
+/// Limit of all entries together, in bytes.
 const LIMIT: u64 = 256 << 20;
-/// How the names of entries, also of unfinished ones, end. Nothing else in the folder is touched.
+/// How the names of entries end, also of unfinished ones. Other files in the folder are not touched.
 const ENDING: &str = ".kernel";
 
 type Hash = [u8; 32];
 
-/// Everything that a compiled kernel depends on; the version of kvrm is added to it.
+/// Everything that a compiled kernel depends on, except the version of kvrm, which is always included.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelKey<'a> {
     /// Name of the engine.
     pub engine: &'a str,
     /// The kernel's source.
     pub text: &'a str,
-    /// What it is compiled for.
+    /// The device it is compiled for.
     pub device: &'a str,
-    /// What compiles it.
+    /// The driver that compiles it.
     pub driver: &'a str,
 }
 
@@ -46,7 +46,7 @@ impl KernelKey<'_> {
         let KernelKey { engine, text, device, driver } = *self;
         let mut hash = Sha256::new();
         for part in [env!("CARGO_PKG_VERSION"), engine, text, device, driver] {
-            // With its length, or two parts could be read as two others.
+            // With its length, so that no two keys give the same bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -54,27 +54,27 @@ impl KernelKey<'_> {
     }
 }
 
-/// The kernels that this computer has compiled.
+/// The cache of compiled kernels.
 #[derive(Clone, Debug)]
 pub struct KernelCache {
-    /// Where entries are; `None` keeps nothing.
+    /// Folder of the entries; `None` keeps nothing.
     folder: Option<PathBuf>,
     limit: u64,
 }
 
 impl KernelCache {
-    /// The cache of this user. Never fails: at worst it keeps nothing.
+    /// Opens the user's cache. Never fails: at worst it keeps nothing.
     pub fn open() -> KernelCache {
         let folder = folder(|name| std::env::var_os(name), std::env::home_dir());
         KernelCache { folder: folder.map(|folder| folder.join("kernels")), limit: LIMIT }
     }
 
-    /// A cache in a folder of its own, for tests.
+    /// Opens a cache in this folder, for tests.
     pub fn at(folder: &Path) -> KernelCache {
         KernelCache { folder: Some(folder.to_path_buf()), limit: LIMIT }
     }
 
-    /// The kernel, if it has been compiled before.
+    /// Returns the kernel, if it has been compiled before.
     pub fn get(&self, key: &KernelKey<'_>) -> Option<Vec<u8>> {
         let hash = key.hash();
         let path = path(self.folder.as_deref()?, &hash);
@@ -86,7 +86,7 @@ impl KernelCache {
 
     /// Keeps a compiled kernel, if that is possible.
     pub fn put(&self, key: &KernelKey<'_>, kernel: &[u8]) {
-        // What does not fit would push out everything else first.
+        // A kernel that does not fit would push out everything else.
         let fits = (size_of::<Hash>() + kernel.len()) as u64 <= self.limit;
         if let Some(folder) = self.folder.as_deref().filter(|_| fits) {
             // If it fails, the next run compiles again.
@@ -95,12 +95,12 @@ impl KernelCache {
     }
 }
 
-/// The folder of kvrm's caches, if there is to be one.
+/// Returns the folder of kvrm's caches, unless it is turned off.
 fn folder(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
     if let Some(chosen) = variable("KVRM_CACHE_DIR") {
         return (!chosen.is_empty() && chosen != "off").then(|| chosen.into());
     }
-    // A relative path would be another folder in each folder kvrm is started from.
+    // A relative path would depend on the current folder.
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = if cfg!(windows) {
         absolute("LOCALAPPDATA")
@@ -117,21 +117,20 @@ fn path(folder: &Path, hash: &Hash) -> PathBuf {
     folder.join(digits + ENDING)
 }
 
-/// What stands before a kernel in its file. The key is in it, so that a file under another's name is
-/// noticed, too.
+/// Returns the checksum at the start of a file. It includes the key, so that a renamed file is detected, too.
 fn checksum(key: &Hash, kernel: &[u8]) -> Hash {
     Sha256::new().chain_update(key).chain_update(kernel).finalize().into()
 }
 
-/// The kernel in an entry, unless the entry is damaged.
+/// Returns the kernel in an entry, unless the entry is damaged.
 fn checked<'a>(key: &Hash, entry: &'a [u8]) -> Option<&'a [u8]> {
     let (sum, kernel) = entry.split_first_chunk()?;
     (*sum == checksum(key, kernel)).then_some(kernel)
 }
 
-/// Makes the entry the last to be removed.
+/// Marks the entry as most recently used.
 fn mark_used(path: &Path) {
-    // Nothing is lost where it cannot be changed: a cache that is only read never shrinks.
+    // A failure does no harm: a cache that is only read never shrinks.
     let _ = File::options()
         .append(true)
         .open(path)
@@ -147,7 +146,7 @@ fn write(folder: &Path, key: &Hash, kernel: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what has not been used for longest until the rest is within the limit.
+/// Removes the least recently used entries until the rest is within the limit.
 fn shrink(folder: &Path, limit: u64) -> io::Result<()> {
     let mut entries = entries(folder)?;
     let mut total: u64 = entries.iter().map(|(_, len, _)| len).sum();
@@ -156,14 +155,14 @@ fn shrink(folder: &Path, limit: u64) -> io::Result<()> {
         if total <= limit {
             break;
         }
-        // Another process may have removed it: it is gone, and that is what counts.
+        // Another process may have removed it already.
         let _ = fs::remove_file(path);
         total -= len;
     }
     Ok(())
 }
 
-/// When each entry was last used, its length and path.
+/// Returns when each entry was last used, its length and its path.
 fn entries(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(ENDING);
     let describe = |entry: fs::DirEntry| {

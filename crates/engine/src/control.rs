@@ -1,23 +1,23 @@
-//! Watching and cancelling a run from another thread.
+//! Watches and cancels a run from another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// What a run does while no instructions are executed.
+/// What a run does while it executes no instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Compiling a kernel, which takes seconds if it is large.
     Compiling {
-        /// Handlers it has.
+        /// Number of handlers.
         handlers: usize,
     },
 }
 
-/// Asked by a run now and then whether it should end.
+/// A function that a run asks at intervals whether it should end.
 type Interrupt = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Shared between a run and whoever watches it.
+/// Shared by a run and those who watch it.
 #[derive(Default)]
 pub struct RunControl {
     cancelled: AtomicBool,
@@ -29,12 +29,12 @@ pub struct RunControl {
 }
 
 impl RunControl {
-    /// A control for one run.
+    /// Makes a control for one run.
     pub fn new() -> RunControl {
         RunControl::default()
     }
 
-    /// Asks the run to end at a point in time. Only the first call counts.
+    /// Sets a deadline at which the run ends. Only the first call counts.
     ///
     /// ```
     /// let control = kvrm_engine::RunControl::new();
@@ -42,11 +42,11 @@ impl RunControl {
     /// assert!(control.is_cancelled());
     /// ```
     pub fn cancel_at(&self, deadline: Instant) {
-        // Somebody else's deadline stays.
+        // An earlier deadline stays.
         let _ = self.deadline.set(deadline);
     }
 
-    /// Cancels the run when `interrupt` says so, which is asked often, on whatever threads the run has.
+    /// Cancels the run when `interrupt` returns true. The run calls it often, on any of its threads.
     ///
     /// ```
     /// let control = kvrm_engine::RunControl::new().with_interrupt(|| true);
@@ -59,12 +59,12 @@ impl RunControl {
         RunControl { interrupt: Some(Box::new(interrupt)), ..self }
     }
 
-    /// Asks the run to end soon; the lanes are left between two instructions.
+    /// Asks the run to end soon; lanes stop between two instructions.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// True once the run should end.
+    /// True if the run should end; checks the deadline and the interrupt.
     pub fn is_cancelled(&self) -> bool {
         if self.was_cancelled() {
             return true;
@@ -77,22 +77,22 @@ impl RunControl {
         over
     }
 
-    /// True once somebody has found that the run should end; asks nobody.
+    /// True if the run has been cancelled; does not check the deadline or the interrupt.
     pub fn was_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Instructions completed so far, over all lanes; it lags a little behind.
+    /// Returns the instructions completed so far, over all lanes; lags slightly behind.
     pub fn executed(&self) -> u64 {
         self.executed.load(Ordering::Relaxed)
     }
 
-    /// Lanes that have stopped so far.
+    /// Returns the number of lanes that have stopped so far.
     pub fn stopped(&self) -> u64 {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// What it does instead of executing instructions, if it does.
+    /// Returns what the run does instead of executing instructions, if anything.
     pub fn activity(&self) -> Option<Activity> {
         *self.lock()
     }
@@ -103,12 +103,12 @@ impl RunControl {
         self.stopped.fetch_add(stopped, Ordering::Relaxed);
     }
 
-    /// Takes back that so many lanes have stopped: they go on.
+    /// Records that this many stopped lanes continue.
     pub fn go_on(&self, lanes: u64) {
         self.stopped.fetch_sub(lanes, Ordering::Relaxed);
     }
 
-    /// For engines: does something that watchers should know of.
+    /// For engines: does something that watchers should know about.
     pub fn during<T>(&self, activity: Activity, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(activity);
         let result = work();

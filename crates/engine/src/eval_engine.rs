@@ -1,4 +1,4 @@
-//! The reference engine: every instruction through the evaluator, one lane after another.
+//! The reference engine: evaluates every instruction, one lane after another.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use kvrm_mem::{Image, Space, View};
 
 use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, step};
 
-/// Instructions a lane executes before it is the next one's turn.
+/// Instructions that a lane executes before the next lane's turn.
 const SLICE: u64 = 4096;
 
-/// Walks the intermediate representation. Slow; what the other engines are compared with.
+/// Walks the intermediate representation. Slow; the reference for the other engines.
 pub struct EvalEngine {
     config: Config,
     image: Image,

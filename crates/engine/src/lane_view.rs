@@ -1,4 +1,4 @@
-//! A lane's memory as the host sees it when it decodes code, or executes an instruction itself.
+//! A lane's memory as the host sees it when it decodes code or executes an instruction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
         Words { memory, lane, pages: RefCell::default(), error: Cell::new(None) }
     }
 
-    /// Fails if the device has.
+    /// Fails if the device has failed.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         self.error.take().map_or(Ok(()), Err)
     }
@@ -73,7 +73,7 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
         }
     }
 
-    /// Fails if the device has.
+    /// Fails if the device has failed.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         self.error.take().map_or(Ok(()), Err)
     }

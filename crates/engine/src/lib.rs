@@ -1,7 +1,7 @@
-//! What all engines have in common: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] a host watches
-//! and cancels a run through, one-instruction stepping by the reference evaluator, the reference engine
-//! built on it, [`SplitEngine`], which makes one engine of several, and what engines on GPUs share: handlers and
-//! records ([`kernel`], [`code`]), the loop around launches ([`launch`]), the cache of compiled kernels.
+//! What all engines share: the [`Engine`] trait, [`Stop`]s, the [`RunControl`] with which a host watches and
+//! cancels a run, single steps with the reference evaluator, the reference engine built on them, and
+//! [`SplitEngine`], which combines several engines. And what engines on GPUs share: handlers and records
+//! ([`kernel`], [`code`]), the loop around launches ([`launch`]), the cache of compiled kernels.
 
 pub mod cache;
 pub mod code;
@@ -33,7 +33,7 @@ use kvrm_mem::View;
 /// General registers of a lane.
 pub const GENERAL: usize = 31;
 
-/// Whether lanes have one memory together or one each.
+/// Whether lanes share one memory or have one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryModel {
     /// One flat memory that every lane sees.
@@ -42,10 +42,10 @@ pub enum MemoryModel {
     Private,
 }
 
-/// What to build.
+/// The configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of machines, at least one.
+    /// Number of lanes, at least one.
     pub lanes: usize,
     /// Bytes of guest memory, a multiple of the page size.
     pub memory_size: u64,
@@ -53,34 +53,33 @@ pub struct Config {
     pub model: MemoryModel,
     /// Stores fault: only the host writes memory, which is shared.
     pub read_only: bool,
-    /// Host threads a CPU engine may use; 0 takes one per core.
+    /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
-    /// How often code is reached before a translating engine translates it rather than step through
-    /// it; 0 translates everything.
+    /// How often a translating engine steps through code before it translates it; 0 translates everything.
     pub translate_after: u32,
 }
 
 /// One run, for all lanes.
 pub struct RunRequest<'a> {
-    /// Instructions each lane may complete in this run.
+    /// Limit of instructions per lane in this run.
     pub max_cycles: u64,
-    /// Addresses to stop at before executing, in ascending order. A lane that starts the run at one
+    /// Addresses to stop at before executing, in ascending order. A lane that starts the run at a breakpoint
     /// passes it.
     pub breakpoints: &'a [u64],
-    /// Do not slice the run into launches of bounded length, so that the host has nothing to do between
-    /// the launch and the last lane's stop. Results are the same; engines that cannot are free to slice.
+    /// Do not split the run into launches of bounded length, so that the host has nothing to do until the last
+    /// lane stops. Results are the same; engines that do not support this may ignore it.
     pub single_launch: bool,
-    /// Go on with the run before: lanes that it stopped for anything but its limit keep that stop, and no
-    /// lane passes a breakpoint that it stands at.
+    /// Continue the previous run: lanes that stopped for any reason but its limit keep that stop, and no lane
+    /// passes a breakpoint that it is at.
     pub continues: bool,
-    /// How the host watches and cancels.
+    /// The control with which the host watches and cancels the run.
     pub control: &'a RunControl,
 }
 
-/// What one lane looks like from outside.
+/// The status of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneStatus {
-    /// Why it does not run; `None` before its first run, after a reset, and after a cancelled run.
+    /// Why it stopped; `None` before its first run, after a reset, and after a cancelled run.
     pub stop: Option<Stop>,
     /// Instructions completed since it was built or reset.
     pub count: u64,
@@ -89,9 +88,9 @@ pub struct LaneStatus {
 /// A kernel that an engine has loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelLoad {
-    /// Handlers it has.
+    /// Number of handlers.
     pub handlers: usize,
-    /// What writing, compiling and loading it took.
+    /// Time for generating, compiling and loading it.
     pub time: Duration,
     /// True if it had been compiled before and was found in the [cache].
     pub cached: bool,
@@ -113,7 +112,7 @@ impl LaneStatus {
     }
 }
 
-/// The host's failures; a guest's are [`Stop`]s.
+/// Failures of the host; those of a guest are [`Stop`]s.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The operating system refused memory.
@@ -121,11 +120,11 @@ pub enum EngineError {
         "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, and Linux allows 65,530 of them unless `sysctl vm.max_map_count` is raised)"
     )]
     Memory {
-        /// Which lane's memory.
+        /// The lane.
         lane: usize,
-        /// How much.
+        /// Size of its memory.
         size: u64,
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// One memory cannot be on several devices.
@@ -133,7 +132,7 @@ pub enum EngineError {
         "lanes that share memory cannot be split over devices: use private memory or one device"
     )]
     SharedMemoryIsWhole,
-    /// The host's processor cannot be translated for.
+    /// The host's processor is not supported.
     #[error("this processor is not supported by the cpu engine: {0}; use the eval engine")]
     Unsupported(String),
     /// A device or its driver failed.
@@ -147,36 +146,36 @@ pub enum EngineError {
     Translation {
         /// Guest address.
         pc: u64,
-        /// What the code generator said.
+        /// The message of the code generator.
         message: String,
     },
 }
 
 /// A set of lanes and the means to run them.
 ///
-/// Addresses and lane numbers are checked by the caller; an engine may panic on bad ones.
+/// The caller checks addresses and lane numbers; an engine may panic on bad ones.
 pub trait Engine: Send {
-    /// The name users choose it by.
+    /// Returns the name that users choose it by.
     fn name(&self) -> &'static str;
 
-    /// What it was built with.
+    /// Returns its configuration.
     fn config(&self) -> &Config;
 
-    /// What the lanes had to wait for; nothing, if there is neither driver nor kernel.
+    /// Returns what the lanes had to wait for; nothing, if there is neither driver nor kernel.
     fn start_times(&self) -> StartTimes {
         StartTimes::default()
     }
 
-    /// Registers of a lane.
+    /// Returns the registers of a lane.
     fn state(&self, lane: usize) -> Result<CpuState, EngineError>;
 
     /// Changes the registers of a lane.
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError>;
 
-    /// Why a lane does not run, and how far it got.
+    /// Returns the status of a lane.
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError>;
 
-    /// Shows the registers of lanes, one after another.
+    /// Calls `visit` with the registers of each lane.
     fn visit_states(
         &self,
         lanes: Range<usize>,
@@ -195,7 +194,7 @@ pub trait Engine: Send {
         })
     }
 
-    /// Shows why lanes do not run and how far they got, one after another.
+    /// Calls `visit` with the status of each lane.
     fn visit_statuses(
         &self,
         lanes: Range<usize>,
@@ -204,21 +203,21 @@ pub trait Engine: Send {
         lanes.into_iter().try_for_each(|lane| self.status(lane).map(&mut *visit))
     }
 
-    /// A lane's memory, where the host can look at it without copying.
+    /// Returns a lane's memory, if the host can read it without copying.
     fn view_memory(&self, _lane: usize) -> Option<View> {
         None
     }
 
-    /// True if [`run`](Self::run) works on the thread that calls it alone, and looks at its control there at
-    /// least every 50 ms.
+    /// True if [`run`](Self::run) works only on the calling thread, and checks its control there at least every
+    /// 50 ms.
     fn runs_on_caller(&self) -> bool {
         false
     }
 
-    /// Copies out of a lane's memory.
+    /// Reads a lane's memory.
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
-    /// Copies out of the memory of lanes, as many bytes of each: one lane's after the other's.
+    /// Reads the same number of bytes from the memory of each lane, lane after lane.
     fn read_memory_of(
         &self,
         lanes: Range<usize>,
@@ -230,14 +229,14 @@ pub trait Engine: Send {
         rows.try_for_each(|(lane, row)| self.read_memory(lane, addr, row))
     }
 
-    /// Pages that may differ from the image, as lanes and page numbers; all others are as the image has them.
+    /// Returns the pages that may differ from the image, as lanes and page numbers; all others equal the image.
     /// None in shared memory, which is its own image.
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
 
-    /// Changes a lane's memory (everybody's, if it is shared).
+    /// Writes a lane's memory (that of all lanes, if it is shared).
     fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
-    /// Changes the memory of lanes, as many bytes of each: one lane's after the other's.
+    /// Writes the same number of bytes to the memory of each lane, given lane after lane.
     fn write_memory_of(
         &mut self,
         lanes: Range<usize>,
@@ -249,13 +248,13 @@ pub trait Engine: Send {
         rows.try_for_each(|(lane, row)| self.write_memory(lane, addr, row))
     }
 
-    /// Changes the image, and with it every lane's memory.
+    /// Writes the image, and with it every lane's memory.
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
-    /// Runs every lane until it stops or has completed the instructions asked for.
+    /// Runs every lane until it stops or reaches the limit of instructions.
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError>;
 
-    /// Gives lanes' private memory back the image's contents and clears their registers and counts.
+    /// Resets lanes: restores the image's contents in their private memory, and clears registers and counts.
     /// Shared memory stays as it is.
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError>;
 }

@@ -1,9 +1,9 @@
-//! Guest memory on a device, as the host reaches it.
+//! Guest memory on a device, as the host accesses it.
 //!
-//! Lanes that have private memory start with an image, and are in groups. A group has a page table, of which an
-//! entry has the number of a frame and a bit for each lane that has its own copy of the page there. A frame has
-//! the words of 64 bits of a page, each of them for all lanes of the group one after the other: lanes that go
-//! together read and write neighbouring words.
+//! Lanes with private memory start from an image, and are divided into groups. A group has a page table; an
+//! entry has the number of a frame, and a bit for each lane that has its own copy of the page there. A frame
+//! contains the 64-bit words of a page, each word for all lanes of the group side by side, so that lanes that
+//! execute together access neighbouring words.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub type Entry = [u32; 2];
 pub struct FramePart {
     /// The frame.
     pub frame: u32,
-    /// Which words.
+    /// The words.
     pub words: Range<usize>,
 }
 
@@ -27,35 +27,35 @@ pub struct FramePart {
 pub const PAGE_WORDS: usize = (PAGE / 8) as usize;
 /// Parts of frames that are read together.
 const PARTS_AT_ONCE: usize = 256;
-/// Entries of page tables that are read together, if a table has not more.
+/// Entries of page tables that are read together, unless one table has more.
 const ENTRIES_AT_ONCE: usize = 1 << 20;
 
 /// The memory of all lanes: one that they share, or an image and the pages that lanes have written.
 ///
-/// What a device has to provide comes first; the rest is the same for all.
+/// The methods that a device must provide come first; the rest is the same for all devices.
 pub trait DeviceMemory {
-    /// Bytes of guest memory.
+    /// Returns the size of guest memory in bytes.
     fn size(&self) -> u64;
 
     /// True if guests may not write.
     fn is_read_only(&self) -> bool;
 
-    /// Lanes there are.
+    /// Returns the number of lanes.
     fn lanes(&self) -> usize;
 
-    /// Lanes in a group, 32 or fewer; `None` if all lanes share one memory.
+    /// Returns the number of lanes in a group, at most 32; `None` if all lanes share one memory.
     fn group(&self) -> Option<usize>;
 
     /// Reads shared memory, or the image.
     fn read_flat(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
 
-    /// Writes shared memory, or the image and not the copies of it.
+    /// Writes shared memory, or the image but not its copies.
     fn write_flat(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
 
     /// True if some lane may have its own copy of a page.
     fn has_copies(&self) -> bool;
 
-    /// Reads page tables, one group's entries after the other's.
+    /// Reads page tables, group after group.
     fn entries(&self, groups: Range<usize>, pages: Range<u64>) -> Result<Vec<Entry>, EngineError>;
 
     /// Writes page tables.
@@ -66,7 +66,7 @@ pub trait DeviceMemory {
         entries: &[Entry],
     ) -> Result<(), EngineError>;
 
-    /// Takes frames that nobody has, and makes more if there are too few. The first; the others follow it.
+    /// Takes unused frames, and allocates more if there are too few. Returns the first; the others follow it.
     fn take_frames(&mut self, count: usize) -> Result<u32, EngineError>;
 
     /// Reads parts of frames, one after the other.
@@ -75,13 +75,13 @@ pub trait DeviceMemory {
     /// Writes a part of a frame.
     fn write_frame(&mut self, part: &FramePart, bytes: &[u8]) -> Result<(), EngineError>;
 
-    /// Makes more frames, for lanes that found none.
+    /// Allocates more frames, for lanes that found none.
     fn grow(&mut self) -> Result<(), EngineError>;
 
-    /// Forgets the copies that all lanes have of pages.
+    /// Drops all lanes' copies of pages.
     fn drop_all_pages(&mut self) -> Result<(), EngineError>;
 
-    /// Reads as a lane sees it.
+    /// Reads memory as a lane sees it.
     fn read(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         self.read_lanes(lane..lane + 1, addr, bytes)
     }
@@ -91,7 +91,7 @@ pub trait DeviceMemory {
         self.write_lanes(lane..lane + 1, addr, bytes)
     }
 
-    /// Reads as lanes see it, as many bytes of each: one lane's after the other's.
+    /// Reads memory as lanes see it, the same number of bytes from each, lane after lane.
     fn read_lanes(
         &self,
         lanes: Range<usize>,
@@ -127,7 +127,7 @@ pub trait DeviceMemory {
         Ok(())
     }
 
-    /// Writes memory of lanes, as many bytes of each: one lane's after the other's.
+    /// Writes memory of lanes, the same number of bytes to each, given lane after lane.
     fn write_lanes(
         &mut self,
         lanes: Range<usize>,
@@ -168,7 +168,7 @@ pub trait DeviceMemory {
         Ok(())
     }
 
-    /// The lanes that have their own copy of a page.
+    /// Returns the lanes that have their own copy of a page.
     fn owners(&self, page: u64) -> Result<Vec<usize>, EngineError> {
         let Some(group) = self.group() else { return Ok(Vec::new()) };
         let entries = self.entries(0..self.lanes().div_ceil(group), page..page + 1)?;
@@ -178,7 +178,7 @@ pub trait DeviceMemory {
         Ok(owners.collect())
     }
 
-    /// The pages that lanes have their own copies of, as lanes and page numbers.
+    /// Returns the pages of which lanes have their own copies, as lanes and page numbers.
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
         let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(Vec::new()) };
         let (groups, table) = (self.lanes().div_ceil(group), self.size() / PAGE);
@@ -195,7 +195,7 @@ pub trait DeviceMemory {
         Ok(found)
     }
 
-    /// Forgets the copies that a lane has of pages.
+    /// Drops a lane's copies of pages.
     fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
         let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
         let (groups, pages) = (lane / group..lane / group + 1, 0..self.size() / PAGE);
@@ -205,20 +205,20 @@ pub trait DeviceMemory {
     }
 }
 
-/// Bytes of a page that some lanes of a group have copies of.
+/// Bytes of a page of which some lanes of a group have copies.
 struct Piece {
     group: usize,
     /// A bit for each lane.
     lanes: u32,
     part: FramePart,
-    /// Bytes of the first word that are before them.
+    /// Bytes of the first word before them.
     skip: usize,
-    /// Which of a lane's bytes they are.
+    /// Their range in a lane's bytes.
     bytes: Range<usize>,
 }
 
 impl Piece {
-    /// The bytes from `start` on, if there are copies.
+    /// Returns the bytes from `start` on, if there are copies.
     fn new(group: usize, entry: Entry, start: usize, bytes: Range<usize>) -> Option<Piece> {
         let [frame, lanes] = entry;
         let words = start / 8..(start + bytes.len()).div_ceil(8);
@@ -227,7 +227,7 @@ impl Piece {
     }
 }
 
-/// What is in the frames, for each of the pieces.
+/// Reads the contents of the frames for each of the pieces.
 fn read_pieces<M: DeviceMemory + ?Sized>(
     memory: &M,
     group: usize,
@@ -262,7 +262,7 @@ fn change_copies<'a, M: DeviceMemory + ?Sized>(
     Ok(())
 }
 
-/// Gives lanes their own copies of a page. What their groups' page tables have for it then.
+/// Gives lanes their own copies of a page; returns the entries of their groups' page tables for it.
 fn copy_page<M: DeviceMemory + ?Sized>(
     memory: &mut M,
     group: usize,
@@ -277,7 +277,7 @@ fn copy_page<M: DeviceMemory + ?Sized>(
     }
     let mut image = vec![0; PAGE as usize];
     memory.read_flat(page * PAGE, &mut image)?;
-    // As it is in a frame, for all lanes.
+    // In the layout of a frame, for all lanes.
     let spread: Vec<u8> = image.chunks_exact(8).flat_map(|word| word.repeat(group)).collect();
     let new = entries.iter().filter(|entry| entry[0] == 0).count();
     let mut frames = if new > 0 { memory.take_frames(new)?.. } else { 0.. };
@@ -299,7 +299,7 @@ fn copy_page<M: DeviceMemory + ?Sized>(
     Ok(entries)
 }
 
-/// The seats in a group of those lanes of a range that are in it, as bits.
+/// Returns the seats of a range's lanes in a group, as bits.
 fn seats_of(lanes: &Range<usize>, number: usize, group: usize) -> u32 {
     let first = number * group;
     let start = lanes.start.max(first) - first;
@@ -307,12 +307,12 @@ fn seats_of(lanes: &Range<usize>, number: usize, group: usize) -> u32 {
     (start..end).fold(0, |bits, seat| bits | 1 << seat)
 }
 
-/// The seats that bits stand for.
+/// Returns the seats whose bits are set.
 fn seats(bits: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |seat| bits >> seat & 1 != 0)
 }
 
-/// Puts a lane's bytes among the words of its group; the first goes behind `skip` others of the lane.
+/// Writes a lane's bytes into the words of its group; the first comes after `skip` other bytes of the lane.
 fn put(words: &mut [u8], group: usize, seat: usize, skip: usize, bytes: &[u8]) {
     let mut done = 0;
     while done < bytes.len() {
@@ -322,7 +322,7 @@ fn put(words: &mut [u8], group: usize, seat: usize, skip: usize, bytes: &[u8]) {
     }
 }
 
-/// Gets a lane's bytes from among the words of its group.
+/// Reads a lane's bytes from the words of its group.
 fn get(words: &[u8], group: usize, seat: usize, skip: usize, bytes: &mut [u8]) {
     let mut done = 0;
     while done < bytes.len() {
@@ -332,7 +332,7 @@ fn get(words: &[u8], group: usize, seat: usize, skip: usize, bytes: &mut [u8]) {
     }
 }
 
-/// Where a lane's byte is, and how many of those that follow, up to `len`, are beside it.
+/// Returns where a lane's byte is, and how many of the following bytes, up to `len`, are adjacent.
 fn place(group: usize, seat: usize, byte: usize, len: usize) -> (usize, usize) {
     let (word, offset) = (byte / 8, byte % 8);
     ((word * group + seat) * 8 + offset, len.min(8 - offset))

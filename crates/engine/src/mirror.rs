@@ -1,4 +1,4 @@
-//! Arrays on a device that the host looks into and changes.
+//! Arrays on a device that the host reads and changes.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -14,27 +14,27 @@ pub trait DeviceArray<T> {
     fn write(&self, first: usize, elements: &[T]) -> Result<(), EngineError>;
 }
 
-/// An array on a device with a copy on the host. Nothing is copied before it is needed: what kernels
-/// wrote when the host looks, what the host changed before the next launch.
+/// An array on a device with a copy on the host. Nothing is copied before it is needed: what kernels wrote is
+/// copied when the host reads it, what the host changed before the next launch.
 pub struct Mirror<T, A> {
     device: A,
     host: RefCell<Vec<T>>,
-    /// Kernels have written the array since it was copied here.
+    /// True if kernels may have written the array since it was copied here.
     stale: Cell<bool>,
-    /// All that the host has changed is in here.
+    /// Range that contains all changes of the host.
     changed: Range<usize>,
     /// Up to this many elements are copied one by one.
     few: usize,
 }
 
 impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
-    /// An array of equal elements, of which up to `few` are faster copied one by one than all together.
+    /// Makes an array of equal elements. Up to `few` elements are faster to copy one by one than all together.
     pub fn new(device: A, element: T, len: usize, few: usize) -> Self {
         let host = RefCell::new(vec![element; len]);
         Mirror { device, host, stale: Cell::new(false), changed: 0..len, few }
     }
 
-    /// The array on the device.
+    /// Returns the array on the device.
     pub fn device(&self) -> &A {
         &self.device
     }
@@ -47,20 +47,20 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         Ok(())
     }
 
-    /// An element.
+    /// Returns an element.
     pub fn get(&self, index: usize) -> Result<T, EngineError> {
         self.fetch()?;
         Ok(self.host.borrow()[index])
     }
 
-    /// Shows elements, one after another.
+    /// Calls `visit` with each element.
     pub fn visit(&self, range: Range<usize>, visit: &mut dyn FnMut(&T)) -> Result<(), EngineError> {
         self.fetch()?;
         self.host.borrow()[range].iter().for_each(visit);
         Ok(())
     }
 
-    /// One of `count` elements that the caller is going to look at.
+    /// Returns one of `count` elements that the caller is going to read.
     pub fn get_of(&self, count: usize, index: usize) -> Result<T, EngineError> {
         if count > self.few || !self.stale.get() {
             return self.get(index);
@@ -79,7 +79,7 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
     /// Sets elements; the device has them after the next [`upload`](Self::upload).
     pub fn set(&mut self, range: Range<usize>, element: T) -> Result<(), EngineError> {
         match range.len() == self.host.get_mut().len() {
-            // Nothing is left of what kernels wrote.
+            // Everything that kernels wrote is overwritten.
             true => self.stale.set(false),
             false => self.fetch()?,
         }
@@ -113,7 +113,7 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         Ok(())
     }
 
-    /// Brings the device up to date.
+    /// Copies the host's changes to the device.
     pub fn upload(&mut self) -> Result<(), EngineError> {
         let range = self.changed.clone();
         if !range.is_empty() {
@@ -123,13 +123,13 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
         Ok(())
     }
 
-    /// Takes over what kernels wrote, which the caller has copied from the device.
+    /// Takes elements that the caller has copied from the device after a launch.
     pub fn copied(&self, elements: &[T]) {
         self.host.borrow_mut().copy_from_slice(elements);
         self.stale.set(false);
     }
 
-    /// To be called before a kernel writes the array; the host's changes must have been uploaded.
+    /// Must be called before a kernel writes the array, after [`upload`](Self::upload).
     pub fn will_change(&self) {
         assert!(self.changed.is_empty(), "changes of the host would be lost");
         self.stale.set(true);

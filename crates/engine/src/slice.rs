@@ -1,8 +1,8 @@
-//! Slicing runs into launches of bounded length.
+//! Splits runs into launches of bounded length.
 
 use std::time::Duration;
 
-/// How many instructions each lane may execute in a launch, adapted to what launches take.
+/// The number of instructions that each lane may execute in a launch, adapted to the time that launches take.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,21 +32,22 @@ pub struct Share {
     instructions: u64,
     most: u64,
     wanted: Duration,
-    /// How many lanes ran when this was learned.
+    /// Number of lanes when this was learned.
     lanes: usize,
 }
 
-/// Launches of fewer instructions than this would be nothing but overhead.
+/// Launches of fewer instructions than this would be all overhead.
 const LEAST: f64 = 64.0;
 
 impl Share {
-    /// A first share, and what launches should take.
+    /// Makes a share with its first and largest value, and the time that launches should take.
     pub fn new(first: u64, most: u64, wanted: Duration) -> Share {
         Share { first, instructions: first, most, wanted, lanes: 0 }
     }
 
-    /// Instructions for each of so many lanes in the next launch. If there are more than before, each has less, as
-    /// if the device had been busy with those already; but not less than in the first launch.
+    /// Returns the instructions for each of this many lanes in the next launch. If there are more lanes than
+    /// before, each gets fewer, as if the device had been fully busy before; but not fewer than in the first
+    /// launch.
     pub fn of(&mut self, lanes: usize) -> u64 {
         if lanes > self.lanes {
             let least = self.first.min(self.instructions);
@@ -57,7 +58,7 @@ impl Share {
         self.instructions
     }
 
-    /// Learns from a launch; `used_up` says whether some lane has executed all of its share.
+    /// Adapts to the time of a launch; `used_up` says whether a lane has executed all of its share.
     pub fn adapt(&mut self, time: Duration, used_up: bool) {
         let ratio = self.wanted.as_secs_f64() / time.as_secs_f64().max(1e-6);
         if used_up || ratio < 1.0 {

@@ -1,4 +1,4 @@
-//! One machine on several devices: each has an engine of its own that runs a range of the lanes.
+//! One machine on several devices: each device has its own engine, which runs a range of the lanes.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -10,11 +10,11 @@ use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRe
 
 /// Lanes spread over several engines, which run at once.
 ///
-/// Each engine has a contiguous range of lanes with private memory, so that none of them can tell that
-/// there are others: results do not depend on how many there are. If one fails, the run of the others is
-/// cancelled, and the error returned when all have ended.
+/// Each engine has a contiguous range of lanes with private memory, so that lanes cannot notice the others and
+/// results do not depend on the number of engines. If one fails, the runs of the others are cancelled, and the
+/// error is returned when all have ended.
 pub struct SplitEngine {
-    /// Of the whole.
+    /// Configuration of the whole.
     config: Config,
     /// In the order of their lanes; never empty.
     parts: Vec<Part>,
@@ -30,8 +30,8 @@ impl SplitEngine {
     /// Builds `parts` engines, at least one, with `build`, which is given a part's number and what that
     /// part should be.
     ///
-    /// Every part but the last has a multiple of `unit` lanes: GPUs run lanes by the warp. Where there are
-    /// fewer units than parts, the last parts are left out.
+    /// Every part except the last has a multiple of `unit` lanes, because GPUs run lanes by the warp. If there
+    /// are fewer units than parts, the last parts are left out.
     ///
     /// ```
     /// use kvrm_engine::{Config, Engine, EvalEngine, MemoryModel, SplitEngine};
@@ -70,27 +70,27 @@ impl SplitEngine {
         Ok(SplitEngine { config, parts, sliced: false })
     }
 
-    /// Never asks for [`RunRequest::single_launch`]: where parts share a device, the driver makes one wait
-    /// for another's launch, which must then be a short one.
+    /// Never asks for [`RunRequest::single_launch`]: if parts share a device, the driver makes one wait for
+    /// another's launch, which must then be short.
     pub fn sliced(mut self) -> SplitEngine {
         self.sliced = true;
         self
     }
 
-    /// The part that has a lane, and the lane's number there.
+    /// Returns the part that has a lane, and the lane's number there.
     fn part(&self, lane: usize) -> (usize, usize) {
         let part = self.parts.partition_point(|part| part.lanes.end <= lane);
         (part, lane - self.parts[part].lanes.start)
     }
 
-    /// The parts, each with the numbers that a range of lanes has there.
+    /// Returns the parts, each with the numbers of a range's lanes there.
     fn parts_of(&self, lanes: Range<usize>) -> impl Iterator<Item = (&Part, Range<usize>)> {
         self.parts.iter().map(move |part| (part, part.own(&lanes)))
     }
 }
 
 impl Part {
-    /// Which lanes of a range it has, by its own numbers.
+    /// Returns the lanes of a range that this part has, by its own numbers.
     fn own(&self, lanes: &Range<usize>) -> Range<usize> {
         let first = self.lanes.start;
         let (start, end) = (lanes.start.max(first), lanes.end.min(self.lanes.end));
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// Lanes of each part: whole units, dealt as evenly as they go.
+/// Returns the lanes of each part: whole units, distributed as evenly as possible.
 fn ranges(lanes: usize, parts: usize, unit: usize) -> Vec<Range<usize>> {
     let units = lanes.div_ceil(unit);
     let parts = parts.min(units);
@@ -109,7 +109,7 @@ fn ranges(lanes: usize, parts: usize, unit: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| start(part)..start(part + 1)).collect()
 }
 
-/// A part's error, with the lane as the whole numbers it.
+/// Returns a part's error with the lane's number in the whole.
 fn of_whole(error: EngineError, first: usize) -> EngineError {
     match error {
         EngineError::Memory { lane, size, source } => {
@@ -234,7 +234,7 @@ impl Engine for SplitEngine {
         let run = |part: &mut Part| {
             let result = part.engine.run(&request);
             if result.is_err() {
-                // Nobody should wait for the others' results: they come with an error.
+                // End the others early: their results come with an error anyway.
                 request.control.cancel();
             }
             result.map_err(|error| of_whole(error, part.lanes.start))

@@ -1,4 +1,4 @@
-//! Executing one instruction with the reference evaluator.
+//! Executes one instruction with the reference evaluator.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -21,7 +21,7 @@ pub enum Step {
     Stopped(Stop),
 }
 
-/// The word at `pc`, or why there is none.
+/// Returns the word at `pc`, or why there is none.
 pub fn fetch(memory: &impl GuestMemory, pc: u64) -> Result<u32, Stop> {
     if !pc.is_multiple_of(4) {
         return Err(Stop::Fault { kind: FaultKind::Unaligned, address: pc });
@@ -32,8 +32,8 @@ pub fn fetch(memory: &impl GuestMemory, pc: u64) -> Result<u32, Stop> {
     }
 }
 
-/// Executes the instruction at PC. `count` is the number of instructions completed before it;
-/// `before_write` hears of every piece of memory (address and length) that is about to be written.
+/// Executes the instruction at PC. `count` is the number of instructions completed before it. Calls
+/// `before_write` with address and length before each write to memory.
 pub fn step(
     state: &mut CpuState,
     count: u64,
@@ -84,7 +84,7 @@ fn step_inner(
     }
 }
 
-/// The kernel form of a row, built when first needed.
+/// Returns the kernel form of a row, built on first use.
 fn routine(index: usize) -> &'static Routine {
     static ROUTINES: LazyLock<Vec<OnceLock<Routine>>> =
         LazyLock::new(|| table().iter().map(|_| OnceLock::new()).collect());

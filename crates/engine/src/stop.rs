@@ -20,7 +20,7 @@ pub enum Stop {
     },
     /// BRK, or a breakpoint that the host set. PC is at the instruction.
     Breakpoint {
-        /// Immediate of the BRK; `None` for one that was set.
+        /// Immediate of the BRK; `None` for a breakpoint of the host.
         imm: Option<u16>,
     },
     /// The run's limit was reached: running again resumes.
@@ -30,9 +30,9 @@ pub enum Stop {
         /// The word.
         word: u32,
     },
-    /// The instruction at PC could not access memory; nothing of it was done.
+    /// The instruction at PC could not access memory, and had no effect.
     Fault {
-        /// In which way.
+        /// The kind of access.
         kind: FaultKind,
         /// The first address that could not be accessed.
         address: u64,
@@ -53,7 +53,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// What was tried, in a word.
+    /// Returns the kind of access as a word.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Read => "read",
@@ -65,7 +65,7 @@ impl FaultKind {
 }
 
 impl Stop {
-    /// The stop's name, as tools and scripts know it.
+    /// Returns the stop's name, for tools and scripts.
     ///
     /// ```
     /// assert_eq!(kvrm_engine::Stop::MaxCycles.name(), "MAX_CYCLES");
@@ -81,7 +81,7 @@ impl Stop {
         }
     }
 
-    /// The stop's number, as arrays of stops hold it. A lane that has not stopped has [`Stop::NONE`].
+    /// Returns the stop's number, for arrays of stops. A lane that has not stopped has [`Stop::NONE`].
     ///
     /// ```
     /// use kvrm_engine::Stop;
@@ -98,15 +98,15 @@ impl Stop {
         }
     }
 
-    /// What stands for no stop where [codes](Self::code) are listed.
+    /// The [code](Self::code) of a lane that has not stopped.
     pub const NONE: u8 = 255;
 
-    /// True if the program did something that it cannot do: it met an undefined word or faulted.
+    /// True if the program failed: it reached an undefined word or faulted.
     pub fn is_failure(&self) -> bool {
         matches!(self, Stop::Undefined { .. } | Stop::Fault { .. })
     }
 
-    /// The stop for an exit that A64 semantics took.
+    /// Returns the stop for an exit of A64 semantics.
     pub fn from_exit(reason: u8, detail: u64) -> Stop {
         let imm = detail as u16;
         match reason {
@@ -120,7 +120,7 @@ impl Stop {
         }
     }
 
-    /// The stop for a probe that failed.
+    /// Returns the stop for a failed probe.
     pub fn from_fault(access: Access, address: u64) -> Stop {
         let kind = match access {
             Access::Read => FaultKind::Read,
@@ -129,7 +129,7 @@ impl Stop {
         Stop::Fault { kind, address }
     }
 
-    /// True if the guest took an exception, after which hardware would clear the exclusive monitor.
+    /// True if the guest took an exception, which clears the exclusive monitor in hardware.
     pub fn is_exception(&self) -> bool {
         !matches!(self, Stop::MaxCycles | Stop::Breakpoint { imm: None })
     }

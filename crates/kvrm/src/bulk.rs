@@ -72,7 +72,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Calls `visit` with why each lane stopped and how many instructions it has completed since it was built
+    /// Returns why each lane stopped and how many instructions it has completed since it was built
     /// or reset.
     pub fn statuses(&self) -> Result<Vec<LaneStatus>> {
         let mut statuses = Vec::with_capacity(self.lanes());

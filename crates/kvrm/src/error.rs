@@ -17,7 +17,7 @@ pub enum Error {
     NoSuchLane {
         /// The lane asked for.
         lane: usize,
-        /// Number of them.
+        /// Number of lanes.
         lanes: usize,
     },
     /// Zero lanes were asked for.
@@ -43,7 +43,7 @@ pub enum Error {
     /// Bytes cannot be divided evenly among lanes.
     #[error("{len} bytes cannot be dealt evenly to {lanes} lanes: every lane gets as many")]
     Uneven {
-        /// Number of them.
+        /// Number of bytes.
         len: usize,
         /// Number of lanes.
         lanes: usize,

@@ -1,4 +1,4 @@
-//! The bytes every lane starts with.
+//! The bytes that every lane starts with.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// A zeroed image of `size` bytes, a non-zero multiple of [`PAGE`].
+    /// Makes a zeroed image of `size` bytes, a non-zero multiple of [`PAGE`].
     pub fn new(size: u64) -> io::Result<Image> {
         if size == 0 || !size.is_multiple_of(PAGE) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a whole number of pages"));
@@ -26,28 +26,28 @@ impl Image {
         Ok(Image { file, bytes })
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The contents.
+    /// Returns the contents.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The contents, to change.
+    /// Returns the contents, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// A second mapping of the same bytes: what one changes, the other sees.
+    /// Maps the same bytes a second time: a change in one mapping is visible in the other.
     pub(crate) fn map_shared(&self) -> io::Result<MmapMut> {
         // SAFETY: as in `new`; both mappings are handed out by this crate, which documents the aliasing.
         unsafe { MmapOptions::new().no_reserve_swap().map_mut(&self.file) }
     }
 
-    /// A copy-on-write view: it starts as the image and keeps its own changes.
+    /// Maps a copy-on-write view: it starts as the image and keeps its own changes.
     pub(crate) fn map_private(&self) -> io::Result<MmapMut> {
         // SAFETY: as in `new`.
         unsafe { MmapOptions::new().no_reserve_swap().map_copy(&self.file) }

@@ -1,14 +1,13 @@
 //! Guest address spaces on the host.
 //!
-//! A guest sees one flat memory from address 0 to its size. The bytes that every lane starts with are
-//! the [`Image`]. A [`Space`] is what a lane works on: either the image itself (shared memory), or a
-//! copy-on-write view of it (private memory), which the operating system provides: a lane costs
-//! the pages it has written.
+//! A guest sees one flat memory from address 0 to its size. The bytes that every lane starts with are the
+//! [`Image`]. A [`Space`] is the memory of a lane: either the image itself (shared memory), or a copy-on-write
+//! view of it (private memory), which the operating system provides, so that a lane costs the pages it has
+//! written.
 //!
-//! Beside its bytes a space has one state byte per 64-byte *granule*. A store may go ahead without
-//! asking if the granule is [`OPEN`]; if it is [`CLOSED`] the engine must look first, because the
-//! page has not been written since the last reset, or because translated code was made from the
-//! granule.
+//! Besides its bytes, a space has one state byte per 64-byte *granule*. If the granule is [`OPEN`], a store may
+//! proceed. If it is [`CLOSED`], the engine must check first, because the page has not been written since the
+//! last reset, or because code was translated from the granule.
 
 mod image;
 mod raw;
@@ -20,9 +19,9 @@ pub use space::{Space, View};
 
 /// Bytes in a page: the unit of copy-on-write and reset.
 pub const PAGE: u64 = 4096;
-/// Bytes in a granule: the unit in which stores are let through.
+/// Bytes in a granule: the unit in which stores are allowed.
 pub const GRANULE: u64 = 64;
-/// A store to this granule must be looked at first.
+/// The engine must check a store to this granule first.
 pub const CLOSED: u8 = 0;
-/// A store to this granule may go ahead.
+/// A store to this granule may proceed.
 pub const OPEN: u8 = 1;

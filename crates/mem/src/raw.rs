@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use kvrm_ir::{Access, Order, Type};
 use portable_atomic::AtomicU128;
 
-/// A guest's memory as one instruction sees it; see the specification of the IR for what each means.
+/// A guest's memory as one instruction sees it. The specification of the IR defines the operations.
 pub trait GuestMemory {
-    /// The first byte of `addr .. addr + len` that may not be accessed so, if there is one.
+    /// Checks an access to `addr .. addr + len`; the error is the first address that may not be accessed.
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64>;
     /// Loads an unsigned value; no alignment is needed.
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64;
     /// Stores the low bits of a value; no alignment is needed.
     fn store(&self, ty: Type, order: Order, addr: u64, value: u64);
-    /// Compares and swaps atomically; the old contents. The address is aligned.
+    /// Compares and swaps atomically; returns the old contents. The address is aligned.
     fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64;
-    /// Compares and swaps two consecutive `u64` atomically; the old contents. The address is aligned to
+    /// Compares and swaps two consecutive `u64` atomically; returns the old contents. The address is aligned to
     /// 16 bytes.
     fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2];
 }
@@ -36,7 +36,7 @@ unsafe impl Send for RawMemory {}
 unsafe impl Sync for RawMemory {}
 
 impl RawMemory {
-    /// Memory of `size` bytes at `base`.
+    /// Returns memory of `size` bytes at `base`.
     ///
     /// # Safety
     /// It must stay mapped for as long as the result is used.
@@ -44,7 +44,7 @@ impl RawMemory {
         RawMemory { base, size, writable: true }
     }
 
-    /// The same memory, where every write is refused.
+    /// Returns the same memory, which refuses every write.
     pub fn read_only(self) -> RawMemory {
         RawMemory { writable: false, ..self }
     }

@@ -1,4 +1,4 @@
-//! The memory one lane, or all of them together, work on.
+//! The memory of one lane, or of all lanes.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -15,19 +15,19 @@ const GRANULES: usize = (PAGE / GRANULE) as usize;
 pub struct Space {
     bytes: Part,
     granules: Part,
-    /// Pages written since the last reset; unused by shared memory, which has no reset of its own.
+    /// Pages written since the last reset; not used for shared memory, which has no reset.
     dirty: Vec<u32>,
     /// The same as a set.
     dirty_set: PageSet,
-    /// Pages that are no longer the image's, dirty or not.
+    /// Pages that have their own copy, dirty or not.
     own: PageSet,
     private: bool,
-    /// Guests may not write: all granules stay closed.
+    /// True if guests may not write: all granules stay closed.
     read_only: bool,
 }
 
 impl Space {
-    /// The image itself, for every lane: all granules start open.
+    /// Makes a space of the image itself, for every lane. All granules start open.
     pub fn shared(image: &Image) -> io::Result<Space> {
         let mut space = Space::read_only(image)?;
         space.read_only = false;
@@ -35,15 +35,16 @@ impl Space {
         Ok(space)
     }
 
-    /// The image itself, for every lane, which only the host can write: all granules are closed for good.
+    /// Makes a space of the image itself, for every lane, which only the host can write. All granules stay
+    /// closed.
     pub fn read_only(image: &Image) -> io::Result<Space> {
         let [granules] = granules(image.size(), 1)?.try_into().ok().expect("one was asked for");
         let space = Space::over(image.map_shared()?, granules, false);
         Ok(Space { read_only: true, ..space })
     }
 
-    /// Copy-on-write views of the image, one for each lane: all granules start closed. An error comes
-    /// with the number of the lane for which there was no more room.
+    /// Makes copy-on-write views of the image, one per lane. All granules start closed. An error has the number
+    /// of the lane for which there was no room.
     pub fn private(image: &Image, lanes: usize) -> Result<Vec<Space>, (usize, io::Error)> {
         let granules = granules(image.size(), lanes).map_err(|e| (0, e))?;
         let spaces = granules.into_iter().enumerate().map(|(lane, granules)| {
@@ -65,17 +66,17 @@ impl Space {
         }
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The contents. Other lanes may be changing shared memory unless all of them are stopped.
+    /// Returns the contents. Lanes may be changing shared memory unless all of them are stopped.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// For typed access and for translated code.
+    /// Returns the memory for typed access and for translated code.
     pub fn raw(&mut self) -> RawMemory {
         let (base, size) = (self.bytes.as_mut_ptr(), self.size());
         // SAFETY: engines use it only while they hold the space.
@@ -83,17 +84,17 @@ impl Space {
         if self.read_only { raw.read_only() } else { raw }
     }
 
-    /// The bytes, to look at for as long as one likes.
+    /// Returns a view of the bytes that keeps them mapped.
     pub fn view(&self) -> View {
         View { bytes: self.bytes.clone() }
     }
 
-    /// Where the bytes start.
+    /// Returns the address of the bytes.
     pub fn base(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr()
     }
 
-    /// Where the state bytes of the granules start.
+    /// Returns the address of the granules' state bytes.
     pub fn granule_base(&mut self) -> *mut u8 {
         self.granules.as_mut_ptr()
     }
@@ -103,7 +104,7 @@ impl Space {
         self.granules[(addr / GRANULE) as usize] = state;
     }
 
-    /// The state of the granule that holds `addr`.
+    /// Returns the state of the granule that holds `addr`.
     pub fn granule(&self, addr: u64) -> u8 {
         self.granules[(addr / GRANULE) as usize]
     }
@@ -113,8 +114,8 @@ impl Space {
         self.dirty_set.contains((addr / PAGE) as usize)
     }
 
-    /// Notes that the page that holds `addr` is about to be written for the first time, and opens its
-    /// granules but for those whose bit is set in `keep_closed`.
+    /// Records that the page with `addr` is about to be written for the first time, and opens its granules
+    /// except those whose bit is set in `keep_closed`.
     pub fn begin_writing(&mut self, addr: u64, keep_closed: u64) {
         let page = (addr / PAGE) as usize;
         self.dirty.push(page as u32);
@@ -123,7 +124,7 @@ impl Space {
         self.set_page_granules(addr, keep_closed);
     }
 
-    /// Opens the granules of the page that holds `addr`, but for those whose bit is set, which it closes.
+    /// Opens the granules of the page with `addr`, except those whose bit is set, which it closes.
     pub fn set_page_granules(&mut self, addr: u64, closed: u64) {
         if self.read_only {
             return;
@@ -136,8 +137,7 @@ impl Space {
         }
     }
 
-    /// Opens the granules of the page that holds `addr`, but for those whose bit is set, which stay as
-    /// they are.
+    /// Opens the granules of the page with `addr`, except those whose bit is set, which stay as they are.
     pub fn open_page_granules(&mut self, addr: u64, unchanged: u64) {
         let first = (addr / PAGE) as usize * GRANULES;
         for index in (0..GRANULES).filter(|index| unchanged >> index & 1 == 0) {
@@ -145,7 +145,7 @@ impl Space {
         }
     }
 
-    /// Notes a write of `len` bytes from `addr` on, for engines that keep no code of their own.
+    /// Records a write of `len` bytes at `addr`, for engines that keep no translated code.
     pub fn touch(&mut self, addr: u64, len: u64) {
         if !self.private || len == 0 {
             return;
@@ -157,12 +157,12 @@ impl Space {
         }
     }
 
-    /// Pages written since the last reset.
+    /// Returns the pages written since the last reset.
     pub fn dirty_pages(&self) -> impl Iterator<Item = u64> + '_ {
         self.dirty.iter().map(|page| u64::from(*page))
     }
 
-    /// Gives the bytes written since the last reset back their values in the image.
+    /// Restores the image's contents in the pages written since the last reset.
     ///
     /// The pages stay allocated: writing them again costs no page fault.
     pub fn reset(&mut self, image: &Image) {
@@ -174,7 +174,7 @@ impl Space {
         }
     }
 
-    /// Repeats a change of the image in the pages that are no longer the image's.
+    /// Repeats a change of the image in the pages that have their own copy.
     pub fn image_changed(&mut self, image: &Image, addr: u64, len: u64) {
         if !self.private || len == 0 {
             return;
@@ -188,13 +188,13 @@ impl Space {
         }
     }
 
-    /// Changes bytes from the host's side; the pages must have begun being written.
+    /// Writes bytes from the host; [`begin_writing`](Self::begin_writing) must have been called for the pages.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
         self.bytes[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
     }
 }
 
-/// A space's bytes, which stay mapped as long as this lives. Guests may change them while it is looked at.
+/// A space's bytes, which stay mapped as long as this lives. Guests may change them at any time.
 ///
 /// ```
 /// use kvrm_mem::{Image, PAGE, Space};
@@ -211,19 +211,19 @@ pub struct View {
 }
 
 impl View {
-    /// Where the bytes start.
+    /// Returns the address of the bytes.
     pub fn as_ptr(&self) -> *const u8 {
         self.bytes.start
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub fn size(&self) -> usize {
         self.bytes.len
     }
 }
 
-/// The state bytes of `count` spaces of `size` bytes, all closed. They are parts of one mapping: the
-/// operating system limits the number of mappings, not their size.
+/// Allocates the state bytes of `count` spaces of `size` bytes, all closed. They are parts of one mapping,
+/// because the operating system limits the number of mappings, not their size.
 fn granules(size: u64, count: usize) -> io::Result<Vec<Part>> {
     let len = (size / GRANULE) as usize;
     let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "address space exhausted");
@@ -235,7 +235,7 @@ fn granules(size: u64, count: usize) -> io::Result<Vec<Part>> {
     Ok((0..count).map(part).collect())
 }
 
-/// Part of a mapping that one space alone writes.
+/// Part of a mapping that only one space writes.
 #[derive(Clone)]
 struct Part {
     start: *mut u8,
