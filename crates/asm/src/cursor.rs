@@ -1,4 +1,4 @@
-//! A place among the tokens of a statement.
+//! A position in the tokens of a statement.
 
 use crate::error::{ErrorKind, Result};
 use crate::lexer::{Kind, Token};
@@ -16,17 +16,17 @@ impl<'a> Cursor<'a> {
         Cursor { tokens, at: 0 }
     }
 
-    /// The next token; at the end, the end again and again.
+    /// Returns the next token; at the end, always the end token.
     pub(crate) fn peek(&self) -> &'a Token {
         self.peek_by(0)
     }
 
-    /// The token after the next `distance`.
+    /// Returns the token after the next `distance` tokens.
     pub(crate) fn peek_by(&self, distance: usize) -> &'a Token {
         &self.tokens[(self.at + distance).min(self.tokens.len() - 1)]
     }
 
-    /// The tokens from here to another place.
+    /// Returns the tokens from here to another position.
     pub(crate) fn until(&self, end: Cursor<'_>) -> &'a [Token] {
         &self.tokens[self.at..end.at]
     }
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The next token if it is a name.
+    /// Returns the next token if it is a name.
     pub(crate) fn name(&self) -> Option<&'a str> {
         (self.peek().kind == Kind::Name).then_some(self.peek().text.as_str())
     }
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         if self.is_end() { Ok(()) } else { self.expected("the end of the line") }
     }
 
-    /// An error about the next token.
+    /// Returns an error about the next token.
     pub(crate) fn fail<T>(&self, kind: ErrorKind) -> Result<T> {
         Err(self.peek().error(kind))
     }

@@ -1,4 +1,4 @@
-//! Directives: what begins with a dot.
+//! Directives: statements that begin with a dot.
 
 use crate::cursor::Cursor;
 use crate::error::{ErrorKind, Result};
@@ -11,7 +11,7 @@ const NOP: u32 = 0xd503_201f;
 /// The largest alignment, as a power of two.
 const MAX_ALIGN: u32 = 16;
 
-/// Directives for linkers and debuggers, which are not there.
+/// Directives for linkers and debuggers, which have no effect here.
 const IGNORED: &[&str] = &[
     ".global",
     ".globl",
@@ -31,7 +31,7 @@ const IGNORED: &[&str] = &[
     ".text",
 ];
 
-/// What else there is, for suggestions.
+/// The other directives, for suggestions.
 const KNOWN: &[&str] = &[
     ".byte", ".hword", ".short", ".half", ".word", ".long", ".int", ".quad", ".xword", ".dword",
     ".inst", ".ascii", ".asciz", ".string", ".space", ".skip", ".zero", ".fill", ".align",
@@ -93,7 +93,7 @@ impl Assembler {
         }
     }
 
-    /// Numbers of so many bytes each.
+    /// Assembles numbers of this many bytes each.
     fn numbers(&mut self, cursor: &mut Cursor<'_>, bytes: u32) -> Result<()> {
         loop {
             let place = cursor.peek();
@@ -106,7 +106,7 @@ impl Assembler {
         }
     }
 
-    /// A number of so many bytes. Before bytes are written, nobody needs its value.
+    /// Assembles a number of this many bytes. Its value is needed only in the pass that writes bytes.
     fn number(&mut self, cursor: &mut Cursor<'_>, bytes: u32) -> Result<u64> {
         let start = *cursor;
         let value = match evaluate(cursor, self) {
@@ -124,7 +124,7 @@ impl Assembler {
         Ok(value as u64)
     }
 
-    /// A number that must be known at once, because it decides about addresses.
+    /// Evaluates a number that must be known at once, because addresses depend on it.
     fn count(&mut self, cursor: &mut Cursor<'_>, max: u64) -> Result<u64> {
         let start = *cursor;
         let value = evaluate(cursor, self)?;
@@ -175,7 +175,7 @@ impl Assembler {
         self.fill(count, &value.to_le_bytes()[..bytes as usize], place)
     }
 
-    /// `.align power, byte, most`: at most so many bytes, or none at all.
+    /// `.align power, byte, most`: pads with at most this many bytes, or none at all.
     fn align(&mut self, cursor: &mut Cursor<'_>, is_power: bool) -> Result<()> {
         let place = cursor.peek();
         let start = *cursor;
@@ -209,7 +209,7 @@ pub(crate) fn is_undefined(kind: &ErrorKind) -> bool {
     matches!(kind, ErrorKind::Undefined(_) | ErrorKind::UndefinedYet(_))
 }
 
-/// Goes on to the comma after an expression, or the end.
+/// Skips to the comma after an expression, or the end.
 fn skip_expression(cursor: &mut Cursor<'_>) {
     while !cursor.is_end() && !cursor.peek().is(",") {
         cursor.next();

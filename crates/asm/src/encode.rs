@@ -1,4 +1,4 @@
-//! One instruction: which form its operands have, and the word they make.
+//! Encodes one instruction: finds the form of its operands, and the word.
 
 use kvrm_a64::Field;
 
@@ -9,13 +9,13 @@ use crate::lexer::{Kind, Token};
 use crate::names::{self, Register, Width};
 use crate::template::{Form, Item, field_of, forms, mnemonics};
 
-/// What instructions need to know besides symbols.
+/// What encoding needs to know besides symbols.
 pub(crate) trait Place: Scope {
-    /// The address of the constant that this `ldr x0, =constant` loads.
+    /// Returns the address of the constant that this `ldr x0, =constant` loads.
     fn literal(&self) -> Option<u64>;
 }
 
-/// The word of an instruction (a mnemonic and what follows it), and the form it has.
+/// Encodes an instruction (a mnemonic and what follows it); returns the word and its form.
 pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<(u32, &'static Form)> {
     let mut cursor = Cursor::new(tokens);
     let mnemonic = cursor.next();
@@ -35,7 +35,7 @@ pub(crate) fn instruction(tokens: &[Token], place: &dyn Place) -> Result<(u32, &
     Err(most_telling(failures))
 }
 
-/// The error of the form that came furthest. Where several did, what would be right is put together.
+/// Returns the error of the form that matched furthest. If several did, combines what they would accept.
 fn most_telling(failures: Vec<(usize, Error)>) -> Error {
     let furthest = failures.iter().map(|(at, _)| *at).max();
     let errors = failures.into_iter().filter(|(at, _)| Some(*at) == furthest).map(|(_, e)| e);
@@ -77,7 +77,7 @@ fn add_alternative(alternatives: &mut Vec<String>, text: &str) {
     }
 }
 
-/// `a, b or c`.
+/// Returns `a, b or c`.
 pub(crate) fn list(items: &[String]) -> String {
     match items {
         [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
@@ -85,9 +85,9 @@ pub(crate) fn list(items: &[String]) -> String {
     }
 }
 
-/// Matches operands with a form and puts them into the word.
+/// Matches operands with a form and inserts them into the word.
 pub(crate) struct Encoder<'a> {
-    /// Where it is; after an error, what the error is about.
+    /// The current position; after an error, its position.
     pub(crate) cursor: Cursor<'a>,
     pub(crate) place: &'a dyn Place,
     form: &'a Form,
@@ -143,12 +143,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Puts a value into a field.
+    /// Inserts a value into a field.
     pub(crate) fn put(&mut self, field: Field, value: u32) {
         self.word = field.set(self.word, value);
     }
 
-    /// Puts a value into the field of that name.
+    /// Inserts a value into the field of this name.
     pub(crate) fn put_named(&mut self, field: &str, value: u32) {
         self.put(self.field(field), value);
     }
@@ -167,17 +167,17 @@ impl<'a> Encoder<'a> {
         self.form.row.matches(self.word)
     }
 
-    /// The value of a field so far.
+    /// Returns the value of a field so far.
     pub(crate) fn get_named(&self, field: &str) -> u32 {
         self.field(field).get(self.word)
     }
 
-    /// The operand size of the row: `sf` for data processing.
+    /// Returns the operand size of the row: `sf` for data processing.
     pub(crate) fn width(&self) -> Width {
         if self.form.word >> 31 == 1 { Width::X } else { Width::W }
     }
 
-    /// Takes a register; `sp` says which of the two registers 31 there is.
+    /// Takes a register; `sp` says whether register 31 is the stack pointer.
     pub(crate) fn register(&mut self, width: Width, sp: bool) -> Result<Register> {
         let register = self.cursor.name().and_then(names::register);
         let right = |r: &Register| r.width == width && (r.number != 31 || r.is_sp == sp);
@@ -214,7 +214,7 @@ impl<'a> Encoder<'a> {
         Ok(Number { value, start })
     }
 
-    /// An error about a number that was taken.
+    /// Returns an error about a number that was taken.
     pub(crate) fn wrong<T>(&mut self, number: Number<'_>, kind: ErrorKind) -> Result<T> {
         let mut error = number.start.peek().error(kind);
         error.text = number.start.until(self.cursor).iter().map(|t| t.text.as_str()).collect();
@@ -256,7 +256,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Puts a value into several fields, the first of which has its upper bits.
+    /// Inserts a value into several fields; the first has its upper bits.
     pub(crate) fn put_split(&mut self, fields: &[Field], value: u32) {
         let mut rest = value;
         for field in fields.iter().rev() {
@@ -265,7 +265,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Takes an address and puts its distance from here, in units of `scale`, into the fields.
+    /// Takes an address and inserts its distance from here, in units of `scale`, into the fields.
     pub(crate) fn distance(&mut self, fields: &[Field], scale: i64) -> Result<()> {
         let target = self.target()?;
         self.distance_to(target, fields, scale)
@@ -307,7 +307,7 @@ impl<'a> Encoder<'a> {
         self.wrong(target, ErrorKind::Unreachable { target: target_value, from, allowed })
     }
 
-    /// Takes a name that has a number, or the number itself.
+    /// Takes a name that stands for a number, or the number itself.
     pub(crate) fn named(
         &mut self,
         what: &str,
@@ -333,7 +333,7 @@ pub(crate) struct Number<'a> {
     pub(crate) start: Cursor<'a>,
 }
 
-/// The numbers of so many bits.
+/// Returns the range of numbers of this many bits.
 fn limits(bits: u32, signed: bool) -> std::ops::Range<i128> {
     match signed {
         true => -(1 << (bits - 1))..1 << (bits - 1),
@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    /// What GNU as 2.40 does not know, so that `syntax.s` cannot have it.
+    /// Lines that GNU as 2.40 does not know, so `syntax.s` cannot contain them.
     const NEWER: &str = "
         rprfm pldkeep, x1, [x2]
         chkfeat x16

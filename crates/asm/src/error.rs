@@ -1,6 +1,6 @@
-//! What can be wrong with a program, and where.
+//! Mistakes in programs, and where they are.
 
-/// A mistake in the program: where it is, and what.
+/// A mistake in a program.
 ///
 /// ```
 /// let error = kvrm_asm::assemble("nop\nadd x0, x1, #5000", 0).unwrap_err();
@@ -17,26 +17,26 @@ pub struct Error {
     pub line: u32,
     /// Column of the first character that is wrong, from 1.
     pub column: u32,
-    /// What stands there; empty at the end of a line.
+    /// The text there; empty at the end of a line.
     pub text: String,
-    /// What is wrong with it.
+    /// The kind of mistake.
     pub kind: ErrorKind,
 }
 
-/// What is wrong.
+/// The kind of a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A character that no statement has.
+    /// A character that no statement may contain.
     #[error("{0:?} has no meaning here")]
     Character(char),
     /// A comment or string that never ends.
     #[error("{0} is not closed")]
     Unclosed(&'static str),
-    /// A number that is not one.
+    /// An invalid number.
     #[error("{0} is not a number")]
     Number(String),
-    /// An escape in a string that is not known.
+    /// An unknown escape in a string.
     #[error(
         "unknown escape \\{0}: there are \\n \\t \\r \\b \\f \\\\ \\\" \\' \\0 to \\377 and \\x00 to \\xff"
     )]
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     /// A mnemonic that is not in the table.
     #[error("there is no instruction {0}{hint}", hint = similar(.1))]
     Instruction(String, Option<String>),
-    /// A directive that is not known.
+    /// An unknown directive.
     #[error("there is no directive {0}{hint}", hint = similar(.1))]
     Directive(String, Option<String>),
     /// A directive that makes no sense without a linker.
@@ -60,10 +60,10 @@ pub enum ErrorKind {
         /// What to do.
         instead: &'static str,
     },
-    /// Something else should stand there.
+    /// Something else is expected there.
     #[error("expected {wanted}, found {found}")]
     Expected {
-        /// What would be right.
+        /// What is expected.
         wanted: String,
         /// What is there.
         found: String,
@@ -73,27 +73,27 @@ pub enum ErrorKind {
     DoesNotFit {
         /// The number.
         value: i128,
-        /// What fits.
+        /// The numbers that fit.
         allowed: String,
     },
-    /// A branch or load from something too far away, or not aligned.
+    /// A branch target or literal that is too far away, or not aligned.
     #[error("{target:#x} cannot be reached from {from:#x}: {allowed}")]
     Unreachable {
-        /// The address wanted.
+        /// The address.
         target: i128,
         /// The address of the instruction.
         from: u64,
-        /// What can be reached.
+        /// The addresses that can be reached.
         allowed: String,
     },
-    /// A number that `mov` cannot make in one instruction.
+    /// A number that `mov` cannot load in one instruction.
     #[error(
         "mov cannot make {value:#x} in one instruction: use `ldr {register}, ={value:#x}`, or movz and movk"
     )]
     Move {
         /// The number.
         value: i128,
-        /// Where it should go.
+        /// The destination register.
         register: String,
     },
     /// A number that logical instructions cannot have.
@@ -101,7 +101,7 @@ pub enum ErrorKind {
         "{0:#x} is not a bitmask: logical immediates are a run of ones, rotated, and repeated to fill the register"
     )]
     Bitmask(i128),
-    /// Operands that are right one by one, but not together.
+    /// Operands that are valid separately, but not together.
     #[error("{0} does not exist with these operands")]
     Unallocated(String),
     /// A symbol that is not defined.
@@ -110,7 +110,7 @@ pub enum ErrorKind {
     /// A symbol that is defined too late.
     #[error("{0} is not defined yet: addresses depend on its value, so it must be defined before")]
     UndefinedYet(String),
-    /// A name that is not known, where a register or a number could be.
+    /// An unknown name where a register or a number could be.
     #[error("{0} is not a register, and no symbol of that name is defined")]
     UnknownName(String),
     /// A label that is defined twice.
@@ -118,7 +118,7 @@ pub enum ErrorKind {
     Duplicate {
         /// The label.
         name: String,
-        /// Where it is defined first.
+        /// The line of its first definition.
         line: u32,
     },
     /// A name that means something else.
@@ -127,16 +127,16 @@ pub enum ErrorKind {
     /// A division by zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// A number of more bits than there are.
+    /// A number of more than 64 bits.
     #[error("the result has more than 64 bits")]
     Overflow,
-    /// Parentheses in parentheses, too many.
+    /// Too many nested parentheses.
     #[error("too many parentheses in each other: at most {0}")]
     TooDeep(u32),
-    /// A program of many megabytes.
+    /// A program that is too large.
     #[error("the program has more than {0} MiB")]
     TooLarge(u64),
-    /// A macro that calls itself, or expands to very much.
+    /// A macro that calls itself, or expands too much.
     #[error("{0}")]
     Macro(String),
 }

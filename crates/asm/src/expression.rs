@@ -10,26 +10,26 @@ use crate::names;
 
 const MAX_DEPTH: u32 = 100;
 
-/// What names stand for.
+/// The meaning of names.
 pub(crate) trait Scope {
-    /// The value of a symbol.
+    /// Returns the value of a symbol.
     fn symbol(&self, name: &str) -> Option<i128>;
     /// True if the name is that of a label, or may become one.
     fn is_label(&self, name: &str) -> bool;
-    /// The address of a numeric label.
+    /// Returns the address of a numeric label.
     fn local(&self, label: Local) -> Option<i128>;
-    /// The address that `.` stands for.
+    /// Returns the address that `.` stands for.
     fn here(&self) -> u64;
-    /// True while addresses are still being given out, so that symbols may be unknown.
+    /// True while addresses are being assigned, so that symbols may be unknown.
     fn is_layout(&self) -> bool;
 }
 
-/// Takes an expression and computes it.
+/// Takes an expression and evaluates it.
 pub(crate) fn evaluate(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
     sum(cursor, scope, 0)
 }
 
-/// Whether tokens name an address, so that their value moves with the program.
+/// True if tokens name an address, so that their value depends on where the program is.
 pub(crate) fn names_address(tokens: &[Token], scope: &dyn Scope) -> bool {
     tokens.iter().any(|token| match token.kind {
         Kind::Local(_) => true,
@@ -38,7 +38,7 @@ pub(crate) fn names_address(tokens: &[Token], scope: &dyn Scope) -> bool {
     })
 }
 
-/// A chain of operators of one precedence.
+/// Evaluates a chain of operators of one precedence.
 fn chain(
     cursor: &mut Cursor<'_>,
     operators: &[&str],
@@ -77,7 +77,7 @@ fn apply(operator: &str, a: i128, b: i128) -> Result<i128, ErrorKind> {
         "&" => a & b,
         "^" => a ^ b,
         "<<" => a << shift.ok_or(ErrorKind::Overflow)?,
-        // As GNU as has it: the sign is not kept.
+        // As in GNU as, the sign is not kept.
         ">>" => shift.map_or(0, |b| i128::from(a as u64 >> b)),
         _ => unreachable!("an operator of the chains above"),
     };
@@ -100,7 +100,7 @@ fn unary(cursor: &mut Cursor<'_>, scope: &dyn Scope, depth: u32) -> Result<i128>
     }
     if cursor.eat("~") {
         let value = operand(cursor)?;
-        // The complement of a number above the signed ones is still one of 64 bits.
+        // The complement of a number above the signed range still has 64 bits.
         return Ok(if value > i64::MAX.into() { value ^ i128::from(u64::MAX) } else { !value });
     }
     if cursor.eat("+") {
@@ -117,7 +117,7 @@ fn unary(cursor: &mut Cursor<'_>, scope: &dyn Scope, depth: u32) -> Result<i128>
     atom(cursor, scope)
 }
 
-/// `:lo12:EXPRESSION` and `:pg_hi21:EXPRESSION`, parts of an address as linkers compute them.
+/// Evaluates `:lo12:EXPRESSION` and `:pg_hi21:EXPRESSION`, parts of an address as linkers compute them.
 fn relocation(
     cursor: &mut Cursor<'_>,
     operand: impl FnOnce(&mut Cursor<'_>) -> Result<i128>,

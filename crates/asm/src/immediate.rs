@@ -1,15 +1,16 @@
-//! Numbers in the form instructions hold them.
+//! Converts numbers to and from the fields of instructions.
 
 use crate::names::Width;
 
-/// The bits of a number that is meant for a register: negative ones and large ones alike.
+/// Returns the bits of a number for a register, signed or unsigned.
 pub(crate) fn register_bits(value: i128, width: Width) -> Option<u64> {
     let bits = width.bits();
     let fits = (-(1i128 << (bits - 1))..1i128 << bits).contains(&value);
     fits.then_some(value as u64 & (u64::MAX >> (64 - bits)))
 }
 
-/// `N`, `immr` and `imms` of a logical immediate: a run of ones, rotated, and repeated to fill the register.
+/// Returns `N`, `immr` and `imms` of a logical immediate: a run of ones, rotated, and repeated to fill the
+/// register.
 pub(crate) fn bitmask(bits: u64, width: Width) -> Option<(u32, u32, u32)> {
     let whole = match width {
         Width::W => bits << 32 | bits & 0xffff_ffff,
@@ -34,7 +35,7 @@ pub(crate) fn bitmask(bits: u64, width: Width) -> Option<(u32, u32, u32)> {
     Some((u32::from(size == 64), immr, imms))
 }
 
-/// The number that a logical immediate stands for.
+/// Returns the number that a logical immediate stands for.
 pub(crate) fn bitmask_value(n: u32, immr: u32, imms: u32, width: Width) -> Option<u64> {
     let size = 1u32 << (n << 6 | !imms & 0x3f).checked_ilog2()?;
     let (ones, rotation) = ((imms & (size - 1)) + 1, immr & (size - 1));
@@ -47,7 +48,7 @@ pub(crate) fn bitmask_value(n: u32, immr: u32, imms: u32, width: Width) -> Optio
     Some(whole.rotate_right(rotation) & (u64::MAX >> (64 - width.bits())))
 }
 
-/// A number as 16 bits and which quarter of the register they are in.
+/// Returns a number as 16 bits and the quarter of the register that they are in.
 pub(crate) fn wide(bits: u64, width: Width) -> Option<(u32, u32)> {
     let halfwords = width.bits() / 16;
     let place = |hw: &u32| bits & !(0xffff << (16 * hw)) == 0;
@@ -68,7 +69,7 @@ mod tests {
         assert_eq!(register_bits(u64::MAX.into(), Width::X), Some(u64::MAX));
     }
 
-    /// Every bitmask of every size, made the long way.
+    /// Generates every bitmask of every size in the obvious way.
     #[test]
     fn all_bitmasks_are_found() {
         let mut count = 0;

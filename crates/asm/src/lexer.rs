@@ -1,8 +1,8 @@
-//! Text to tokens.
+//! Splits text into tokens.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The smallest part of a program, with where it stands.
+/// The smallest part of a program, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -44,7 +44,7 @@ impl Token {
     }
 }
 
-/// The tokens of a text; the last one is an end. Line and column of the first character are given.
+/// Returns the tokens of a text; the last one is an end. `line` and `column` are those of the first character.
 pub(crate) fn tokens(text: &str, line: u32, column: u32) -> Result<Vec<Token>> {
     let mut lexer = Lexer { rest: text, line, column, tokens: Vec::new() };
     while !lexer.rest.is_empty() {
@@ -76,7 +76,7 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// Takes bytes that are a token.
+    /// Takes the next `len` bytes as a token.
     fn push(&mut self, len: usize, kind: Kind) {
         let (line, column) = (self.line, self.column);
         let text = self.take(len).to_string();
@@ -107,7 +107,7 @@ impl<'a> Lexer<'a> {
                 self.take(first.len_utf8());
             }
             _ if self.rest.starts_with("//") => self.skip_line(),
-            // What the C preprocessor leaves, and comments of other assemblers.
+            // Line markers of the C preprocessor, and comments of other assemblers.
             '#' if self.at_line_start() => self.hash_line()?,
             _ if self.rest.starts_with("/*") => match self.rest[2..].find("*/") {
                 Some(len) => {
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A comment, but for what would need the C preprocessor.
+    /// Takes a comment; refuses lines that need the C preprocessor.
     fn hash_line(&mut self) -> Result<()> {
         let word = self.rest[1..].split_whitespace().next().unwrap_or_default();
         let c = ["include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"];
@@ -175,7 +175,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `'a'`, `'\n'`, and `'a` as GNU as has it.
+    /// Takes `'a'`, `'\n'`, and, as GNU as does, `'a`.
     fn character(&mut self) -> Result<()> {
         let inner = &self.rest[1..];
         let (value, len) = match inner.strip_prefix('\\') {
@@ -216,7 +216,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The byte an escape stands for, without its backslash, and its length.
+    /// Returns the byte that an escape (without its backslash) stands for, and its length.
     fn escape(&self, text: &str) -> Result<(u8, usize)> {
         let digits = |max, radix| {
             let is_digit = |c: &char| c.is_digit(radix);
@@ -250,7 +250,7 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '$')
 }
 
-/// Bytes of the name or number that the text starts with.
+/// Returns the length of the name or number that the text starts with.
 fn name_len(text: &str) -> usize {
     text.find(|c: char| !is_name_start(c) && !c.is_ascii_digit()).unwrap_or(text.len())
 }

@@ -1,6 +1,6 @@
 //! An assembler and a disassembler for the A64 instructions that kvrm runs.
 //!
-//! [`assemble`] takes text in the syntax of GNU as and gives the bytes for an address:
+//! [`assemble`] takes text in the syntax of GNU as and returns the bytes for an address:
 //!
 //! ```
 //! let code = kvrm_asm::assemble(
@@ -46,9 +46,9 @@
 //!
 //! # How it works
 //!
-//! The rows of the instruction table know the bits; [`syntax.rs`](https://github.com/kvrm/kvrm/blob/main/crates/asm/src/syntax.rs)
-//! has a line for each way to write them. A statement is matched with the forms of its mnemonic one after the other,
-//! and if none fits, the error is that of the form that came furthest. [`disassemble`] reads the same lines the other way.
+//! The rows of the instruction table define the bits; `crates/asm/src/syntax.rs` has a line for each way to
+//! write them. A statement is matched with the forms of its mnemonic one after the other. If none matches, the
+//! error is that of the form that matched furthest. [`disassemble`] uses the same lines in the other direction.
 
 mod cursor;
 mod directive;
@@ -71,7 +71,7 @@ use std::ops::Range;
 
 pub use error::{Error, ErrorKind};
 
-/// The bytes of a program that starts at `address`.
+/// Assembles a program that starts at `address`.
 ///
 /// ```
 /// assert_eq!(kvrm_asm::assemble("add x0, x1, #1", 0)?, 0x9100_0420_u32.to_le_bytes());
@@ -87,7 +87,7 @@ pub fn assemble(text: &str, address: u64) -> Result<Vec<u8>, Error> {
     Ok(assemble_program(text, address)?.bytes)
 }
 
-/// The same, with what became of each statement and label.
+/// Like [`assemble`], but returns a listing of statements and labels, too.
 ///
 /// ```
 /// let program = kvrm_asm::assemble_program("start: nop\n.word 5", 0x1000)?;
@@ -104,11 +104,11 @@ pub fn assemble_program(text: &str, address: u64) -> Result<Program, Error> {
     program.map_err(|mistakes| mistakes.into_iter().next().expect("there is one"))
 }
 
-/// After so many mistakes no more are looked for.
+/// After this many mistakes, the search ends.
 pub const MOST_MISTAKES: usize = 20;
 
-/// The mistakes in a program, in the order of the text; none if it can be assembled. There may be more: the search
-/// ends after [`MOST_MISTAKES`], and where a mistake makes it impossible to tell what follows.
+/// Returns the mistakes in a program, in the order of the text; none if it can be assembled. There may be more:
+/// the search ends after [`MOST_MISTAKES`], and at a mistake that makes it impossible to understand the rest.
 ///
 /// ```
 /// let mistakes = kvrm_asm::mistakes("addd x0, x1, #1\nnop\nb nowhere", 0);
@@ -120,8 +120,8 @@ pub fn mistakes(text: &str, address: u64) -> Vec<Error> {
     program::assemble(text, address).err().unwrap_or_default()
 }
 
-/// The text of an instruction word at an address, in the syntax that [`assemble`] takes and with the aliases that people
-/// write; `None` if it is none of the table's.
+/// Disassembles an instruction word at an address, in the syntax of [`assemble`] and with the usual aliases;
+/// returns `None` if the table does not have it.
 ///
 /// ```
 /// assert_eq!(kvrm_asm::disassemble(0x7100_083f, 0).unwrap(), "cmp w1, #2");

@@ -1,4 +1,4 @@
-//! Statements of a text, with macros and repetitions expanded.
+//! Splits a text into statements, with macros and repetitions expanded.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expression::{Scope, evaluate};
 use crate::lexer::{Kind, Local, Token, tokens};
 
-/// Macros in macros.
+/// Limit of nested macros.
 const MAX_DEPTH: u32 = 50;
-/// Expansions, and statements.
+/// Limit of expansions, and of statements.
 const MAX_STATEMENTS: usize = 1_000_000;
 
-/// The statements of a text: their tokens, the last of which is an end.
+/// Returns the statements of a text: their tokens, the last of which is an end.
 pub(crate) fn statements(text: &str) -> Result<Vec<Vec<Token>>> {
     let mut expander = Expander::default();
     expander.expand(text, None, 0)?;
@@ -23,9 +23,9 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Vec<Token>>> {
 #[derive(Default)]
 struct Expander {
     macros: HashMap<String, Macro>,
-    /// How many macros have been used: what `\@` stands for.
+    /// Number of macro uses so far: the value of `\@`.
     uses: u64,
-    /// How often anything has been expanded.
+    /// Number of expansions so far.
     expansions: usize,
     statements: Vec<Vec<Token>>,
 }
@@ -39,7 +39,7 @@ struct Macro {
 #[derive(Clone)]
 struct Parameter {
     name: String,
-    /// What it stands for where nothing is given.
+    /// Its default value.
     default: String,
     is_required: bool,
 }
@@ -49,7 +49,7 @@ impl Macro {
         self.parameters.iter().position(|parameter| parameter.name == name)
     }
 
-    /// What the parameters stand for, given arguments in order or as `name=value`.
+    /// Returns the values of the parameters for arguments in order or as `name=value`.
     fn values(&self, place: &Token, arguments: Vec<String>) -> Result<Vec<String>> {
         let fail = |message| Err(place.error(ErrorKind::Macro(message)));
         let (given, wanted) = (arguments.len(), self.parameters.len());
@@ -211,15 +211,15 @@ fn at_place(error: Error, place: Option<&Token>) -> Error {
     }
 }
 
-/// The lines between the first line of a block and its last, given the lines of all tokens and which of them are
-/// the body; `None` if they share a line with the body.
+/// Returns the lines between the first and the last line of a block, given the lines of all tokens and the
+/// range of the body; `None` if the body shares a line with them.
 fn body_lines(lines: &[u32], body: Range<usize>) -> Option<Range<usize>> {
     let (first, last) = (lines[body.start - 1], lines[body.end]);
     let apart = lines[body.start] > first && lines[body.end - 1] < last;
     apart.then_some(first as usize..last as usize - 1)
 }
 
-/// How many tokens are labels.
+/// Returns how many tokens at the start are labels.
 pub(crate) fn skip_labels(statement: &[Token]) -> usize {
     let mut at = 0;
     while matches!(statement[at].kind, Kind::Name | Kind::Number(_)) && statement[at + 1].is(":") {
@@ -228,7 +228,7 @@ pub(crate) fn skip_labels(statement: &[Token]) -> usize {
     at
 }
 
-/// Where the block that `open` begins is closed, blocks in it left out.
+/// Returns where the block that `open` begins ends, skipping nested blocks.
 fn closing(tokens: &[Token], open: &str, end: &str) -> Option<usize> {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().filter(|(_, t)| t.kind == Kind::Name) {
@@ -244,7 +244,7 @@ fn closing(tokens: &[Token], open: &str, end: &str) -> Option<usize> {
     None
 }
 
-/// `a, b=1, c:req`, with commas or without.
+/// Takes parameters: `a, b=1, c:req`, with or without commas.
 fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<Parameter>> {
     let mut parameters = Vec::new();
     while !cursor.is_end() {
@@ -264,7 +264,7 @@ fn parameters(cursor: &mut Cursor<'_>) -> Result<Vec<Parameter>> {
     Ok(parameters)
 }
 
-/// What stands between commas, but for those in brackets.
+/// Takes arguments, separated by commas outside of brackets.
 fn arguments(cursor: &mut Cursor<'_>) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut depth = 0;
@@ -291,7 +291,7 @@ fn arguments(cursor: &mut Cursor<'_>) -> Vec<String> {
     arguments
 }
 
-/// Where no symbol is known yet.
+/// A scope in which no symbol is known.
 struct Nothing;
 
 impl Scope for Nothing {

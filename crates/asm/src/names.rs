@@ -1,4 +1,4 @@
-//! Names that operands may have.
+//! Names of operands.
 
 /// Whether a register is used with 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl std::fmt::Display for Register {
     }
 }
 
-/// The register of a name, in upper or lower case.
+/// Returns the register with this name, in upper or lower case.
 pub(crate) fn register(name: &str) -> Option<Register> {
     let name = name.to_ascii_lowercase();
     let plain = |width, number| Some(Register { width, number, is_sp: false });
@@ -88,7 +88,7 @@ pub(crate) const CONDITIONS: [&[&str]; 16] = [
     &["nv"],
 ];
 
-/// A condition's number.
+/// Returns a condition's number.
 pub(crate) fn condition(name: &str) -> Option<u32> {
     number(&CONDITIONS, name)
 }
@@ -98,7 +98,7 @@ fn number(table: &[&[&str]], name: &str) -> Option<u32> {
     table.iter().position(|names| names.contains(&name.as_str())).map(|n| n as u32)
 }
 
-/// What barriers wait for, by number.
+/// Options of barriers, by number.
 pub(crate) const BARRIERS: [&[&str]; 16] = [
     &[],
     &["oshld"],
@@ -118,7 +118,7 @@ pub(crate) const BARRIERS: [&[&str]; 16] = [
     &["sy"],
 ];
 
-/// The number of a barrier's option.
+/// Returns the number of a barrier's option.
 pub(crate) fn barrier(name: &str) -> Option<u32> {
     number(&BARRIERS, name)
 }
@@ -127,14 +127,14 @@ pub(crate) fn barrier(name: &str) -> Option<u32> {
 const PREFETCH: [&[&str]; 3] =
     [&["pld", "pli", "pst"], &["l1", "l2", "l3", "slc"], &["keep", "strm"]];
 
-/// The name of a prefetch operation.
+/// Returns the name of a prefetch operation.
 pub(crate) fn prefetch_name(number: u32) -> Option<String> {
     let numbers = [number >> 3, number >> 1 & 3, number & 1];
     let parts = PREFETCH.iter().zip(numbers).map(|(part, n)| part.get(n as usize).copied());
     parts.collect()
 }
 
-/// The number of a prefetch operation: `pldl1keep`.
+/// Returns the number of a prefetch operation such as `pldl1keep`.
 pub(crate) fn prefetch(name: &str) -> Option<u32> {
     let name = name.to_ascii_lowercase();
     let mut rest = name.as_str();
@@ -147,7 +147,7 @@ pub(crate) fn prefetch(name: &str) -> Option<u32> {
     rest.is_empty().then_some(numbers[0] << 3 | numbers[1] << 1 | numbers[2])
 }
 
-/// The number of a prefetch operation for a range.
+/// Returns the number of a prefetch operation for a range.
 pub(crate) fn range_prefetch(name: &str) -> Option<u32> {
     number(&[&["pldkeep"], &["pstkeep"], &[], &[], &["pldstrm"], &["pststrm"]], name)
 }
@@ -190,19 +190,19 @@ const ID_REGISTERS: &[(&str, u32, u32)] = &[
     ("id_aa64mmfr4_el1", 7, 4),
 ];
 
-/// `CRm` and `op2` of a register that identifies features.
+/// Returns `CRm` and `op2` of a register that identifies features.
 pub(crate) fn id_register(name: &str) -> Option<(u32, u32)> {
     let name = name.to_ascii_lowercase();
     ID_REGISTERS.iter().find(|(known, ..)| *known == name).map(|(_, crm, op2)| (*crm, *op2))
 }
 
-/// The name of a register that identifies features.
+/// Returns the name of a register that identifies features.
 pub(crate) fn id_register_name(crm: u32, op2: u32) -> Option<&'static str> {
     let known = ID_REGISTERS.iter().find(|(_, m, n)| (*m, *n) == (crm, op2));
     known.map(|(name, ..)| *name)
 }
 
-/// The number of a system register without a name, `s3_3_c4_c2_0`: bits 20 to 5 of MRS and MSR.
+/// Returns the number of a system register without a name, `s3_3_c4_c2_0`: bits 20 to 5 of MRS and MSR.
 pub(crate) fn numbered_system_register(name: &str) -> Option<u32> {
     let name = name.to_ascii_lowercase();
     let parts: Vec<&str> = name.strip_prefix('s')?.split('_').collect();
@@ -213,7 +213,7 @@ pub(crate) fn numbered_system_register(name: &str) -> Option<u32> {
     (op0 >= 2).then_some(op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2)
 }
 
-/// The number in `c0` to `c15`.
+/// Returns the number in `c0` to `c15`.
 pub(crate) fn control_register(name: &str) -> Option<u32> {
     let digits = name.strip_prefix(['c', 'C'])?;
     digits.parse().ok().filter(|n| *n <= 15)

@@ -1,4 +1,4 @@
-//! Words as text: the forms of [`SYNTAX`](crate::syntax::SYNTAX), read the other way.
+//! Prints words: uses the forms of [`SYNTAX`](crate::syntax::SYNTAX) in the other direction.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::template::{Form, Item, Special, field_of, printed};
 /// Numbers from this on are written in hexadecimal.
 const LARGE: u64 = 1024;
 
-/// The text of a word, by the best form that fits it.
+/// Returns the text of a word, in the best form that fits it.
 pub(crate) fn word(word: u32, address: u64) -> Option<String> {
     let row = decode(word)?;
     let word = usual(row, word);
@@ -22,7 +22,7 @@ pub(crate) fn word(word: u32, address: u64) -> Option<String> {
     })
 }
 
-/// The word with the bits that should have a value at that value.
+/// Returns the word with the bits that should be zero or one set so.
 fn usual(row: &Instruction, word: u32) -> u32 {
     let pattern = &row.pattern;
     let fields = pattern.fields.iter().fold(0, |mask, field| field.set(mask, u32::MAX));
@@ -52,13 +52,13 @@ impl Printer<'_> {
         Some(self.out)
     }
 
-    /// False for aliases that stand for some words only, beyond what their operands say.
+    /// False for aliases that apply only to some words, beyond what their operands say.
     fn is_usual(&self, mnemonic: &str) -> bool {
         let copies_sp = || self.get("Rd") == 31 || self.get("Rn") == 31;
         mnemonic != "mov" || !self.form.row.name.starts_with("ADD") || copies_sp()
     }
 
-    /// The bits of a word that an operand decides about.
+    /// Returns the bits of a word that an operand determines.
     fn bits(&self, item: &Item) -> u32 {
         let mask = |field: &Field| field.set(0, u32::MAX);
         match item {
@@ -67,7 +67,7 @@ impl Printer<'_> {
                 fields.iter().fold(0, |bits, field| bits | mask(field))
             }
             Item::Distance { field } => mask(field),
-            // System registers are no fields.
+            // System registers are not fields.
             Item::Special(Special::Numbered) => 0xffff << 5,
             Item::Special(special) => self.masks(special.fields()),
             Item::Optional(items) => items.iter().fold(0, |bits, item| bits | self.bits(item)),
@@ -83,7 +83,7 @@ impl Printer<'_> {
         field_of(self.form.row, field).get(self.word)
     }
 
-    /// The value of several fields, the first of which has the upper bits.
+    /// Returns the value of several fields; the first has the upper bits.
     fn joined(&self, fields: &[Field]) -> (u32, u32) {
         fields.iter().fold((0, 0), |(value, bits), field| {
             (value << field.len | field.get(self.word), bits + field.len)
@@ -98,7 +98,7 @@ impl Printer<'_> {
         let _ = write!(self.out, "{text}");
     }
 
-    /// `#` and a number.
+    /// Prints `#` and a number.
     fn number(&mut self, value: i64) {
         let sign = if value < 0 { "-" } else { "" };
         match value.unsigned_abs() {
@@ -151,7 +151,7 @@ impl Printer<'_> {
         })
     }
 
-    /// The address at a distance.
+    /// Prints the address at a distance.
     fn distance(&mut self, fields: &[Field], scale: i64) {
         let (value, bits) = self.joined(fields);
         let target = self.address.wrapping_add_signed(extended(value, bits) * scale);
@@ -196,7 +196,7 @@ impl Printer<'_> {
                 self.push(names::id_register_name(self.get("CRm"), self.get("op2"))?);
             }
             Special::Numbered => self.numbered(),
-            // These are in forms that are not printed, or left out.
+            // These are in forms that are not printed, or optional.
             Special::Negated
             | Special::Inverted
             | Special::Range
@@ -210,7 +210,7 @@ impl Printer<'_> {
         names.map(|name| field_of(self.form.row, name))
     }
 
-    /// A number, and how far it is shifted.
+    /// Prints a number and its shift.
     fn shifted(&mut self, value: u32, shift: u32) {
         self.number(value.into());
         if shift != 0 {
@@ -218,13 +218,13 @@ impl Printer<'_> {
         }
     }
 
-    /// The number of a logical immediate.
+    /// Returns the number of a logical immediate.
     fn bitmask(&self) -> Option<u64> {
         let n = self.form.row.pattern.field("N").map_or(0, |field| field.get(self.word));
         bitmask_value(n, self.get("immr"), self.get("imms"), self.width())
     }
 
-    /// A number that a register gets; with a sign, if it is near zero from below.
+    /// Prints a number for a register; with a sign, if it is just below zero.
     fn bits_of_register(&mut self, bits: u64) {
         let signed = match self.width() {
             Width::W => i64::from(bits as u32 as i32),
@@ -236,7 +236,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Numbers that `mov` has by this instruction: where two can make one, it is that of MOVZ, then of MOVN.
+    /// Prints a number that `mov` loads with this instruction. If several instructions can load it, MOVZ comes
+    /// first, then MOVN.
     fn mov(&mut self, special: Special) -> Option<()> {
         let width = self.width();
         let all = u64::MAX >> (64 - width.bits());
@@ -249,7 +250,7 @@ impl Printer<'_> {
         }
         let (imm16, hw) = (self.get("imm16"), self.get("hw"));
         let bits = u64::from(imm16) << (16 * hw);
-        // Zero has a shorter form, and MOVZ makes what MOVN would make of these.
+        // Zero has a shorter form, and MOVZ loads what MOVN would load here.
         let is_zero = imm16 == 0 && hw != 0;
         let is_movz = width == Width::W && imm16 == 0xffff;
         match special {
@@ -282,7 +283,7 @@ impl Printer<'_> {
         let whole = width == Width::X && matches!(option, UXTX | SXTX);
         let given = if whole { Width::X } else { Width::W };
         self.register(given, self.get("Rm"), false);
-        // The stack pointer's instructions have no other form.
+        // Instructions with the stack pointer have no other form.
         let sets_flags = self.form.row.name.contains("S_ext");
         let has_sp = self.get("Rn") == 31 || self.get("Rd") == 31 && !sets_flags;
         match (has_sp && option == plain, amount) {
@@ -296,7 +297,7 @@ impl Printer<'_> {
     }
 
     fn index(&mut self, scale: u32) {
-        // The bit between is set: nothing narrower than a word is an index.
+        // The bit in between is set: an index has at least 32 bits.
         let option = self.get("option") << 2 | UXTW | self.get("size") & 1;
         let (scaled, shift) = (self.get("S") != 0, scale.trailing_zeros());
         let given = if option & 1 != 0 { Width::X } else { Width::W };
@@ -324,13 +325,13 @@ impl Printer<'_> {
     }
 }
 
-/// A number of so many bits, with its sign.
+/// Sign-extends a number of this many bits.
 fn extended(value: u32, bits: u32) -> i64 {
     i64::from(value) << (64 - bits) >> (64 - bits)
 }
 
 impl Special {
-    /// The fields that it is about, where a row has them.
+    /// Returns the fields that it uses, if a row has them.
     fn fields(self) -> &'static [&'static str] {
         match self {
             Special::Near | Special::Page => &["immhi", "immlo"],

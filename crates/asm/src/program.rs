@@ -1,8 +1,8 @@
-//! A whole program: labels, addresses, and the order of work.
+//! Assembles a whole program: labels, addresses, passes.
 //!
-//! The statements are gone through three times. The first time gives every statement its address, the second
-//! finds symbols that are computed from labels further down, and the third writes bytes. What decides about
-//! addresses (how much space, how many repetitions) must be known the first time.
+//! There are three passes over the statements. The first assigns an address to every statement, the second
+//! finds symbols that are computed from labels further down, and the third writes bytes. Everything that
+//! addresses depend on (sizes of space, numbers of repetitions) must be known in the first pass.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const MAX_MIB: u64 = 256;
 /// The same in bytes.
 pub(crate) const MAX_BYTES: u64 = MAX_MIB << 20;
 
-/// The program, or its mistakes: at least one, at most [`MOST_MISTAKES`], in the order of the text.
+/// Returns the program, or its mistakes: at least one, at most [`MOST_MISTAKES`], in the order of the text.
 pub(crate) fn assemble(text: &str, address: u64) -> Result<Program, Vec<Error>> {
     let statements = macros::statements(text).map_err(|error| vec![error])?;
     let mut assembler = Assembler::new(address);
@@ -57,7 +57,7 @@ struct Symbol {
 struct Literal {
     bytes: u32,
     expression: Vec<Token>,
-    /// What it has in common with equal ones.
+    /// Equal for equal constants.
     key: String,
     pool: usize,
     address: u64,
@@ -66,12 +66,12 @@ struct Literal {
 pub(crate) struct Assembler {
     start: u64,
     pub(crate) pass: Pass,
-    /// Bytes before the one to come.
+    /// Number of bytes so far.
     pub(crate) offset: u64,
     bytes: Vec<u8>,
     statements: Vec<Statement>,
     symbols: HashMap<String, Symbol>,
-    /// Numeric labels, with the statements they are before.
+    /// Numeric labels, with the statements that they precede.
     locals: HashMap<u64, Vec<(usize, u64)>>,
     statement: usize,
     /// The offsets after each statement.
@@ -102,7 +102,7 @@ impl Assembler {
         }
     }
 
-    /// Goes through the statements, and on to the next one after a mistake.
+    /// Processes the statements; after a mistake, continues with the next one.
     fn pass(&mut self, pass: Pass, statements: &[Vec<Token>]) {
         (self.pass, self.offset, self.pool) = (pass, 0, 0);
         for (number, tokens) in statements.iter().enumerate() {
@@ -111,7 +111,7 @@ impl Assembler {
             self.note(result);
             match pass {
                 Pass::Addresses => self.ends.push(self.offset),
-                // Where it would be without the mistake.
+                // Continue where it would be without the mistake.
                 _ => self.offset = self.ends[number],
             }
             if self.mistakes.len() >= MOST_MISTAKES || self.is_too_large() {
@@ -159,7 +159,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Notes what a statement gave.
+    /// Records what a statement was assembled to.
     fn list(&mut self, line: u32, before: u64, is_instruction: bool) {
         if self.pass == Pass::Bytes && self.offset > before {
             // Padding before an instruction is not part of it.
@@ -199,7 +199,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Gives a symbol a value: `.set name, value`.
+    /// Sets the value of a symbol: `.set name, value`.
     pub(crate) fn set(&mut self, name: &Token, cursor: &mut Cursor<'_>) -> Result<()> {
         if let Some(known) = self.symbols.get(&name.text).filter(|known| known.is_label) {
             let line = known.line;
@@ -215,7 +215,7 @@ impl Assembler {
                 if !is_undefined(&error.kind) {
                     return Err(error);
                 }
-                // A value from before would give statements addresses that they do not keep.
+                // An old value would give statements addresses that change later.
                 self.symbols.remove(&name.text);
                 return Ok(());
             }
@@ -240,7 +240,7 @@ impl Assembler {
         self.advance(4, &tokens[0])
     }
 
-    /// Instructions after data start at a multiple of 4.
+    /// Aligns an instruction after data to a multiple of 4.
     pub(crate) fn align_instruction(&mut self, place: &Token) -> Result<()> {
         let padding = self.here().wrapping_neg() % 4;
         self.zeros(padding, place)
@@ -269,7 +269,7 @@ impl Assembler {
         }
     }
 
-    /// Notes the constant of `ldr x0, =constant`.
+    /// Records the constant of `ldr x0, =constant`.
     fn note_literal(&mut self, tokens: &[Token]) {
         let mnemonic = tokens[0].text.to_ascii_lowercase();
         let is_load = matches!(mnemonic.as_str(), "ldr" | "ldrsw");
@@ -291,7 +291,7 @@ impl Assembler {
         self.loads.insert(self.statement, index);
     }
 
-    /// The value of a constant if it is known and does not depend on addresses, else its text.
+    /// Returns the value of a constant if it is known and does not depend on addresses, else its text.
     fn literal_key(&self, expression: &[Token], width: Width) -> String {
         if !names_address(expression, self)
             && let Ok(value) = evaluate(&mut Cursor::new(expression), self)
@@ -301,11 +301,11 @@ impl Assembler {
         }
         let texts: Vec<&str> = expression.iter().map(|token| token.text.as_str()).collect();
         let position = expression.iter().any(|t| t.text == "." || matches!(t.kind, Kind::Local(_)));
-        // `.` and numeric labels mean something else in every statement.
+        // `.` and numeric labels differ from statement to statement.
         format!("{} {}", texts.join(" "), if position { self.statement } else { 0 })
     }
 
-    /// Puts the constants since the last time here: 4-byte ones, then 8-byte ones.
+    /// Writes the constants since the last time here: 4-byte ones, then 8-byte ones.
     pub(crate) fn write_literals(&mut self) {
         for bytes in [4, 8] {
             for index in 0..self.literals.len() {

@@ -1,6 +1,6 @@
-//! What somebody may have meant.
+//! Finds the name that the user may have meant.
 
-/// The name that differs least, if it differs by little.
+/// Returns the most similar name, if it is similar enough.
 pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     if !(2..=20).contains(&name.len()) {
         return None;
@@ -10,7 +10,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     near.min().map(|(_, other)| other.to_string())
 }
 
-/// Characters to insert, delete or replace.
+/// Returns how many characters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! Operands with rules of their own: [`Special`].
+//! Operands with special rules: [`Special`].
 
 use crate::encode::{Encoder, Number, list};
 use crate::error::{ErrorKind, Result};
@@ -60,7 +60,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// RPRFM: what PRFM has for its extension and upper operations.
+    /// RPRFM: PRFM with certain extensions and upper operations.
     fn range(&mut self) -> Result<()> {
         let what = "a prefetch operation (pldkeep) or its number";
         let number = self.named(what, names::range_prefetch, 63)?;
@@ -160,7 +160,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// `:abs_g1:symbol`: 16 bits of an address. Without `_nc` there must be none above them.
+    /// Takes `:abs_g1:symbol`: 16 bits of an address. Without `_nc`, the bits above them must be zero.
     fn address_part(&mut self, parts: u32) -> Result<()> {
         self.cursor.next();
         let name = self.cursor.name().unwrap_or_default();
@@ -246,7 +246,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Takes one of the words; its position.
+    /// Takes one of the words; returns its index.
     fn keyword(&mut self, words: &[&str], what: &str) -> Result<u32> {
         let name = self.cursor.name().unwrap_or_default();
         match words.iter().position(|word| name.eq_ignore_ascii_case(word)) {
@@ -322,7 +322,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// How far an index is shifted: not, or as the size of the access. Bytes are shifted by 0 if it is written.
+    /// Takes the shift of an index: none, or the size of the access. For bytes, a written shift is 0.
     fn scaling(&mut self, scale: u32) -> Result<bool> {
         let number = self.number()?;
         let shift = scale.trailing_zeros();

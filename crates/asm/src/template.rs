@@ -1,4 +1,4 @@
-//! The lines of [`SYNTAX`], taken apart: for every mnemonic, the forms it has.
+//! Parses the lines of [`SYNTAX`]: the forms of every mnemonic.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,12 +13,12 @@ use crate::syntax::SYNTAX;
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) row: &'static Instruction,
-    /// Which line of [`SYNTAX`] it is, and which of the spellings there.
+    /// Its line in [`SYNTAX`], and the spelling there.
     pub(crate) line: usize,
     spelling: usize,
     /// Whether words are printed like this.
     printed: bool,
-    /// The word before operands are put in.
+    /// The word before operands are inserted.
     pub(crate) word: u32,
     pub(crate) operands: Vec<Item>,
 }
@@ -52,7 +52,7 @@ pub(crate) enum Item {
     Optional(Vec<Item>),
 }
 
-/// Operands with rules of their own.
+/// Operands with special rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
     /// An address near the instruction, for ADR.
@@ -69,15 +69,15 @@ pub(crate) enum Special {
     Inverted,
     /// 16 bits and a shift: `#1, lsl #16`, `#:abs_g1:symbol`.
     Wide,
-    /// A number that MOVZ makes.
+    /// A number that MOVZ loads.
     MovZ,
-    /// A number that MOVN makes.
+    /// A number that MOVN loads.
     MovN,
-    /// A number that ORR makes.
+    /// A number that ORR loads.
     MovMask,
-    /// The distance of a left shift, as UBFM has it.
+    /// The distance of a left shift, as in UBFM.
     Lsl,
-    /// Lowest bit and width of a field to take, as bitfield moves have it.
+    /// Lowest bit and width of a field to extract, as in bitfield moves.
     Extract,
     /// Lowest bit and width of a field to write.
     Insert,
@@ -91,9 +91,9 @@ pub(crate) enum Special {
     Index(u32),
     /// A condition.
     Cond,
-    /// The opposite of a condition, but for `al` and `nv`.
+    /// The opposite of a condition, except `al` and `nv`.
     NotCond,
-    /// The address of a constant, or `=` and a constant to be put somewhere near.
+    /// The address of a constant, or `=` and a constant to be placed nearby.
     Literal,
     /// A prefetch operation, by name or number.
     Prefetch,
@@ -162,12 +162,12 @@ static FORMS: LazyLock<HashMap<String, Vec<Form>>> = LazyLock::new(|| {
     forms
 });
 
-/// The forms of a mnemonic in lower case.
+/// Returns the forms of a mnemonic in lower case.
 pub(crate) fn forms(mnemonic: &str) -> Option<&'static [Form]> {
     FORMS.get(mnemonic).map(Vec::as_slice)
 }
 
-/// All mnemonics.
+/// Returns all mnemonics.
 pub(crate) fn mnemonics() -> impl Iterator<Item = &'static str> {
     FORMS.keys().map(String::as_str)
 }
@@ -186,12 +186,12 @@ static PRINTED: LazyLock<Vec<Vec<(&str, &Form)>>> = LazyLock::new(|| {
     rows
 });
 
-/// The mnemonics and forms that words of a row are printed with, the best first.
+/// Returns the mnemonics and forms that words of a row are printed with, the best first.
 pub(crate) fn printed(row: &Instruction) -> &'static [(&'static str, &'static Form)] {
     &PRINTED[row.index]
 }
 
-/// A name of a row, and what its pattern's braces and `?` stand for in it.
+/// A row's name, and what the braces and `?` of its pattern stand for in it.
 #[derive(Clone, Default)]
 struct Name {
     text: String,
@@ -199,7 +199,7 @@ struct Name {
     width: Option<Width>,
 }
 
-/// All names that a pattern stands for.
+/// Returns all names that a pattern stands for.
 fn expand(pattern: &str) -> Vec<Name> {
     let mut names = vec![Name::default()];
     let mut rest = pattern;
@@ -254,7 +254,7 @@ fn add_forms(
     }
 }
 
-/// The spellings of a mnemonic with `<…>`, and the word for each.
+/// Returns the spellings of a mnemonic with `<…>`, and the word for each.
 fn spellings(row: &'static Instruction, mnemonic: &str, word: u32) -> Vec<(String, u32)> {
     let Some((before, rest)) = mnemonic.split_once('<') else {
         return vec![(mnemonic.to_string(), word)];
@@ -348,7 +348,7 @@ fn scale_of(text: &str, width: Option<Width>) -> u32 {
     }
 }
 
-/// The row's field of that name.
+/// Returns the row's field of this name.
 ///
 /// # Panics
 /// If there is none: a mistake in [`SYNTAX`].
