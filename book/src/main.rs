@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where its first page is.
+/// Builds the book; returns the path of its first page.
 fn build() -> Result<String, Error> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("docs");
     let book = MDBook::load(docs)?;

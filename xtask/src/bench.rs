@@ -1,8 +1,8 @@
-//! `cargo xtask bench-peers`: kvrm beside QEMU's user mode, the same guests in the same run.
+//! `cargo xtask bench-peers`: compares kvrm with QEMU's user mode, on the same guests in the same run.
 //!
-//! Both are timed from outside, from start to end of the process, translation included. Their runs
-//! alternate, so that whatever else the computer does hits both, and the fastest of each counts: the
-//! speed of QEMU's code varies by up to a factor of three from start to start.
+//! Both are timed from outside, from start to end of the process, including translation. Their runs alternate,
+//! so that other load affects both, and the fastest of each counts: the speed of QEMU's code varies by up to a
+//! factor of three from start to start.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::host::{self, Host};
 use crate::shell::{self, Outcome, cargo, command, root};
 use crate::tools::{self, cannot};
 
-/// Guests and their numbers of iterations: about a second each under QEMU.
+/// Guests and numbers of iterations that take about a second each under QEMU.
 pub(crate) const GUESTS: [(&str, u64); 8] = [
     ("loop", 600_000_000),
     ("loop_store", 600_000_000),
@@ -27,9 +27,9 @@ pub(crate) const GUESTS: [(&str, u64); 8] = [
     ("strsearch", 15_000),
     ("matmul", 14_000),
 ];
-/// How often something short is started.
+/// Number of starts of a short program.
 const STARTS: usize = 20;
-/// How often what `kvrm bench` measures is measured.
+/// Number of runs of `kvrm bench`.
 const REPEATS: usize = 3;
 
 /// A guest under both.
@@ -41,7 +41,7 @@ pub(crate) struct Peers {
     pub(crate) qemu: f64,
 }
 
-/// All that is measured.
+/// All measurements.
 pub(crate) struct Measurements {
     pub(crate) version: String,
     pub(crate) rounds: usize,
@@ -96,7 +96,7 @@ impl Options {
         if !cfg!(target_os = "linux") {
             return Err("QEMU's user mode runs on Linux only, and so does this".to_string());
         }
-        // Before building, which is a load of its own.
+        // Before building, which is a load itself.
         let host = Host::describe();
         tools::qemu()?;
         let kvrm = Kvrm::build()?;
@@ -123,10 +123,10 @@ impl Options {
     }
 }
 
-/// The program that is measured.
+/// The program to measure.
 pub(crate) struct Kvrm(PathBuf);
 
-/// Where cargo puts what it builds.
+/// Returns the folder where cargo puts what it builds.
 pub(crate) fn target_folder() -> Outcome<PathBuf> {
     let metadata = shell::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
     let metadata = json(&metadata)?;
@@ -149,7 +149,7 @@ impl Kvrm {
         command
     }
 
-    /// With the commit, where there is one.
+    /// Returns the version, with the commit if there is one.
     pub(crate) fn version(&self) -> Outcome<String> {
         let version = shell::output(&mut self.command("--version"))?;
         let commit = shell::output(command("git").args(["rev-parse", "--short", "HEAD"]));
@@ -157,7 +157,7 @@ impl Kvrm {
         Ok(format!("{}{commit}", version.trim()))
     }
 
-    /// Each guest under both, in turns.
+    /// Measures each guest under both, in turns.
     fn peers(&self, rounds: usize) -> Outcome<Vec<Peers>> {
         GUESTS.into_iter().map(|(guest, iterations)| self.peer(guest, iterations, rounds)).collect()
     }
@@ -205,7 +205,7 @@ impl Kvrm {
         Ok(Scaling { lanes: LANES, one_thread: speed(1)?, all_threads: speed(0)? })
     }
 
-    /// Start, three instructions (`mov x0, #41; add x0, x0, #1; hlt #0`), end.
+    /// Measures a process that executes three instructions (`mov x0, #41; add x0, x0, #1; hlt #0`).
     fn start(&self) -> Outcome<f64> {
         let program = Program::write("start", &[0xd280_0520, 0x9100_0400, 0xd440_0000])?;
         let mut exec = self.command("exec");
@@ -214,8 +214,9 @@ impl Kvrm {
         Ok(-seconds)
     }
 
-    /// Lanes of 16 MiB that write one page each (`str x0, [x1]; hlt #0`). They are many enough for the
-    /// result not to fit into a pipe, so that the process waits, all lanes alive, to be looked at.
+    /// Measures the memory of lanes of 16 MiB that write one page each (`str x0, [x1]; hlt #0`). There are so
+    /// many that the result does not fit into a pipe; the process waits with all lanes alive and can be
+    /// inspected.
     fn memory(&self) -> Outcome<Memory> {
         const LANES: u64 = 1000;
         let program = Program::write("memory", &[0xf900_0020, 0xd440_0000])?;
@@ -249,13 +250,13 @@ fn qemu(guest: &str, iterations: u64) -> Command {
     command
 }
 
-/// The same for QEMU, with a program that does next to nothing.
+/// Measures the same for QEMU, with a program that does next to nothing.
 fn qemu_start() -> Outcome<f64> {
     let seconds = best(STARTS, || Ok(-timed(&mut qemu("loop", 1))?.0))?;
     Ok(-seconds)
 }
 
-/// A file of code that is removed in the end.
+/// A temporary file of code.
 struct Program(PathBuf);
 
 impl Program {
@@ -270,7 +271,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Nothing is lost if a few bytes stay behind in the folder for temporary files.
+        // A few bytes left in the folder for temporary files do no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -282,7 +283,7 @@ fn timed(command: &mut Command) -> Outcome<(f64, String)> {
     Ok((start.elapsed().as_secs_f64(), text))
 }
 
-/// The largest of several measurements.
+/// Returns the largest of several measurements.
 fn best(times: usize, mut measure: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
     (0..times).try_fold(f64::NEG_INFINITY, |best, _| Ok(best.max(measure()?)))
 }
@@ -295,7 +296,7 @@ fn float(value: &Value) -> Outcome<f64> {
     value.as_f64().ok_or(format!("not a number: {value}"))
 }
 
-/// A hexadecimal result.
+/// Parses a hexadecimal result.
 fn number(text: &str, guest: &str) -> Outcome<u64> {
     let digits = text.trim();
     u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16)
@@ -306,7 +307,7 @@ fn message(error: std::io::Error) -> String {
     format!("cannot measure memory: {error}")
 }
 
-/// Where the page goes.
+/// Returns the path of the page.
 pub(crate) fn page_path() -> PathBuf {
     root().join("docs/BENCHMARKS.md")
 }

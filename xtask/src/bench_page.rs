@@ -1,4 +1,4 @@
-//! The page of benchmarks, and the part of README that comes from the same measurements.
+//! Writes the page of benchmarks, and the part of README with the same measurements.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const README: Section = Section {
     end: "<!-- End of what it writes. -->",
 };
 
-/// docs/BENCHMARKS.md.
+/// Returns the page docs/BENCHMARKS.md.
 pub(crate) fn page(host: &Host, m: &Measurements) -> String {
     let cores = host.cores;
     let scaling = &m.scaling;
@@ -87,7 +87,7 @@ Linux programs.
     )
 }
 
-/// The comparison.
+/// Returns the table that compares kvrm with QEMU.
 pub(crate) fn table(m: &Measurements) -> String {
     let row = |p: &Peers| {
         format!(
@@ -111,7 +111,7 @@ pub(crate) fn table(m: &Measurements) -> String {
     )
 }
 
-/// What README shows.
+/// Returns the part for README.
 pub(crate) fn summary(host: &Host, m: &Measurements) -> String {
     let names: Vec<_> = m.peers.iter().map(|p| format!("`{}`", p.guest)).collect();
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -140,7 +140,7 @@ instructions takes {:.1} ms from start to end. {} machines of 16 MiB that have e
     )
 }
 
-/// Writes the page, but for what comes from a GPU and after it, and the summary into README.
+/// Writes the page, except for the GPU section and what follows it, and the summary in README.
 pub(crate) fn write(page: &str, summary: &str) -> Outcome {
     let path = page_path();
     let old = fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
@@ -156,12 +156,12 @@ pub(crate) fn write(page: &str, summary: &str) -> Outcome {
     Ok(())
 }
 
-/// Billions of instructions per second.
+/// Returns billions of instructions per second.
 fn rate(peers: &Peers, seconds: f64) -> f64 {
     peers.instructions as f64 / seconds / 1e9
 }
 
-/// Of all the ratios.
+/// Returns the geometric mean of all ratios.
 fn mean(m: &Measurements) -> f64 {
     let sum: f64 = m.peers.iter().map(|p| (p.qemu / p.kvrm).ln()).sum();
     (sum / m.peers.len() as f64).exp()

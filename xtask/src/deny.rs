@@ -51,7 +51,7 @@ struct Bans {
     skip: Vec<Skip>,
 }
 
-/// A version that may be used beside another.
+/// A version that may be used in addition to another.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Skip {
@@ -195,8 +195,8 @@ impl Sources {
     }
 }
 
-/// Whether allowed licences satisfy an SPDX expression; `None` if it is not one. Cargo's old notation `MIT/Apache-2.0`
-/// counts as `OR`.
+/// Returns whether allowed licences satisfy an SPDX expression; `None` if it is not one. Cargo's old notation
+/// `MIT/Apache-2.0` counts as `OR`.
 fn satisfied(expression: &str, is_allowed: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words: Vec<_> = spaced.split_whitespace().rev().collect();
@@ -204,7 +204,7 @@ fn satisfied(expression: &str, is_allowed: &mut dyn FnMut(&str) -> bool) -> Opti
     words.is_empty().then_some(result)
 }
 
-/// `a OR b`; the words are in reverse order.
+/// Evaluates `a OR b`; the words are in reverse order.
 fn any(words: &mut Vec<&str>, is_allowed: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
     let mut result = all(words, is_allowed)?;
     while words.pop_if(|word| *word == "OR").is_some() {
@@ -213,7 +213,7 @@ fn any(words: &mut Vec<&str>, is_allowed: &mut dyn FnMut(&str) -> bool) -> Optio
     Some(result)
 }
 
-/// `a AND b`, which binds more tightly.
+/// Evaluates `a AND b`, which binds more tightly.
 fn all(words: &mut Vec<&str>, is_allowed: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
     let mut result = one(words, is_allowed)?;
     while words.pop_if(|word| *word == "AND").is_some() {
@@ -222,7 +222,7 @@ fn all(words: &mut Vec<&str>, is_allowed: &mut dyn FnMut(&str) -> bool) -> Optio
     Some(result)
 }
 
-/// A licence, possibly with an exception, or an expression in parentheses.
+/// Evaluates a licence, possibly with an exception, or an expression in parentheses.
 fn one(words: &mut Vec<&str>, is_allowed: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
     match words.pop()? {
         "(" => {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// What is wrong when one more package joins those that keep to the rules.
+    /// Returns the violations of packages that follow the rules and one more.
     fn violations_with(more: Option<Package>) -> Vec<String> {
         let here = "registry+https://crates";
         let mut packages = vec![

@@ -35,7 +35,7 @@ pub(crate) fn book() -> Outcome {
     shell::run(cargo().args(["run", "--quiet", "--profile", "quick", "--package", "kvrm-book"]))
 }
 
-/// mdBook leaves out, without a word, what its table of contents does not name.
+/// Checks that the table of contents names every page: mdBook silently leaves out others.
 fn check_summary(pages: &[PathBuf]) -> Outcome {
     let folder = root().join("docs");
     let summary = folder.join("SUMMARY.md");
@@ -65,7 +65,7 @@ fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// The lines outside of code blocks.
+/// Returns the lines outside of code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter(move |line| {
@@ -75,7 +75,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of a page's links and images, except those elsewhere on the net.
+/// Returns the targets of a page's links and images, except those on the net.
 fn links(text: &str) -> Vec<&str> {
     let inline = prose(text)
         .flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()));
@@ -109,14 +109,14 @@ fn leads_somewhere(page: &Path, text: &str, target: &str) -> Outcome<bool> {
     Ok(headings.any(|heading| anchor_of(heading) == anchor))
 }
 
-/// The anchor that GitHub gives a heading.
+/// Returns the anchor that GitHub gives a heading.
 fn anchor_of(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// The example in README is the one in the documentation of the library, which is tested.
+/// Checks that the example in README is the one in the documentation of the library, which is tested.
 fn check_example() -> Outcome {
     let read = |name: &str| {
         let path = root().join(name);
@@ -138,7 +138,7 @@ fn check_example() -> Outcome {
     }
 }
 
-/// The lines of the first code block that starts this way, without those that rustdoc hides.
+/// Returns the lines of the first code block that starts this way, without those that rustdoc hides.
 fn block<'a>(text: &'a str, fence: &str) -> Option<Vec<&'a str>> {
     let mut lines = text.lines().skip_while(|line| *line != fence);
     lines.next()?;

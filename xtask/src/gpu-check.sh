@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What `cargo xtask gpu-check` takes to a computer with an NVIDIA GPU: tests, measurements, and in the end a
-# table of both beside what is wanted. It needs the driver and nothing else.
+# Runs the tests and measurements of `cargo xtask gpu-check` on a computer with an NVIDIA GPU, and prints a table of
+# the results beside the expected ones. It needs only the driver.
 #
 #     ./run.sh                 every step
 #     ./run.sh suite bench     only these
 #
-# Programs are unpacked beside it from programs.tar.gz. Steps whose names start with wgpu_ are for the engine
-# `wgpu`, and skipped where Vulkan finds no GPU. A Vulkan loader, which drivers do not bring along, is in vulkan/
-# if it is there at all; with a VK_DRIVER_FILES of your own, that driver is used.
+# Programs are unpacked next to it from programs.tar.gz. Steps whose names start with wgpu_ are for the engine
+# `wgpu`, and are skipped if Vulkan finds no GPU. vulkan/ may have a Vulkan loader, which drivers do not include. If
+# VK_DRIVER_FILES is set, that driver is used.
 #
 # $SECONDS_EACH is how long each measurement of bench takes at least (0.3).
 #
-# $OUT (or ./results) receives results.json, written anew after each step, and log.txt. The page comes from
-# them: cargo xtask gpu-report FOLDER.
+# $OUT (or ./results) receives results.json, rewritten after each step, and log.txt. `cargo xtask gpu-report FOLDER`
+# writes the page from them.
 set -uo pipefail
 export LC_ALL=C
 
@@ -28,7 +28,7 @@ cores=$(nproc)
 each=${SECONDS_EACH:-0.3}
 [ ! -e programs.tar.gz ] || tar -xzf programs.tar.gz || exit 1
 
-# Where containers have NVIDIA's driver; nothing tells Vulkan of it there.
+# Where containers have NVIDIA's driver, which Vulkan does not find by itself.
 driver=/usr/local/nvidia/lib64
 if [ -d vulkan ]; then
     export LD_LIBRARY_PATH="$PWD/vulkan:$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -53,10 +53,10 @@ within() {
     return $status
 }
 
-# note NAME TEXT: what the table says of a step besides how it ended.
+# note NAME TEXT: a note about a step for the table.
 note() { printf '%s' "$2" >"$parts/note.$1"; }
 
-# note_tests NAME FILE: how many tests passed, by what they printed.
+# note_tests NAME FILE: notes how many tests passed, from their output.
 note_tests() {
     note "$1" "$(awk '/^test result:/ { passed += $4; failed += $6 }
         END { printf "%d passed, %d failed", passed, failed }' "$2")"
@@ -103,8 +103,8 @@ step_conformance() {
     return $status
 }
 
-# verify NAME ENGINES: thousands of random programs beside the CPU, which translates for long, and more beside the
-# evaluator; all of one seed, so that they have one kernel. A step of that name.
+# verify NAME ENGINES: compares thousands of random programs with the CPU, which takes long to translate them, and more
+# with the evaluator; all of one seed, so that they need one kernel. For the step NAME.
 verify() {
     local status=0
     {
@@ -122,7 +122,7 @@ step_wgpu_verify() {
     verify wgpu_verify cuda,wgpu
 }
 
-# memcheck ARGUMENT...: runs kvrm where every access is checked.
+# memcheck ARGUMENT...: runs kvrm with every access checked.
 memcheck() {
     within 60 "$sanitizer" --tool memcheck --error-exitcode 1 ./kvrm exec --engine cuda \
         --base 0x10000 --memory 1M --set x0=lane --lane 0 "$@"
@@ -138,10 +138,10 @@ step_sanitizer() {
         memcheck bin/loop_store.bin --shared --lanes 64 --set x1=100 --set x2=8
 }
 
-# How long it takes to the first instruction: with nothing compiled before, and once everything is.
+# Measures the time to the first instruction, without and with compiled kernels.
 step_start() { ./kvrm bench --engine cuda --only start --json | tee "$parts/start.json"; }
 
-# bench NAME ARGUMENT...: NAME tells the results of one call from another's.
+# bench NAME ARGUMENT...: runs kvrm bench; NAME is the name of its results.
 bench() {
     local name=$1
     shift
@@ -169,8 +169,8 @@ step_wgpu_bench() {
 
 step_cpu() { bench cpu --engine cpu --lanes "$cores" --seconds "$each"; }
 
-# As many processes of QEMU's user mode as there are cores, all with the same program. QEMU does not count:
-# what they execute is what kvrm counts.
+# Runs one process of QEMU's user mode per core, all with the same program. QEMU does not count instructions; kvrm
+# counts those of the same program.
 step_qemu() {
     local guest iterations ours instructions result
     while read -r guest iterations; do
@@ -184,7 +184,7 @@ step_qemu() {
     done <peers.txt
 }
 
-# qemu_guest GUEST ITERATIONS INSTRUCTIONS RESULT: the better time of two counts.
+# qemu_guest GUEST ITERATIONS INSTRUCTIONS RESULT: takes the better of two times.
 qemu_guest() {
     local begin time best='' process
     for _ in 1 2; do
@@ -221,7 +221,7 @@ python_is_there() {
     return 1
 }
 
-# The Python tests that are for every engine, on those of GPUs.
+# Runs the Python tests for every engine on the engines of GPUs.
 step_python() {
     python_is_there python || return $SKIPPED
     local status=0
@@ -233,8 +233,8 @@ step_python() {
     return $status
 }
 
-# Every mode from Python, what calls cost, and the baselines in PyTorch if it is installed. Their figures go
-# into files of their own.
+# Measures every mode from Python, the cost of calls, and the baselines if PyTorch is installed. Their figures go into
+# separate files.
 step_modes() {
     python_is_there modes || return $SKIPPED
     local status=0 engine
@@ -249,7 +249,7 @@ step_modes() {
     return $status
 }
 
-# array FILE...: a JSON array of the files that there are.
+# array FILE...: prints a JSON array of the files that exist.
 array() {
     local file separator=
     printf '['
@@ -262,7 +262,7 @@ array() {
     printf ']'
 }
 
-# value FILE: what is in it, or null.
+# value FILE: prints its contents, or null.
 value() { if [ -s "$1" ]; then cat "$1"; else printf null; fi; }
 
 write_results() {

@@ -1,7 +1,7 @@
-//! `cargo xtask gpu-check`: the tests and the measurements that need an NVIDIA GPU.
+//! `cargo xtask gpu-check`: tests and measurements that need an NVIDIA GPU.
 //!
-//! Everything goes into one folder that can be taken to a computer with a GPU and nothing but its driver:
-//! programs, guests, QEMU to compare with, a Vulkan loader, the Python package, and a script that runs them.
+//! Everything goes into one folder that can be copied to a computer with a GPU and only its driver: programs,
+//! guests, QEMU for comparison, a Vulkan loader, the Python package, and a script that runs them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use crate::bench::{GUESTS, Kvrm};
 use crate::shell::{self, Outcome, cargo, command, root, works};
 use crate::tools::{self, cannot};
 
-/// What runs on the computer with the GPU.
+/// The script for the computer with the GPU.
 const SCRIPT: &str = include_str!("gpu-check.sh");
-/// What the folder may have, so that it is quickly copied.
+/// Limit of the folder's size in bytes, so that it is quick to copy.
 const LIMIT: u64 = 64 << 20;
-/// Compressed, as they take a third of the space then.
+/// Compressed, they take a third of the space.
 const PROGRAMS: [&str; 8] =
     ["kvrm", "driver", "wgpu_devices", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
 const QEMU: &str = "qemu-aarch64-static";
@@ -44,7 +44,7 @@ pub(crate) fn check() -> Outcome {
     shell::run(command(script).env("OUT", folder.join("results")))
 }
 
-/// What is built here.
+/// Builds the programs.
 fn programs(folder: &Path) -> Outcome {
     let kvrm = Kvrm::build()?;
     copy_program(kvrm.path(), &folder.join("kvrm"))?;
@@ -62,13 +62,13 @@ fn programs(folder: &Path) -> Outcome {
     shell::run(cargo().args(["build", "--release"]).args(example))?;
     let figures = kvrm.path().with_file_name("examples").join("gpu_figures");
     copy_program(&figures, &folder.join("gpu_figures"))?;
-    // This very program compares the results with what is wanted.
+    // This program itself compares the results with the expected ones.
     let this =
         std::env::current_exe().map_err(|error| format!("which program is this? {error}"))?;
     copy_program(&this, &folder.join("xtask"))
 }
 
-/// QEMU, the guests in both forms, and how often each is to iterate.
+/// Copies QEMU and the guests in both forms, and writes their numbers of iterations.
 fn peers(folder: &Path) -> Outcome {
     tools::qemu()?;
     let qemu = shell::output(command("sh").args(["-c", &format!("command -v {QEMU}")]))?;
@@ -80,14 +80,15 @@ fn peers(folder: &Path) -> Outcome {
     write(&folder.join("peers.txt"), &lines.concat())
 }
 
-/// Puts the programs into an archive, which the script unpacks.
+/// Packs the programs into an archive, which the script unpacks.
 fn pack(folder: &Path) -> Outcome {
     let mut tar = command("tar");
     tar.args(["--use-compress-program=gzip -9", "--remove-files", "-cf", "programs.tar.gz"]);
     shell::run(tar.args(PROGRAMS).current_dir(folder))
 }
 
-/// The Vulkan loader, for computers that have a driver and none. Without, the script uses what is there.
+/// Copies the Vulkan loader, for computers that have a driver but no loader. Without it, the script uses the
+/// system's.
 fn vulkan(folder: &Path) -> Outcome {
     match tools::vulkan_loader() {
         Ok(libraries) => {
@@ -102,7 +103,7 @@ fn vulkan(folder: &Path) -> Outcome {
     }
 }
 
-/// The Python package with its tests and benchmarks.
+/// Copies the Python package with its tests and benchmarks.
 fn python(folder: &Path) -> Outcome {
     tools::wheels_to_take_along(&folder.join("wheels"))?;
     for part in ["python/tests", "benchmarks"] {
@@ -137,7 +138,7 @@ fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| cannot("write", path, &error))
 }
 
-/// Bytes of all files in a folder.
+/// Returns the size of all files in a folder, in bytes.
 fn size(folder: &Path) -> Outcome<u64> {
     let entries = fs::read_dir(folder).map_err(|error| cannot("read", folder, &error))?;
     let mut sum = 0;

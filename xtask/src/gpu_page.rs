@@ -1,4 +1,4 @@
-//! `cargo xtask gpu-report`: what was measured on a GPU, as a section of the page of benchmarks.
+//! `cargo xtask gpu-report`: writes the measurements on a GPU as a section of the page of benchmarks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use crate::shell::{Outcome, root};
 use crate::text::{Section, bytes, thousands};
 use crate::tools::cannot;
 
-/// Where it stands in docs/BENCHMARKS.md.
+/// Its place in docs/BENCHMARKS.md.
 pub(crate) const SECTION: Section = Section {
     start: "<!-- Written by `cargo xtask gpu-report`. -->",
     end: "<!-- End of what gpu-report writes. -->",
 };
-/// The plot, beside the page.
+/// The plot, next to the page.
 const PLOT: &str = "cuda-lanes.svg";
 
 /// Options of `cargo xtask gpu-report`.
@@ -60,13 +60,13 @@ fn write(results: &Results) -> Outcome {
     Ok(())
 }
 
-/// The page with this section in place of the one before, or at the end.
+/// Returns the page with this section in place of the old one, or at the end.
 fn with_section(page: &str, section: &str) -> String {
     let replaced = SECTION.replace(page, section);
     replaced.unwrap_or_else(|| format!("{page}\n{}\n", SECTION.around(section)))
 }
 
-/// Instructions per second over lanes.
+/// Plots instructions per second over lanes.
 fn plot(results: &Results) -> String {
     let line = |guest: &str| {
         let point = |lanes| Some((lanes as f64, results.speed("cuda", guest, lanes)?));
@@ -114,7 +114,7 @@ Billions of guest instructions per second, summed over all lanes. Every lane has
     )
 }
 
-/// The GPU, as each engine sees it.
+/// Returns rows with the GPU, as each engine sees it.
 fn gpus(results: &Results) -> String {
     let cuda = row(["GPU".to_string(), results.gpu("cuda").unwrap_or("unknown".to_string())]);
     let wgpu = results.gpu("wgpu").map(|device| row(["with `wgpu`".into(), device]));
@@ -125,7 +125,7 @@ fn row(cells: impl IntoIterator<Item = String>) -> String {
     format!("| {} |\n", cells.into_iter().collect::<Vec<_>>().join(" | "))
 }
 
-/// A number, or a dash where there is none.
+/// Formats a number, or a dash if there is none.
 fn cell(number: Option<f64>, text: impl Fn(f64) -> String) -> String {
     number.map_or("–".to_string(), text)
 }
@@ -136,7 +136,7 @@ fn lanes_table(results: &Results) -> String {
     })
 }
 
-/// A row for each guest, a column for each number of lanes that the engine was given.
+/// Returns a table with a row for each guest and a column for each number of lanes.
 fn speeds_table(results: &Results, engine: &str, cell: impl Fn(&str, u64) -> String) -> String {
     let lanes = results.lanes(engine);
     let numbers = lanes.iter().map(|lanes| thousands(*lanes));
@@ -149,7 +149,7 @@ fn speeds_table(results: &Results, engine: &str, cell: impl Fn(&str, u64) -> Str
     table
 }
 
-/// The same on the engine `wgpu`, if it was measured.
+/// Returns the part about the engine `wgpu`, if it was measured.
 fn wgpu_part(results: &Results) -> String {
     if results.lanes("wgpu").is_empty() {
         return String::new();
@@ -193,7 +193,7 @@ fn peers_table(results: &Results) -> String {
     table
 }
 
-/// How long it takes to the first instruction.
+/// Returns the part about times to the first instruction.
 fn starts_part(results: &Results) -> String {
     let Some(starts) = &results.start else { return String::new() };
     let rows: String = starts.starts.iter().map(Start::row).collect();
@@ -223,7 +223,7 @@ impl Start {
     }
 }
 
-/// Milliseconds, or seconds if there is at least one.
+/// Formats milliseconds, or seconds if there is at least one.
 fn seconds(seconds: f64) -> String {
     match seconds {
         1.0.. => format!("{seconds:.2} s"),
@@ -232,7 +232,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-/// How the steps of the script ended.
+/// Returns the part about the steps of the script.
 fn steps_part(results: &Results) -> String {
     let rows: String = results.steps.iter().map(Step::row).collect();
     format!(
@@ -256,7 +256,7 @@ impl Step {
 }
 
 impl Figures {
-    /// As items of a list.
+    /// Returns the figures as items of a list.
     fn list(&self) -> String {
         let mut list = self.memory.item();
         self.resets.iter().for_each(|reset| list += &reset.item());

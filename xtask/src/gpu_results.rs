@@ -1,4 +1,4 @@
-//! What `run.sh` of `cargo xtask gpu-check` brings back, and whether it is what is wanted.
+//! Reads the results of `run.sh` of `cargo xtask gpu-check`, and checks them.
 
 use std::fs;
 use std::path::Path;
@@ -39,12 +39,12 @@ pub(crate) struct Step {
     pub(crate) outcome: String,
     pub(crate) seconds: f64,
     pub(crate) note: String,
-    /// What was tried, which is the version of the results it comes from.
+    /// The version that ran, from its results.
     #[serde(skip)]
     pub(crate) version: String,
 }
 
-/// What `kvrm bench` printed.
+/// The output of `kvrm bench`.
 #[derive(Deserialize)]
 struct Bench {
     engine: String,
@@ -60,7 +60,7 @@ pub(crate) struct Speed {
     pub(crate) instructions_per_second: f64,
 }
 
-/// Processes of QEMU that all ran the same guest, each executing so many instructions.
+/// Processes of QEMU that all ran the same guest, with the instructions of each.
 #[derive(Deserialize)]
 struct Qemu {
     guest: String,
@@ -69,13 +69,13 @@ struct Qemu {
     seconds: f64,
 }
 
-/// What `kvrm bench --only start` printed.
+/// The output of `kvrm bench --only start`.
 #[derive(Deserialize)]
 pub(crate) struct Starts {
     pub(crate) starts: Vec<Start>,
 }
 
-/// How long it took to the first instruction of a program.
+/// Times to the first instruction of a program.
 #[derive(Deserialize)]
 pub(crate) struct Start {
     pub(crate) program: String,
@@ -98,7 +98,7 @@ struct Kernel {
     seconds: f64,
 }
 
-/// What `gpu_figures` printed; it says what these are.
+/// The output of `gpu_figures`, which documents these figures.
 #[derive(Deserialize)]
 pub(crate) struct Figures {
     pub(crate) memory: Memory,
@@ -136,22 +136,22 @@ pub(crate) struct Full {
     works_afterwards: bool,
 }
 
-/// What lanes of 16 MiB may take.
+/// Limit of memory for lanes of 16 MiB, in bytes.
 const MOST_MEMORY: u64 = 20 << 30;
-/// Microseconds that resetting a lane may take.
+/// Limit for resetting a lane, in microseconds.
 const LONGEST_RESET: f64 = 1.0;
-/// Milliseconds that cancelling may take.
+/// Limit for cancelling, in milliseconds.
 const LONGEST_CANCEL: f64 = 50.0;
 
-/// Seconds to the first instruction, beyond the driver's own, that a start may take: warm and cold.
+/// Limits of the time to the first instruction, beyond the driver's own, in seconds: warm and cold.
 const LONGEST_START: [(&str, f64); 2] = [("warm", 0.1), ("cold", 5.0)];
 
-/// What `wgpu` should reach of the speed of `cuda` on the same GPU.
+/// The least speed of `wgpu`, relative to that of `cuda` on the same GPU.
 const LEAST_SHARE: f64 = 0.5;
-/// Instructions per second that `wgpu` should reach: of a guest, on so many lanes, with private memory.
+/// The least instructions per second of `wgpu`, for a guest on this many lanes, with private memory.
 const LEAST_SPEED: (&str, u64, f64) = ("loop_store", 131_072, 60e9);
 
-/// Something that was found beside what is wanted.
+/// A result next to the expected one.
 struct Check {
     what: String,
     found: String,
@@ -168,7 +168,7 @@ impl Results {
     }
 
     fn and(mut self, more: Results) -> Results {
-        // Of a step that was repeated, the last time counts.
+        // If a step was repeated, the last time counts.
         self.steps.retain(|step| more.steps.iter().all(|again| again.name != step.name));
         self.steps.extend(more.steps);
         self.bench.extend(more.bench);
@@ -181,7 +181,7 @@ impl Results {
         }
     }
 
-    /// The GPU, as the engine describes it.
+    /// Returns the GPU, as the engine describes it.
     pub(crate) fn gpu(&self, engine: &str) -> Option<String> {
         let gpu = self.devices.iter().flatten().find(|on| on.engine == engine)?;
         Some(match &gpu.driver {
@@ -190,13 +190,13 @@ impl Results {
         })
     }
 
-    /// Speeds on an engine, in the order of the guests.
+    /// Returns the speeds on an engine, in the order of the guests.
     fn speeds(&self, engine: &str, memory: &str) -> impl Iterator<Item = &Speed> {
         let wanted = move |bench: &&Bench| bench.engine == engine && bench.memory == memory;
         self.bench.iter().filter(wanted).flat_map(|bench| &bench.guests)
     }
 
-    /// The guests that ran on an engine, each once.
+    /// Returns the guests that ran on an engine, each once.
     pub(crate) fn guests(&self, engine: &str) -> Vec<&str> {
         let mut guests = Vec::new();
         for speed in self.speeds(engine, "private") {
@@ -207,7 +207,7 @@ impl Results {
         guests
     }
 
-    /// The numbers of lanes there were on an engine, in ascending order.
+    /// Returns the numbers of lanes on an engine, in ascending order.
     pub(crate) fn lanes(&self, engine: &str) -> Vec<u64> {
         let mut lanes: Vec<u64> = self.speeds(engine, "private").map(|speed| speed.lanes).collect();
         lanes.sort_unstable();
@@ -215,19 +215,19 @@ impl Results {
         lanes
     }
 
-    /// Instructions per second on an engine with private memory.
+    /// Returns instructions per second on an engine with private memory.
     pub(crate) fn speed(&self, engine: &str, guest: &str, lanes: u64) -> Option<f64> {
         let speeds = self.speeds(engine, "private");
         let speeds = speeds.filter(|speed| speed.guest == guest && speed.lanes == lanes);
         speeds.map(|speed| speed.instructions_per_second).reduce(f64::max)
     }
 
-    /// The speed of `wgpu` as a part of that of `cuda`.
+    /// Returns the speed of `wgpu` divided by that of `cuda`.
     pub(crate) fn share(&self, guest: &str, lanes: u64) -> Option<f64> {
         Some(self.speed("wgpu", guest, lanes)? / self.speed("cuda", guest, lanes)?)
     }
 
-    /// Where a guest is fastest on an engine.
+    /// Returns the fastest run of a guest on an engine.
     pub(crate) fn best(&self, engine: &str, memory: &str, guest: &str) -> Option<Speed> {
         let speeds = self.speeds(engine, memory).filter(|speed| speed.guest == guest);
         let faster = |a: &&Speed, b: &&Speed| {
@@ -236,7 +236,7 @@ impl Results {
         speeds.max_by(faster).cloned()
     }
 
-    /// Instructions per second of QEMU's processes together.
+    /// Returns the instructions per second of all QEMU processes together.
     pub(crate) fn qemu(&self, guest: &str) -> Option<f64> {
         let peers = self.qemu.iter().filter(|qemu| qemu.guest == guest);
         let speed = |q: &Qemu| q.processes as f64 * q.instructions / q.seconds;
@@ -256,7 +256,7 @@ impl Results {
         steps.chain(starts).chain(figures).chain(self.wgpu_checks()).collect()
     }
 
-    /// Of the engine `wgpu`: each guest where it is slowest beside `cuda`, and one speed.
+    /// Returns the checks of `wgpu`: each guest where it is slowest relative to `cuda`, and one speed.
     fn wgpu_checks(&self) -> Vec<Check> {
         let share = |guest| {
             let shares = self.lanes("wgpu").into_iter();
@@ -299,7 +299,7 @@ impl Results {
         }
     }
 
-    /// Billions of instructions per second for people at a terminal.
+    /// Formats billions of instructions per second for a terminal.
     fn table(&self, engine: &str) -> String {
         let lanes = self.lanes(engine);
         let mut table = format!("{:12}", format!("{engine}, G/s:"));
@@ -323,17 +323,17 @@ impl Start {
         self.timing.kernels.iter().map(|kernel| kernel.handlers).max().unwrap_or(0)
     }
 
-    /// Seconds of the driver's own initialisation.
+    /// Returns the seconds of the driver's own initialisation.
     pub(crate) fn driver(&self) -> f64 {
         self.timing.driver_seconds.unwrap_or(0.0)
     }
 
-    /// Seconds of its kernels.
+    /// Returns the seconds of its kernels.
     pub(crate) fn kernels(&self) -> f64 {
         self.timing.kernels.iter().map(|kernel| kernel.seconds).sum()
     }
 
-    /// Seconds beyond the driver's.
+    /// Returns the seconds beyond the driver's own.
     fn beyond(&self) -> f64 {
         self.timing.machine_seconds + self.kernels() + self.timing.run_seconds
     }
@@ -425,7 +425,7 @@ fn read_one(folder: &Path) -> Outcome<Results> {
     Ok(results)
 }
 
-/// Billions, with about three digits.
+/// Formats billions with about three digits.
 pub(crate) fn billions(number: f64) -> String {
     let billions = number / 1e9;
     let decimals = match billions {

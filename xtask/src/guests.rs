@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::shell::{self, Outcome, command, root};
 use crate::tools::{self, cannot};
 
-/// The compiler that the programs kept here came from; others give other bytes.
+/// The compiler that built the stored programs; others give other bytes.
 const COMPILER: &str = "12.2";
 
 /// Builds everything in a copy, compares, and runs what was built.
@@ -33,7 +33,7 @@ pub(crate) fn check() -> Outcome {
     tools::remove(&copy)
 }
 
-/// Both folders must have the same programs.
+/// Checks that both folders have the same programs.
 fn compare(kept: &Path, built: &Path) -> Outcome {
     for folder in ["bin", "linux"] {
         let (kept, built) = (files(&kept.join(folder))?, files(&built.join(folder))?);
@@ -55,7 +55,7 @@ fn compare(kept: &Path, built: &Path) -> Outcome {
     Ok(())
 }
 
-/// Names and contents of a folder's files, in order.
+/// Returns names and contents of a folder's files, in order.
 fn files(folder: &Path) -> Outcome<Vec<(String, Vec<u8>)>> {
     let entries = fs::read_dir(folder).map_err(|e| cannot("read", folder, &e))?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

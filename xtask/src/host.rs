@@ -1,8 +1,8 @@
-//! What a measurement was made on.
+//! Describes the computer of a measurement.
 
 use crate::shell::{self, command};
 
-/// The computer and the programs, as people name them.
+/// The computer and the programs, by their usual names.
 pub(crate) struct Host {
     pub(crate) date: String,
     pub(crate) cpu: String,
@@ -10,7 +10,7 @@ pub(crate) struct Host {
     pub(crate) system: String,
     pub(crate) rustc: String,
     pub(crate) qemu: String,
-    /// Of the minute before the measurement.
+    /// The load of the minute before the measurement.
     pub(crate) load: String,
 }
 
@@ -36,7 +36,7 @@ impl Host {
     }
 }
 
-/// The value of the first `name = value` line.
+/// Returns the value of the first `name = value` line.
 pub(crate) fn value(text: &str, name: &str, separator: char) -> Option<String> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(separator));
     let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;

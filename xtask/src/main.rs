@@ -1,6 +1,6 @@
 //! The chores of this repository: `cargo xtask test`, `cargo xtask bench-peers` and others.
 //!
-//! What they need beyond Rust and Python they install themselves ([`tools`]).
+//! They install what they need beyond Rust and Python ([`tools`]).
 
 mod bench;
 mod bench_page;
@@ -34,34 +34,33 @@ Commands:
   conformance     Compares instructions with Unicorn and QEMU; arguments go to the `conformance` program
       cargo xtask conformance --seconds 600
       cargo xtask conformance --rows ADD_imm --cases 100000
-      cargo xtask conformance lanes --engine cpu    (an engine and the evaluator, without them)
+      cargo xtask conformance lanes --engine cpu    (compares an engine with the evaluator instead)
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page and writes nothing
   gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a
-                  driver) into target/gpu-check, and runs them if this computer has one; otherwise copy the
-                  folder to one that has and run run.sh
+                  driver) into target/gpu-check, and runs them if this computer has a GPU; otherwise, copy the
+                  folder to one that has a GPU and run run.sh there
   gpu-report FOLDER...
-                  Writes what gpu-check measured (the results.json there) into docs/BENCHMARKS.md and plots
-                  docs/cuda-lanes.svg
-      --check       Prints it beside what is wanted, and writes nothing
-  check-targets   Type-checks kvrm and the Python package for macOS, Windows and ARM64 Linux, whose Rust libraries
-                  rustup downloads
-  coverage-page   Writes docs/isa.md anew from the instruction table
+                  Writes the measurements of gpu-check (results.json in the folder) into docs/BENCHMARKS.md
+                  and plots docs/cuda-lanes.svg
+      --check       Prints them beside the expected results, and writes nothing
+  check-targets   Type-checks kvrm and the Python package for macOS, Windows and ARM64 Linux; rustup downloads
+                  their Rust libraries
+  coverage-page   Rewrites docs/isa.md from the instruction table
   book            Builds the guide, docs/, as a book, and prints where its first page is
 
-What is missing is installed: Debian packages by apt-get (QEMU and a cross compiler), Python packages
-(Unicorn, ptxas) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an
-assembler that is already there.
+Commands install what they need: Debian packages with apt-get (QEMU and a cross compiler), Python packages (Unicorn,
+ptxas) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an existing assembler.
 
-Exit code: 0 all went well, 1 something failed, 2 the command line is wrong.
+Exit code: 0 success, 1 something failed, 2 the command line is wrong.
 ";
 
-/// What went wrong with a command.
+/// Why a command failed.
 enum Failure {
-    /// The command line.
+    /// The command line is wrong.
     Usage(String),
-    /// Something that was tried; the message may be empty if it has been said.
+    /// The chore failed; the message is empty if it has already been printed.
     Chore(String),
 }
 

@@ -1,13 +1,13 @@
-//! Plots as SVG: lines over two logarithmic axes.
+//! Draws plots as SVG: lines over two logarithmic axes.
 //!
-//! Colours follow the reader's light or dark mode, background included, so that the picture is readable
-//! on whatever page it stands.
+//! Colours, including the background, follow the reader's light or dark mode, so that the picture is readable
+//! on every page.
 
 use std::fmt::Write as _;
 
 use crate::text::thousands;
 
-/// A line and the name that stands at its end.
+/// A line and the name at its end.
 pub(crate) struct Line {
     pub(crate) name: String,
     /// From left to right; above zero.
@@ -16,7 +16,7 @@ pub(crate) struct Line {
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 500.0;
-/// Where the axes cross, and where they end; names of lines stand to the right.
+/// Where the axes cross and end; names of lines are to the right.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 750.0;
 const TOP: f64 = 20.0;
@@ -24,7 +24,7 @@ const BOTTOM: f64 = 440.0;
 /// Between names of lines.
 const LINE_HEIGHT: f64 = 15.0;
 
-/// Colours on white and on black; more lines than these repeat them.
+/// Colours on white and on black; they repeat if there are more lines.
 const COLOURS: [(&str, &str); 8] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8c42"),
@@ -36,7 +36,7 @@ const COLOURS: [(&str, &str); 8] = [
     ("#b3202a", "#ff7b85"),
 ];
 
-/// A logarithmic scale: powers of ten, and the pixels they lie at.
+/// A logarithmic scale: powers of ten and their pixels.
 struct Axis {
     low: f64,
     high: f64,
@@ -45,17 +45,17 @@ struct Axis {
 }
 
 impl Axis {
-    /// From the power of ten below all values to the largest.
+    /// Makes an axis from the power of ten below all values to the largest value.
     fn over(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Axis {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value.log10()), high.max(value.log10()))
         });
         let low = low.floor();
-        // At least one step, so that there is something to see.
+        // At least one step, so that the axis is not empty.
         Axis { low, high: high.max(low + 1.0), start, end }
     }
 
-    /// The same up to the next power of ten.
+    /// Extends the axis to the next power of ten.
     fn rounded_up(self) -> Axis {
         Axis { high: self.high.ceil(), ..self }
     }
@@ -65,13 +65,13 @@ impl Axis {
         self.start + part * (self.end - self.start)
     }
 
-    /// The powers of ten on it.
+    /// Returns the powers of ten on it.
     fn ticks(&self) -> impl Iterator<Item = i32> {
         self.low as i32..=self.high.floor() as i32
     }
 }
 
-/// The picture.
+/// Draws the picture.
 pub(crate) fn log_log(x_label: &str, y_label: &str, lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let x = Axis::over(points().map(|point| point.0), LEFT, RIGHT);
@@ -117,7 +117,7 @@ fn style() -> String {
     )
 }
 
-/// Lines at the powers of ten, with their numbers.
+/// Draws lines at the powers of ten, with their numbers.
 fn grid(x: &Axis, y: &Axis) -> String {
     let mut svg = String::new();
     for tick in x.ticks() {
@@ -133,13 +133,13 @@ fn grid(x: &Axis, y: &Axis) -> String {
     svg
 }
 
-/// A power of ten, from 1 on, as people write it: 100 M.
+/// Formats a power of ten, from 1 on: 100 M.
 fn with_prefix(power: i32) -> String {
     let prefix = ["", " k", " M", " G", " T", " P"][(power / 3) as usize];
     format!("{}{prefix}", 10u32.pow((power % 3).unsigned_abs()))
 }
 
-/// Where the names of lines stand: beside the last point, but never on one another.
+/// Returns the heights of the lines' names: next to the last point, without overlaps.
 fn name_heights(lines: &[Line], y: &Axis) -> Vec<f64> {
     let last = |line: &Line| line.points.last().map_or(BOTTOM, |point| y.at(point.1));
     let mut heights: Vec<f64> = lines.iter().map(last).collect();
@@ -156,7 +156,7 @@ fn name_heights(lines: &[Line], y: &Axis) -> Vec<f64> {
     heights
 }
 
-/// A line with its points and its name.
+/// Draws a line with its points and its name.
 fn curve(colour: usize, points: &[(f64, f64)], name: &str, height: f64) -> String {
     let corners: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let mut svg =

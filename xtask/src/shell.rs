@@ -1,44 +1,44 @@
-//! Running other programs from the repository's root.
+//! Runs other programs from the repository's root.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a chore comes to; the error is a message for people.
+/// The result of a chore; the error is a message for people.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// The repository.
+/// Returns the repository's folder.
 pub(crate) fn root() -> PathBuf {
     let manifest = env!("CARGO_MANIFEST_DIR");
-    // Where cargo says, in case the repository has moved since this was compiled.
+    // As cargo says, in case the repository has moved since this was compiled.
     let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or(manifest.to_string());
     let parent = PathBuf::from(manifest).parent().map(PathBuf::from);
     parent.expect("xtask is in a folder of the repository")
 }
 
-/// A command in the repository's root.
+/// Makes a command in the repository's root.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
     command
 }
 
-/// The cargo that runs this.
+/// Makes a command for the cargo that runs this.
 pub(crate) fn cargo() -> Command {
     command(std::env::var("CARGO").unwrap_or("cargo".to_string()))
 }
 
-/// How one would type the command.
+/// Returns the command as one would type it.
 pub(crate) fn describe(command: &Command) -> String {
     let parts = std::iter::once(command.get_program()).chain(command.get_args());
     let mut parts: Vec<_> = parts.map(|part| part.to_string_lossy().into_owned()).collect();
-    // Not the path of the cargo that was found.
+    // Without the path of the cargo that was found.
     if parts[0].ends_with("/cargo") {
         parts[0] = "cargo".to_string();
     }
     parts.join(" ")
 }
 
-/// Runs a command whose output people see.
+/// Runs a command; its output is shown.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| cannot_start(command, &error))?;
     match status.success() {
@@ -47,7 +47,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     }
 }
 
-/// Runs a command and gives what it printed.
+/// Runs a command and returns its output.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output =
         command.stdin(Stdio::null()).output().map_err(|error| cannot_start(command, &error))?;
@@ -60,7 +60,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     }
 }
 
-/// True if the command can be started and succeeds; what it prints is not shown.
+/// True if the command can be started and succeeds; its output is not shown.
 pub(crate) fn works(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> bool {
     let mut command = command(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -6,14 +6,14 @@ use std::time::Instant;
 use crate::shell::{self, Outcome, cargo, command};
 use crate::{bench, deny, docs, guests, tools};
 
-/// One thing that must pass.
+/// A step that must pass.
 struct Step {
     name: &'static str,
     about: &'static str,
     run: fn() -> Outcome,
 }
 
-/// In the order they run: quick ones that often fail first.
+/// The steps in their order: quick ones that often fail come first.
 const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", run: fmt },
     Step {
@@ -127,7 +127,8 @@ fn test() -> Outcome {
     shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
 }
 
-/// All tests in Rust. The guide's builder has none, and would have much compiled again, with other features.
+/// Runs all tests in Rust. The guide's builder has none, and would make cargo compile many crates again, with
+/// other features.
 fn cargo_test() -> Command {
     let mut command = cargo();
     command.args(["test", "--workspace", "--exclude", "kvrm-book"]);
@@ -135,7 +136,8 @@ fn cargo_test() -> Command {
 }
 
 fn python() -> Outcome {
-    // Shell blocks of the guide run the command, which is built for its tests; by itself it would be compiled again.
+    // The guide's console blocks use the command that was built for its own tests; building it separately would
+    // compile it again.
     shell::run(cargo_test().args(["--no-run", "--quiet"]))?;
     let python = tools::python_with_kvrm()?;
     let mut command = command(python);

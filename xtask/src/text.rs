@@ -1,13 +1,13 @@
-//! Numbers as pages show them, and sections of pages that are written by programs.
+//! Formats numbers for pages, and replaces sections of pages.
 
-/// Digits in groups of three.
+/// Formats digits in groups of three.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 
-/// Bytes, in the largest unit of which there is at least one.
+/// Formats bytes in the largest unit of which there is at least one.
 pub(crate) fn bytes(number: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(size, _)| number >= *size);
@@ -17,27 +17,27 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A part of a page, between two lines that stay.
+/// A part of a page, between two marker lines.
 pub(crate) struct Section {
     pub(crate) start: &'static str,
     pub(crate) end: &'static str,
 }
 
 impl Section {
-    /// What stands there, the two lines included.
+    /// Returns the section, including the two lines.
     pub(crate) fn find<'a>(&self, page: &'a str) -> Option<&'a str> {
         let start = page.find(self.start)?;
         let len = page[start..].find(self.end)? + self.end.len();
         Some(&page[start..start + len])
     }
 
-    /// The page with other content there; nothing if it has no such place.
+    /// Returns the page with new content there; `None` if it has no such section.
     pub(crate) fn replace(&self, page: &str, content: &str) -> Option<String> {
         let old = self.find(page)?;
         Some(page.replacen(old, &self.around(content), 1))
     }
 
-    /// The content between its lines.
+    /// Returns the content between the two lines.
     pub(crate) fn around(&self, content: &str) -> String {
         format!("{}\n{content}{}", self.start, self.end)
     }

@@ -1,4 +1,4 @@
-//! What tests and measurements need besides Rust and Python 3, installed where it is missing.
+//! Installs what tests and measurements need besides Rust and Python 3.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,13 @@ pub(crate) use python::{python_with_kvrm, wheels_to_take_along};
 pub(crate) use vulkan::vulkan_loader;
 
 const UNICORN: &str = "unicorn==2.1.4";
-/// Fails unless that very version can be imported.
+/// Fails unless exactly this version can be imported.
 const IMPORT_UNICORN: &str = "import unicorn; assert unicorn.__version__ == '2.1.4'";
 
 /// NVIDIA's PTX assembler, which needs no GPU.
 const PTXAS: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
 
-/// A Debian package, and how to see that what it brings is there.
+/// A Debian package, and how to check that its contents are installed.
 struct Package {
     name: &'static str,
     present: fn() -> bool,
@@ -42,22 +42,22 @@ const SPIRV_TOOLS: Package =
 const VENV: Package =
     Package { name: "python3-venv", present: || works("python3", &["-c", "import ensurepip"]) };
 
-/// QEMU alone.
+/// Installs QEMU.
 pub(crate) fn qemu() -> Outcome {
     install(&[QEMU])
 }
 
-/// QEMU, and what builds programs for it.
+/// Installs QEMU, and what builds programs for it.
 pub(crate) fn emulators() -> Outcome {
     install(&[QEMU, CROSS_COMPILER, CROSS_LIBC])
 }
 
-/// Khronos's validator of SPIR-V.
+/// Installs Khronos's validator of SPIR-V.
 pub(crate) fn spirv_val() -> Outcome {
     install(&[SPIRV_TOOLS])
 }
 
-/// `cargo fmt` and `cargo clippy`.
+/// Installs `cargo fmt` and `cargo clippy`.
 pub(crate) fn rust_components() -> Outcome {
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         if cargo_has(subcommand) {
@@ -79,7 +79,7 @@ fn cargo_has(subcommand: &str) -> bool {
     shell::output(cargo().args([subcommand, "--version"])).is_ok()
 }
 
-/// A Python that has Unicorn: the one the environment names, or one in `.cache/`.
+/// Returns a Python that has Unicorn: the one that the environment names, or one in `.cache/`.
 pub(crate) fn oracle_python() -> Outcome<PathBuf> {
     if let Some(python) = std::env::var_os("KVRM_ORACLE_PYTHON").map(PathBuf::from) {
         return match works(&python, &["-c", IMPORT_UNICORN]) {
@@ -120,7 +120,7 @@ pub(crate) fn oracle_python() -> Outcome<PathBuf> {
     ))
 }
 
-/// NVIDIA's PTX assembler: the one the environment names, or one in `.cache/`.
+/// Returns NVIDIA's PTX assembler: the one that the environment names, or one in `.cache/`.
 pub(crate) fn ptxas(python: &Path) -> Outcome<PathBuf> {
     if let Some(ptxas) = std::env::var_os("KVRM_PTXAS").map(PathBuf::from) {
         return match works(&ptxas, &["--version"]) {
@@ -148,7 +148,7 @@ pub(crate) fn ptxas(python: &Path) -> Outcome<PathBuf> {
     }
 }
 
-/// An environment of its own.
+/// Creates a Python environment with Unicorn.
 fn environment(folder: &Path) -> Outcome {
     if !(VENV.present)() {
         install(&[VENV])?;
@@ -158,7 +158,7 @@ fn environment(folder: &Path) -> Outcome {
     shell::output(command(python).args(["-m", "pip", "install", "--quiet", UNICORN])).map(drop)
 }
 
-/// Where environments cannot be made: a folder of packages, and a command that looks there.
+/// Creates a folder of packages and a command that uses it, if environments cannot be created.
 fn packages(folder: &Path) -> Outcome {
     let (packages, bin) = (folder.join("packages"), folder.join("bin"));
     let mut pip = command("python3");
@@ -182,7 +182,7 @@ pub(crate) fn remove(folder: &Path) -> Outcome {
     }
 }
 
-/// Installs the Debian packages that are not there.
+/// Installs the missing Debian packages.
 fn install(packages: &[Package]) -> Outcome {
     let missing: Vec<_> = packages.iter().filter(|package| !(package.present)()).collect();
     if missing.is_empty() {
@@ -215,7 +215,7 @@ fn apt_get(arguments: &[&str]) -> Outcome {
     shell::run(&mut apt_get)
 }
 
-/// A message about a file.
+/// Returns a message about a file.
 pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
 }

@@ -1,5 +1,5 @@
-//! Debian packages that are unpacked, not installed, so that nothing else on the system changes and nobody
-//! need be root. They come from the mirrors that the system uses anyway.
+//! Unpacks Debian packages without installing them, so that nothing else on the system changes and no root
+//! rights are needed. They come from the mirrors that the system uses.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use std::process::Command;
 use super::{cannot, remove};
 use crate::shell::{self, Outcome, command, works};
 
-/// Packages whose libraries stay the system's, as all programs of a test run find ours first.
+/// Packages that are not unpacked: all programs of a test run would find these libraries before the system's.
 const SYSTEM: &[&str] = &["libc6", "libgcc-s1", "libstdc++6"];
 
-/// apt-get with a list of sources and folders of its own, which do not need root. It works out what packages
-/// need as if nothing were installed, and checks the signatures.
+/// apt-get with its own list of sources and folders, which do not need root. It resolves dependencies as if
+/// nothing were installed, and checks the signatures.
 pub(super) struct Apt {
     folder: PathBuf,
 }
 
 impl Apt {
-    /// One that works in `folder`; without apt-get, there is none.
+    /// Makes one that works in `folder`; fails without apt-get.
     pub(super) fn new(folder: PathBuf) -> Outcome<Apt> {
         match works("apt-get", &["--version"]) {
             true => Ok(Apt { folder }),
@@ -26,8 +26,8 @@ impl Apt {
         }
     }
 
-    /// Unpacks packages and all that they need into `root`, except those of [`SYSTEM`], and removes what was
-    /// downloaded. `check` sees the packages first. They are of this suite, or of the system's.
+    /// Unpacks packages and their dependencies into `root`, except those of [`SYSTEM`], and removes the
+    /// downloads. Calls `check` with the packages first. They come from this suite, or from the system's.
     pub(super) fn unpack(
         &self,
         names: &[&str],
@@ -47,7 +47,7 @@ impl Apt {
         let archives = self.folder.join("cache/archives");
         create(&archives.join("partial"))?;
         create(&self.folder.join("lists/partial"))?;
-        // Takes the place of that file; the folder beside it is read as ever.
+        // Replaces that file; the folder next to it is still read.
         let mut sources = std::fs::read_to_string("/etc/apt/sources.list").unwrap_or_default();
         if let Some(suite) = suite {
             sources.push_str(&line_for(&codename(), suite)?);
@@ -77,17 +77,17 @@ impl Apt {
         ] {
             option(name, self.folder.join(path).as_os_str());
         }
-        // Nothing is installed, as far as this apt-get knows.
+        // For this apt-get, nothing is installed.
         option("Dir::State::status", "/dev/null".as_ref());
         option("Debug::NoLocking", "true".as_ref());
         option("Acquire::Retries", "3".as_ref());
-        // Another user might not reach our folder.
+        // Another user might have no access to our folder.
         option("APT::Sandbox::User", "root".as_ref());
         apt_get
     }
 }
 
-/// A line for the list of sources that adds a suite, or nothing if the system has it.
+/// Returns a line for the list of sources that adds a suite, or nothing if the system has it.
 fn line_for(codename: &str, suite: &str) -> Outcome<String> {
     let mut command = command("apt-get");
     command.args(["indextargets", "--no-release-info", "--format"]);
@@ -107,13 +107,13 @@ fn line_for(codename: &str, suite: &str) -> Outcome<String> {
     }
 }
 
-/// The name in a package's file name, `name_version_architecture.deb`.
+/// Returns the name in a package's file name, `name_version_architecture.deb`.
 pub(super) fn name(package: &Path) -> &str {
     let file = package.file_name().and_then(OsStr::to_str).unwrap_or_default();
     file.split('_').next().unwrap_or_default()
 }
 
-/// The distribution's, such as `bookworm`.
+/// Returns the distribution's code name, such as `bookworm`.
 pub(super) fn codename() -> String {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));

@@ -1,5 +1,5 @@
-//! Lavapipe, Mesa's Vulkan driver for the CPU: unpacked into `.cache/`, not installed, so that nothing
-//! else on the system changes and nobody need be root.
+//! Lavapipe, Mesa's Vulkan driver for the CPU. It is unpacked into `.cache/`, not installed, so that nothing
+//! else on the system changes and no root rights are needed.
 //!
 //! It must be of Mesa 25 or later. The Mesa 22.3 of Debian 12 silently ends loops after 65,535 iterations,
 //! so there it comes from bookworm-backports.
@@ -11,10 +11,10 @@ use super::apt::{Apt, codename, list, name, write};
 use super::{cannot, remove};
 use crate::shell::{self, Outcome, command, root};
 
-/// Of Mesa.
+/// The oldest version of Mesa that works.
 const OLDEST: u32 = 25;
 
-/// Where the distribution's own Mesa is too old: its name, and where the right one is.
+/// Distributions whose own Mesa is too old, and the suites with a newer one.
 const BACKPORTS: &[(&str, &str)] = &[("bookworm", "bookworm-backports")];
 
 const DRIVER: &str = "libvulkan_lvp.so";
@@ -22,8 +22,8 @@ const DRIVER: &str = "libvulkan_lvp.so";
 const BY_HAND: &str =
     "set KVRM_LAVAPIPE_ICD to the lvp_icd file (JSON) of any lavapipe of Mesa 25 or later";
 
-/// What to set for programs that use Vulkan, so that they find lavapipe and nothing else: the one whose
-/// JSON file the environment names, or one in `.cache/`. `KVRM_LAVAPIPE_ICD` is set in any case.
+/// Returns the environment variables with which programs that use Vulkan find only lavapipe: the one whose JSON
+/// file the environment names, or one in `.cache/`. `KVRM_LAVAPIPE_ICD` is always set.
 pub(crate) fn lavapipe() -> Outcome<Vec<(&'static str, OsString)>> {
     let shaders = root().join(".cache/mesa-shaders");
     let mut environment = vec![("MESA_SHADER_CACHE_DIR", shaders.into_os_string())];
@@ -43,8 +43,8 @@ pub(crate) fn lavapipe() -> Outcome<Vec<(&'static str, OsString)>> {
     Ok(environment)
 }
 
-/// Downloads and unpacks, unless that is done. The file `version` is written last; it names the
-/// distribution too, whose C library must fit.
+/// Downloads and unpacks it, unless that is done. The file `version` is written last; it also names the
+/// distribution, whose C library must fit.
 fn bring(folder: &Path) -> Outcome {
     let codename = codename();
     let version_file = folder.join("version");
@@ -65,7 +65,7 @@ fn bring(folder: &Path) -> Outcome {
     write(&version_file, &format!("{codename} {found}\n"))
 }
 
-/// The version of Mesa among these packages, if it is one that computes right.
+/// Returns the version of Mesa in these packages, if it is one that computes correctly.
 fn version(packages: &[PathBuf]) -> Outcome<String> {
     let driver = packages.iter().find(|package| name(package) == "mesa-vulkan-drivers");
     let driver = driver.ok_or("apt-get downloaded no mesa-vulkan-drivers")?;
@@ -80,7 +80,7 @@ fn version(packages: &[PathBuf]) -> Outcome<String> {
     }
 }
 
-/// Fails unless the driver and the loader find all libraries they need.
+/// Checks that the driver and the loader find all libraries they need.
 fn loads(folder: &Path) -> Outcome {
     let script = format!("import ctypes; [ctypes.CDLL(l) for l in ('{DRIVER}', 'libvulkan.so.1')]");
     let mut python = command("python3");
@@ -88,10 +88,10 @@ fn loads(folder: &Path) -> Outcome {
     shell::output(&mut python).map(drop)
 }
 
-/// Our folders of libraries, then those that were there.
+/// Returns our folders of libraries, then those of the environment.
 fn library_path(folder: &Path) -> Outcome<OsString> {
     let ours = libraries(folder)?;
-    // Packages put libraries into either; the second has the same folder in it.
+    // Packages put libraries into either; both have the same subfolder.
     let triple = ours.file_name().expect("a folder in usr/lib");
     let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let paths = [ours.clone(), folder.join("root/lib").join(triple)];
@@ -101,15 +101,15 @@ fn library_path(folder: &Path) -> Outcome<OsString> {
         .map_err(|error| format!("cannot set LD_LIBRARY_PATH: {error}"))
 }
 
-/// The folder that has the driver.
+/// Returns the folder of the driver.
 fn libraries(folder: &Path) -> Outcome<PathBuf> {
     let folders = list(&folder.join("root/usr/lib"))?;
     let found = folders.into_iter().find(|folder| folder.join(DRIVER).is_file());
     found.ok_or_else(|| format!("{} has no {DRIVER}; remove that folder", folder.display()))
 }
 
-/// The driver's own JSON file, with the whole path of the library. Written every time, as the repository may
-/// have moved.
+/// Writes the driver's JSON file with the full path of the library. It is written every time, because the
+/// repository may have moved.
 fn write_icd(folder: &Path) -> Outcome<PathBuf> {
     let manifests = list(&folder.join("root/usr/share/vulkan/icd.d"))?;
     let manifest = manifests.iter().find(|path| {

@@ -1,11 +1,11 @@
-//! A Python that has kvrm as its users will: from a wheel.
+//! A Python with kvrm, installed from a wheel as users do.
 
 use std::path::{Path, PathBuf};
 
 use super::{VENV, install, remove};
 use crate::shell::{self, Outcome, command, root, works};
 
-/// What builds the wheel, and what tests import.
+/// The packages that build the wheel, and that tests import.
 const PACKAGES: &[&str] = &[
     "maturin>=1.9,<2",
     "mypy",
@@ -20,10 +20,10 @@ const PACKAGES: &[&str] = &[
 /// Fails unless they can be imported.
 const IMPORTS: &str = "import ipykernel, matplotlib, maturin, mypy, nbclient, numpy, pytest, tqdm";
 
-/// The Python of an environment in `.cache/`, with kvrm as it is now.
+/// Returns the Python of an environment in `.cache/`, with the current kvrm.
 ///
-/// The wheel is built with the profile and in the folder of the other tests, so that most of what it needs is
-/// compiled already.
+/// The wheel is built with the profile and in the folder of the other tests, so that most of its dependencies
+/// are already compiled.
 pub(crate) fn python_with_kvrm() -> Outcome<PathBuf> {
     let python = environment()?;
     let wheels = root().join(".cache/wheels");
@@ -35,7 +35,7 @@ pub(crate) fn python_with_kvrm() -> Outcome<PathBuf> {
     Ok(python)
 }
 
-/// Puts a wheel as users get it into a folder, and the wheels that its tests need beside NumPy.
+/// Builds a release wheel into a folder, and adds the wheels that its tests need, except NumPy.
 pub(crate) fn wheels_to_take_along(folder: &Path) -> Outcome {
     let python = environment()?;
     remove(folder)?;

@@ -1,4 +1,5 @@
-//! The Vulkan loader and what NVIDIA's driver needs beside it: a server's image often has the driver alone.
+//! The Vulkan loader, and the libraries that NVIDIA's driver needs: container images of servers often have only
+//! the driver.
 
 use std::path::PathBuf;
 
@@ -18,10 +19,10 @@ const LIBRARIES: [&str; 8] = [
     "libmd.so.0",
 ];
 
-/// The packages that bring them.
+/// The packages that contain them.
 const PACKAGES: [&str; 3] = ["libvulkan1", "libx11-6", "libxext6"];
 
-/// A folder with these libraries and nothing else; downloaded, unless that is done.
+/// Returns a folder with only these libraries; downloads them if necessary.
 pub(crate) fn vulkan_loader() -> Outcome<PathBuf> {
     let folder = root().join(".cache/vulkan");
     let (libraries, done) = (folder.join("lib"), folder.join("done"));
