@@ -128,6 +128,9 @@ pub enum EngineError {
         /// What it said.
         source: std::io::Error,
     },
+    /// The operating system gave no thread.
+    #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
+    NoThread(std::io::Error),
     /// One memory cannot be on several devices.
     #[error(
         "lanes that share memory cannot be split over devices: use private memory or one device"

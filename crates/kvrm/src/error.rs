@@ -100,6 +100,11 @@ pub enum Error {
     /// The lanes are in the hands of a thread that runs them.
     #[error("the machine is running: wait for it, or cancel the run, and then try again")]
     Running,
+    /// The machine belongs to the process that this one was forked from.
+    #[error(
+        "the machine was made before this process was forked, and belongs to the process that made it: build machines after the fork"
+    )]
+    Forked,
     /// There is no run to wait for.
     #[error("no run was started, or its result has been given already: start one first")]
     NotStarted,
@@ -109,7 +114,7 @@ pub enum Error {
     )]
     Lost,
     /// The operating system gave no thread.
-    #[error("cannot start a thread to run on: {0}")]
+    #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
     NoThread(std::io::Error),
     /// Batches of no instructions would never end.
     #[error("a batch needs at least one instruction")]

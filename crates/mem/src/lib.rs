@@ -11,10 +11,12 @@
 //! granule.
 
 mod image;
+mod process;
 mod raw;
 mod space;
 
 pub use image::Image;
+pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
 pub use space::{Space, View};
 
