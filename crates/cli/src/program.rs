@@ -6,6 +6,7 @@ use kvrm::{Error, Lanes, Machine, MachineBuilder, Reg};
 
 use crate::args::{self, ModelArgs, Value};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::lanes_csv::LaneTable;
 
 /// Options about a program and its inputs.
@@ -19,8 +20,9 @@ pub(crate) struct ProgramArgs {
     #[arg(long, value_name = "ADDR", value_parser = args::address)]
     entry: Option<u64>,
 
-    /// Bytes of memory, for each lane if it is private (K, M, G and T are powers of 1024)
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
+    /// Bytes of memory, for each lane if it is private. K, M, G and T, also written KiB and so on, are powers of 1024;
+    /// KB, MB, GB and TB are powers of 1000, rounded up to whole pages
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::memory)]
     memory: u64,
 
     #[command(flatten)]
@@ -55,7 +57,12 @@ pub(crate) struct Program<'a> {
 impl ProgramArgs {
     /// Reads the program, and the table of inputs if there is one.
     pub(crate) fn read(&self, file: &Path) -> Result<Program<'_>> {
-        let code = crate::read_code(file)?;
+        let room = self.memory.saturating_sub(self.base);
+        let too_large = format!(
+            "which is all that fits between {:#x} and the end of memory: use a larger --memory or a lower --base",
+            self.base
+        );
+        let code = files::read_code(file, room, &too_large)?;
         let table = self.set_lanes.as_deref().map(read_table).transpose()?;
         Ok(Program { args: self, code, table })
     }
@@ -101,7 +108,7 @@ impl Program<'_> {
 }
 
 fn read_table(path: &Path) -> Result<LaneTable> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::file("read", path, &e))?;
+    let text = files::read_text(path)?;
     let located = |message| Failure::Host(format!("{}: {message}", path.display()));
     LaneTable::parse(&text).map_err(located)
 }

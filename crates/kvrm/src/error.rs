@@ -30,7 +30,9 @@ pub enum Error {
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
     /// A size is not written as one.
-    #[error("\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)")]
+    #[error(
+        "\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M, 4MiB; 4MB for powers of 1000)"
+    )]
     NotASize(String),
     /// An array is not as long as the lanes need it.
     #[error("{len} values were given where all lanes together need {wanted}")]
