@@ -297,14 +297,34 @@ mod tests {
         assert_eq!(size("0x10_0000"), Ok(1 << 20));
         assert_eq!(size("12"), Ok(12));
         assert_eq!((size("4MB"), size("4mb")), (Ok(4_000_000), Ok(4_000_000)));
-        assert_eq!((size("64KiB"), size("2TB"), size("7B")), (Ok(65536), Ok(2_000_000_000_000), Ok(7)));
+        assert_eq!(
+            (size("64KiB"), size("2TB"), size("7B")),
+            (Ok(65536), Ok(2_000_000_000_000), Ok(7))
+        );
         for bad in [
-            "", "M", "1e30", "-4M", "+4", "4.5M", "16777216T", "0x", "4 M", "_", "B", "MB", "4iB", "4MiBB", "4BB",
+            "",
+            "M",
+            "1e30",
+            "-4M",
+            "+4",
+            "4.5M",
+            "16777216T",
+            "0x",
+            "4 M",
+            "_",
+            "B",
+            "MB",
+            "4iB",
+            "4MiBB",
+            "4BB",
         ] {
             assert!(size(bad).is_err(), "{bad}");
         }
         // A memory has whole pages; what was written to the byte has to be right.
-        assert_eq!((memory("4MB"), memory("4M"), memory("5000")), (Ok(4_001_792), Ok(4 << 20), Ok(5000)));
+        assert_eq!(
+            (memory("4MB"), memory("4M"), memory("5000")),
+            (Ok(4_001_792), Ok(4 << 20), Ok(5000))
+        );
     }
 
     #[test]
@@ -312,7 +332,19 @@ mod tests {
         let millis = |n| Ok(Duration::from_millis(n));
         assert_eq!((duration("500ms"), duration("10s")), (millis(500), millis(10_000)));
         assert_eq!((duration("1.5m"), duration("2h")), (millis(90_000), millis(7_200_000)));
-        for bad in ["", "10", "s", "ms", "-1s", "1e3s", "0s", "0ms", "infs", "1 s", "99999999999999999999s"] {
+        for bad in [
+            "",
+            "10",
+            "s",
+            "ms",
+            "-1s",
+            "1e3s",
+            "0s",
+            "0ms",
+            "infs",
+            "1 s",
+            "99999999999999999999s",
+        ] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

@@ -157,7 +157,8 @@ impl Bench {
             document.reset = Some(resets);
         }
         if self.only.iter().any(|name| name == start::NAME) {
-            document.starts = start::measure(&self.engine, self.lanes(), self.model.model(), deadline)?;
+            document.starts =
+                start::measure(&self.engine, self.lanes(), self.model.model(), deadline)?;
             self.start_rows(out, &document.starts)?;
         }
         match self.json {

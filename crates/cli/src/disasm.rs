@@ -74,7 +74,11 @@ impl Disasm {
 
 /// Reads a file of at least one word.
 fn whole_words(path: &Path) -> Result<Vec<u8>> {
-    let code = files::read_code(path, MOST, "which is more than anybody reads: cut it up")?;
+    let code = files::read_code(path, MOST)?;
+    if code.len() as u64 > MOST {
+        let message = format!("{} has more than 1 GiB: cut it into pieces", path.display());
+        return Err(Failure::Host(message));
+    }
     match code.len() < 4 {
         true => {
             let message =

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 /// Bytes of text that a command reads at most.
 const MOST_TEXT: u64 = 256 << 20;
 
-/// Reads a file of at most `most` bytes, or standard input if it is called `-`.
+/// Reads a file, or standard input if it is called `-`; not more than one byte beyond `most`.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One more, by which a file that is too large is known.
@@ -66,18 +66,18 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Failure::Host(format!("{name} is not text (UTF-8)")))
 }
 
-/// Reads a file of at most `most` bytes of machine code, or standard input if it is called `-`. What to do with a larger
-/// one is for `too_large` to say.
-pub(crate) fn read_code(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>> {
+/// Reads a file of machine code, or standard input if it is called `-`; not more than one byte beyond `most`.
+pub(crate) fn read_code(path: &Path, most: u64) -> Result<Vec<u8>> {
     let code = read(path, most)?;
-    let name = path.display();
-    if code.len() as u64 > most {
-        return Err(Failure::Host(format!("{name} has more than {most} bytes, {too_large}")));
-    }
     match other_than_code(&code) {
-        Some(what) => Err(Failure::Host(format!("{name} is {what}"))),
+        Some(what) => Err(Failure::Host(format!("{} is {what}", path.display()))),
         None => Ok(code),
     }
+}
+
+/// How long a file is, if it has an end that is known.
+pub(crate) fn length(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|metadata| metadata.len())
 }
 
 /// What a file is that is not machine code, and what to do with it.
@@ -154,10 +154,7 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".kvrm-").tempfile_in(folder)
 }
 
-fn fill(
-    file: &File,
-    contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+fn fill(file: &File, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     contents(&mut out)?;
     out.flush()

@@ -50,21 +50,21 @@ pub(crate) struct ProgramArgs {
 /// A program that has been read, with its inputs.
 pub(crate) struct Program<'a> {
     args: &'a ProgramArgs,
+    /// As much of it as can fit, and a byte more.
     code: Vec<u8>,
+    /// Of the whole, if that is known.
+    length: Option<u64>,
     table: Option<LaneTable>,
 }
 
 impl ProgramArgs {
     /// Reads the program, and the table of inputs if there is one.
     pub(crate) fn read(&self, file: &Path) -> Result<Program<'_>> {
-        let room = self.memory.saturating_sub(self.base);
-        let too_large = format!(
-            "which is all that fits between {:#x} and the end of memory: use a larger --memory or a lower --base",
-            self.base
-        );
-        let code = files::read_code(file, room, &too_large)?;
+        // What does not fit need not be read; enough must be to tell what it is.
+        let code = files::read_code(file, self.memory.max(1 << 16))?;
+        let length = files::length(file);
         let table = self.set_lanes.as_deref().map(read_table).transpose()?;
-        Ok(Program { args: self, code, table })
+        Ok(Program { args: self, code, length, table })
     }
 }
 
@@ -77,6 +77,7 @@ impl Program<'_> {
 
     /// Loads the code, and makes lanes start there.
     pub(crate) fn load(&self, machine: &mut Machine) -> Result<()> {
+        self.check_length(machine.memory_size())?;
         machine.load(self.args.base, &self.code)?;
         let (entry, size) = (self.args.entry.unwrap_or(self.args.base), machine.memory_size());
         // Better told before a long run than after.
@@ -84,6 +85,19 @@ impl Program<'_> {
             return Err(Error::OutsideMemory { address: entry, len: 4, size }.into());
         }
         Ok(machine.set_entry(entry)?)
+    }
+
+    fn check_length(&self, size: u64) -> Result<()> {
+        let (address, len) = (self.args.base, self.code.len() as u64);
+        if address.checked_add(len).is_some_and(|end| end <= size) {
+            return Ok(());
+        }
+        match self.length {
+            Some(len) => Err(Error::OutsideMemory { address, len, size }.into()),
+            None => Err(Failure::Host(format!(
+                "the program does not fit between {address:#x} and the end of memory at {size:#x}, or has no end: use a larger --memory or a lower --base"
+            ))),
+        }
     }
 
     /// Gives all lanes their inputs.

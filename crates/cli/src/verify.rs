@@ -129,10 +129,11 @@ impl Verify {
         };
         let plan = Plan { max_cycles: self.program.max_cycles, every: self.every };
         let deadline = self.timeout.deadline();
-        let (verdict, timed_out) = progress::work(progress::QUIET, deadline, String::new, |control| {
-            let verdict = verify::verify(&mut machines, &plan, &inputs, control);
-            (verdict, control.timed_out())
-        });
+        let (verdict, timed_out) =
+            progress::work(progress::QUIET, deadline, String::new, |control| {
+                let verdict = verify::verify(&mut machines, &plan, &inputs, control);
+                (verdict, control.timed_out())
+            });
         let found = match verdict? {
             Verdict::Agree(agreement) => Found::Agreement { agreement, programs: None },
             Verdict::Differ(difference) => Found::Difference { difference, program: None },

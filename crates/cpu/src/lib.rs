@@ -101,8 +101,11 @@ impl CpuEngine {
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let mut shared = None;
         let mut lanes: Vec<Lane> = Vec::new();
-        let too_many = |_| memory((0, std::io::ErrorKind::OutOfMemory.into()));
-        lanes.try_reserve_exact(config.lanes).map_err(too_many)?;
+        let there_is = kvrm_mem::may_have((config.lanes * size_of::<Lane>()) as u64)
+            && lanes.try_reserve_exact(config.lanes).is_ok();
+        if !there_is {
+            return Err(memory((0, std::io::ErrorKind::OutOfMemory.into())));
+        }
         match config.model {
             MemoryModel::Shared => {
                 let space = match config.read_only {

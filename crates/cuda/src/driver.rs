@@ -25,7 +25,9 @@ pub enum CudaError {
         count: usize,
     },
     /// The operating system gave no thread to watch a launch with.
-    #[error("cannot start a thread to watch the GPU with: {0}; end other programs or threads, and try again")]
+    #[error(
+        "cannot start a thread to watch the GPU with: {0}; end other programs or threads, and try again"
+    )]
     NoThread(std::io::Error),
     /// A kernel has failed, which spoils the driver for the process.
     #[error(
