@@ -118,7 +118,7 @@ impl LaneStatus {
 pub enum EngineError {
     /// The operating system refused memory.
     #[error(
-        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, and Linux allows 65,530 of them unless `sysctl vm.max_map_count` is raised)"
+        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, of which Linux allows 65,530 unless `sysctl vm.max_map_count` is raised, and a thousand are kept free)"
     )]
     Memory {
         /// Which lane's memory.

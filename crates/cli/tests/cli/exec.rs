@@ -288,3 +288,21 @@ fn sizes_are_binary_or_decimal() {
     assert_eq!((size("4M"), size("4MiB")), (4 << 20, 4 << 20));
     assert_eq!(size("4MB"), 4_001_792);
 }
+
+/// Where the system refuses threads, those that there are do the work.
+#[cfg(target_os = "linux")]
+#[test]
+fn fewer_threads_than_were_asked_for() {
+    let folder = Folder::new();
+    folder.file("halt.bin", code(&[0xd440_0000]));
+    // A thousand stacks of 2 MiB are more than a GB, in KiB.
+    let script = format!(
+        "ulimit -v 1000000; exec '{}' exec halt.bin --engine cpu --lanes 1024 --threads 1024 --memory 128K --lane 0",
+        env!("CARGO_BIN_EXE_kvrm")
+    );
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("1,024 lanes on cpu: 1024 HALT; "), "{text}");
+}
