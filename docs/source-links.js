@@ -1,6 +1,8 @@
-// Links that leave the book lead to files of the repository, which are not part of the book.
+// Links that leave the book name files of the repository, which are not part of the book: the path is shown instead.
 "use strict";
-const repository = "https://github.com/kvrm/kvrm/blob/main/";
 for (const link of document.querySelectorAll("main a[href^='../']")) {
-    link.href = repository + link.getAttribute("href").replace(/^(\.\.\/)+/, "").replace(/\.html\b/, ".md");
+    const text = document.createElement("span");
+    text.title = link.getAttribute("href").replace(/^(\.\.\/)+/, "").replace(/\.html\b/, ".md");
+    text.append(...link.childNodes);
+    link.replaceWith(text);
 }

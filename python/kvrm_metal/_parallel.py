@@ -108,7 +108,13 @@ class ParallelMetalCPU(State):
         """Sets the condition flags of one lane, or of all."""
         self._machine.set_register("nzcv", nzcv_of(n, z, c, v), lane=lane)
 
-    def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ParallelResult:
-        """Runs until every lane has stopped, or completed ``max_cycles`` instructions. Calling it again goes
-        on from there. ``progress`` shows how far it is."""
-        return ParallelResult.of(self._machine.run(max_cycles, progress=progress))
+    def execute(
+        self,
+        max_cycles: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> ParallelResult:
+        """Runs until every lane has stopped, or completed ``max_cycles`` instructions, or until ``timeout`` seconds
+        have passed. Calling it again goes on from there. ``progress`` shows how far it is."""
+        return ParallelResult.of(self._machine.run(max_cycles, timeout=timeout, progress=progress))

@@ -46,7 +46,7 @@
 //!
 //! # How it works
 //!
-//! The rows of the instruction table know the bits; [`syntax.rs`](https://github.com/kvrm/kvrm/blob/main/crates/asm/src/syntax.rs)
+//! The rows of the instruction table know the bits; `src/syntax.rs`
 //! has a line for each way to write them. A statement is matched with the forms of its mnemonic one after the other,
 //! and if none fits, the error is that of the form that came furthest. [`disassemble`] reads the same lines the other way.
 

@@ -21,7 +21,8 @@ pub struct Batches {
     pub cycles: u64,
     /// How many batches at most; as many as it takes, if `None`.
     pub max: Option<u64>,
-    /// After this time the run is cancelled, in the middle of a batch.
+    /// After this time the run is cancelled, in the middle of a batch: the report then says
+    /// [`timed_out`](RunReport::timed_out).
     pub timeout: Option<Duration>,
 }
 

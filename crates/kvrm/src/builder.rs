@@ -59,10 +59,12 @@ pub(crate) fn cores() -> usize {
 const LANE_BYTES: usize = 512;
 
 /// Finds out whether the host has memory for that many lanes: an allocation that fails later would end
-/// the process.
+/// the process. What lanes will write is not known, and counts for nothing.
 fn check_room(lanes: usize) -> Result<()> {
-    let probe = Vec::<u8>::new().try_reserve_exact(lanes * LANE_BYTES);
-    probe.map_err(|_| Error::NoRoomForLanes(lanes))
+    let bytes = lanes * LANE_BYTES;
+    let there_is =
+        kvrm_mem::may_have(bytes as u64) && Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    if there_is { Ok(()) } else { Err(Error::NoRoomForLanes(lanes)) }
 }
 
 /// Lanes for each host thread from which `auto` takes a GPU.

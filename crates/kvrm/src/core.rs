@@ -95,7 +95,9 @@ impl Core {
         })?;
         // Who is told to end after the end has not been cancelled.
         let cancelled = control.was_cancelled() && (unfinished || run.cut_short);
-        Ok(RunReport { cycles, elapsed, cancelled, committed: true, batches: run.batches })
+        let timed_out = cancelled && control.timed_out();
+        let batches = run.batches;
+        Ok(RunReport { cycles, elapsed, cancelled, timed_out, committed: true, batches })
     }
 
     /// Ends a run, which goes back if it did not go well.

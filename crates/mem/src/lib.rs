@@ -10,11 +10,15 @@
 //! page has not been written since the last reset, or because translated code was made from the
 //! granule.
 
+mod host;
 mod image;
+mod process;
 mod raw;
 mod space;
 
+pub use host::may_have;
 pub use image::Image;
+pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
 pub use space::{Space, View};
 

@@ -34,6 +34,16 @@ impl Machine {
     }
 }
 
+/// An array of what the machine has under that name. What is assigned to its items is the machine's, too.
+pub(crate) fn written_through<'py>(
+    machine: &Bound<'py, Machine>,
+    name: &str,
+    array: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let arrays = machine.py().import("kvrm._arrays")?;
+    arrays.call_method1("written_through", (machine, name, array))
+}
+
 /// An array of NumPy's, which raises MemoryError where there is no room.
 pub(crate) fn empty<'py, S: IntoPyObject<'py>>(
     py: Python<'py>,
