@@ -1,6 +1,6 @@
 /*
  * A short run to be repeated from a reset machine: exactly 1,000 instructions
- * before HLT (which is the 1,001st), whatever the input.
+ * before HLT (which is not counted), whatever the input.
  *
  *     6 to set up + 58 * 17 in the loop + 8 to finish = 1,000
  *

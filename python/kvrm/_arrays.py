@@ -10,16 +10,105 @@ import numpy.typing as npt
 
 def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.uint64]:
     """Broadcasts whole numbers to a shape; negative ones become two's complement of 64 bits."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "iub" and not isinstance(value, np.ndarray):
-        array = _exact(value, what)
-    if array.dtype.kind not in "iub":
-        raise TypeError(f"{what} must be whole numbers, not {array.dtype}")
+    array = _whole(value, what)
     try:
         array = np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(f"{what} of shape {array.shape} cannot be broadcast to {shape}") from None
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)
+
+
+class LaneArray(np.ndarray[Any, np.dtype[Any]]):
+    """The registers of lanes when the array was read; assigning to items sets them in the machine, too.
+
+    To NumPy, the array is read-only, so operations that would change it but not the machine, such as ``fill`` or
+    ``sort``, raise an error. Copies and results of computations are ordinary arrays.
+    """
+
+    _machine: Any = None
+    _name: str = ""
+    #: The whole array, with nothing between it and its items.
+    _whole: npt.NDArray[Any] | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        if isinstance(source, LaneArray):
+            self._machine, self._name, self._whole = source._machine, source._name, source._whole
+
+    def _offset(self) -> int | None:
+        """Returns where this part begins in the whole array, in bytes; ``None`` if it is a copy."""
+        if self._whole is None:
+            return None
+        offset = _address(self) - _address(self._whole)
+        return offset if 0 <= offset < self._whole.nbytes else None
+
+    def _part_of(self, whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Returns the same part of another array of the same shape as the whole one."""
+        return np.ndarray(self.shape, self.dtype, whole, self._offset() or 0, self.strides)
+
+    def _plain(self) -> npt.NDArray[Any]:
+        if self._whole is None or self._offset() is None:
+            return np.asarray(self)
+        return self._part_of(self._whole)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._whole is None or self._offset() is None:
+            self._plain()[key] = value
+            return
+        if self._name == "flags":
+            raise ValueError("flags are there to be read: assign to nzcv, which has them in bits 31 to 28")
+        if self.dtype == self._whole.dtype:
+            value = _whole(value, self._name).astype(np.uint64, copy=False)
+            if (value >> np.uint64(8 * self.itemsize - 1) > 1).any():
+                raise OverflowError(f"{self._name} must fit in {8 * self.itemsize} bits")
+        # As they are now: other items may have changed since.
+        now = getattr(self._machine, self._name)._whole
+        self._part_of(now)[key] = value
+        setattr(self._machine, self._name, now)
+        self._plain()[key] = value
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        outs = kwargs.pop("out", ())
+        inputs = tuple(np.asarray(item) if isinstance(item, LaneArray) else item for item in inputs)
+        if not outs:
+            return getattr(ufunc, method)(*inputs, **kwargs)
+        results = tuple(np.array(out) if isinstance(out, LaneArray) else out for out in outs)
+        getattr(ufunc, method)(*inputs, out=results, **kwargs)
+        for out, result in zip(outs, results):
+            if isinstance(out, LaneArray):
+                out[...] = result
+        return outs[0] if len(outs) == 1 else outs
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        # DLPack has no arrays that cannot be written.
+        return self._plain().__dlpack__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return np.array(self).__reduce_ex__(protocol)
+
+
+def written_through(machine: Any, name: str, array: npt.NDArray[Any]) -> LaneArray:
+    """Returns an array of the machine's property of that name; its items can be assigned."""
+    lanes = array.view(LaneArray)
+    lanes._machine, lanes._name, lanes._whole = machine, name, array
+    lanes.flags.writeable = False
+    return lanes
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _whole(value: Any, what: str) -> npt.NDArray[Any]:
+    """Converts a value to an array of whole numbers."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iub" and not isinstance(value, np.ndarray):
+        array = _exact(value, what)
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"{what} must be whole numbers, not {array.dtype}")
+    return array
 
 
 def to_rows(rows: Any, lanes: int) -> npt.NDArray[np.uint8]:

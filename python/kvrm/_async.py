@@ -14,9 +14,9 @@ FIRST_LOOK = 0.0001
 LAST_LOOK = 0.02
 
 
-async def run_async(machine: Machine, max_cycles: int | None) -> RunResult:
+async def run_async(machine: Machine, max_cycles: int | None, timeout: float | None) -> RunResult:
     """Runs a machine while other tasks continue; cancelling the task cancels the run."""
-    machine.start(max_cycles)
+    machine.start(max_cycles, timeout=timeout)
     pause = FIRST_LOOK
     try:
         while machine.running:

@@ -38,9 +38,10 @@ class AsyncMetalCPU(SingleCPU):
     1000000
     """
 
-    def start(self, max_cycles: int | None = None) -> None:
-        """Starts a run and returns at once."""
-        self._machine.start(max_cycles)
+    def start(self, max_cycles: int | None = None, *, timeout: float | None = None) -> None:
+        """Starts a run and returns at once. The run ends after ``timeout`` seconds, whether or not anybody waits for
+        it."""
+        self._machine.start(max_cycles, timeout=timeout)
 
     def poll(self) -> AsyncStatus:
         """Returns the progress of the run, or how it ended; does not wait."""
@@ -52,7 +53,8 @@ class AsyncMetalCPU(SingleCPU):
         return self._machine.running
 
     def wait(self, timeout: float | None = None) -> ExecutionResult:
-        """Waits for the end of the run, at most ``timeout`` seconds."""
+        """Waits for the end of the run. After ``timeout`` seconds it raises :class:`TimeoutError`, and the run
+        continues."""
         return ExecutionResult.of(self._machine.wait(timeout))
 
     def cancel(self) -> ExecutionResult:

@@ -45,15 +45,26 @@ class ContinuousMetalCPU(SingleCPU):
             raise ValueError(f"cycles_per_batch must be at least 1; it is {cycles}")
 
     def execute_continuous(
-        self, max_batches: int | None = None, *, progress: bool = False
+        self,
+        max_batches: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
     ) -> ExecutionResult:
-        """Runs batches until the machine stops, or ``max_batches`` are done. ``progress`` shows the progress."""
+        """Runs batches until the machine stops, ``max_batches`` are done, or ``timeout`` seconds have passed.
+        ``progress`` shows the progress."""
         cycles = self._cycles_per_batch
-        return ExecutionResult.of(self._machine.run_batches(cycles, max_batches, progress=progress))
+        result = self._machine.run_batches(cycles, max_batches, timeout=timeout, progress=progress)
+        return ExecutionResult.of(result)
 
     def execute_mega(
-        self, total_cycles: int | None = None, *, progress: bool = False
+        self,
+        total_cycles: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
     ) -> ExecutionResult:
-        """Runs in a single launch if the engine supports it. If the GPU also drives a display, the display
-        freezes in the meantime. ``progress`` shows the progress."""
-        return ExecutionResult.of(self._machine.run_mega(total_cycles, progress=progress))
+        """Runs in a single launch if the engine supports it, for at most ``timeout`` seconds. If the GPU also drives
+        a display, the display freezes in the meantime. ``progress`` shows the progress."""
+        result = self._machine.run_mega(total_cycles, timeout=timeout, progress=progress)
+        return ExecutionResult.of(result)

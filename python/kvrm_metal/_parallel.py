@@ -107,7 +107,13 @@ class ParallelMetalCPU(State):
         """Sets the condition flags of one lane, or of all."""
         self._machine.set_register("nzcv", nzcv_of(n, z, c, v), lane=lane)
 
-    def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ParallelResult:
-        """Runs until every lane has stopped or completed ``max_cycles`` instructions. The next call continues from
-        there. ``progress`` shows the progress."""
-        return ParallelResult.of(self._machine.run(max_cycles, progress=progress))
+    def execute(
+        self,
+        max_cycles: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> ParallelResult:
+        """Runs until every lane has stopped or completed ``max_cycles`` instructions, or ``timeout`` seconds have
+        passed. The next call continues from there. ``progress`` shows the progress."""
+        return ParallelResult.of(self._machine.run(max_cycles, timeout=timeout, progress=progress))

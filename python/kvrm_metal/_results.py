@@ -73,6 +73,8 @@ class ExecutionResult(_Summary):
     """Number of batches."""
     committed: bool
     """False if memory is double-buffered and the run was rolled back."""
+    timed_out: bool = False
+    """Whether the run ended because its time was over."""
 
     @classmethod
     def of(cls, result: kvrm.RunResult) -> ExecutionResult:
@@ -85,6 +87,7 @@ class ExecutionResult(_Summary):
             final_pc=int(result.pcs[0]),
             batch_count=result.batch_count,
             committed=result.committed,
+            timed_out=result.timed_out,
         )
 
 
@@ -119,6 +122,8 @@ class ParallelResult(_Summary):
     """Why each lane stopped."""
     stop_reason: StopReason
     """Why most lanes stopped."""
+    timed_out: bool = False
+    """Whether it ended because its time was over."""
 
     def __repr__(self) -> str:
         lanes, reason = len(self.cycles_per_lane), self.stop_reason.name
@@ -134,4 +139,5 @@ class ParallelResult(_Summary):
             pcs_per_lane=result.pcs.tolist(),
             stop_reasons=[_REASONS[code] for code in result.stop_codes.tolist()],
             stop_reason=StopReason(result.stop.code),
+            timed_out=result.timed_out,
         )

@@ -15,10 +15,17 @@ class SingleCPU(State):
     def __init__(self, memory_size: int = DEFAULT_MEMORY, *, device: str | None = None) -> None:
         super().__init__(1, memory_size, self._MODEL, device)
 
-    def execute(self, max_cycles: int | None = None, *, progress: bool = False) -> ExecutionResult:
-        """Runs until the machine stops, or has completed ``max_cycles`` instructions. The next call continues from
-        there; after a system call, at the next instruction. ``progress`` shows the progress."""
-        return ExecutionResult.of(self._machine.run(max_cycles, progress=progress))
+    def execute(
+        self,
+        max_cycles: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> ExecutionResult:
+        """Runs until the machine stops, has completed ``max_cycles`` instructions, or has run for ``timeout``
+        seconds. The next call continues from there; after a system call, at the next instruction. ``progress`` shows
+        the progress."""
+        return ExecutionResult.of(self._machine.run(max_cycles, timeout=timeout, progress=progress))
 
 
 class MetalCPU(SingleCPU):

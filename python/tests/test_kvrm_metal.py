@@ -210,3 +210,22 @@ def test_arrays_are_byte_values() -> None:
     for wrong in [np.int64(5), np.array([1.5])]:
         with pytest.raises(TypeError, match="bytes or a list of byte values are needed"):
             cpu.write_memory(0, wrong)
+
+
+class TestTimeouts:
+    def test_every_call_that_runs(self, engine):
+        def machine(kind, **options):
+            cpu = kind(memory_size=256 * 1024, device=engine, **options)
+            cpu.load_program(endless_store_loop() if kind is not MLXKernelCPU else kvrm.assemble("here: b here"), 0)
+            return cpu
+
+        for kind in [MetalCPU, ParallelMetalCPU, MLXKernelCPU, MLXKernelCPUv2]:
+            result = machine(kind).execute(timeout=0.1)
+            assert result.timed_out and result.cycles > 0 and result.stop_reason == StopReason.NONE
+        continuous = machine(ContinuousMetalCPU, cycles_per_batch=1000)
+        assert continuous.execute_continuous(timeout=0.1).timed_out
+        assert continuous.execute_mega(timeout=0.1).timed_out
+        assert not continuous.execute_continuous(3, timeout=1000).timed_out
+        background = machine(AsyncMetalCPU)
+        background.start(timeout=0.1)
+        assert background.wait().timed_out

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import weakref
-from typing import Any
+from typing import Any, Callable
 
 import kvrm
 import numpy as np
@@ -76,8 +76,8 @@ def test_registers(engine: str) -> None:
     for values in ([[-1], [2], [2**63]], np.array([[-1], [2], [-(2**63)]])):
         m.registers = values
         assert m.registers[:, 30].tolist() == [2**64 - 1, 2, 2**63]
-    copy = m.registers
-    copy[:] = 0
+    own = m.registers.copy()
+    own[:] = 0
     assert m.get_register(30, 1) == 2
     for name in ["sp", "pc", "tpidr_el0"]:
         setattr(m, name, [4, 8, 2**64 - 4])
@@ -92,6 +92,68 @@ def test_registers(engine: str) -> None:
     m.set_register("w5", 7, lane=np.int64(1))
     assert m.get_register("x3", 1) == 2**64 - 1 == m.get_register(4, 2)
     assert m.get_register(5, 1) == 7 and m.get_register("w3") == 2**32 - 1
+
+
+def test_items_of_registers(engine: str) -> None:
+    m = kvrm.Machine(engine, lanes=4, memory="64K")
+    m.registers[0, 0] = 5
+    m.registers[1] = -1
+    m.registers[:, 2] += 7
+    m.registers[2][3] = 2**63
+    m.registers[::-1, ::-1][0, 30] = 9
+    m.registers[[0, 3], [5, 6]] ^= np.uint64(3)
+    m.registers.T[7, 1] = 11
+    assert m.get_register(0, 0) == 5 and m.get_register(30, 1) == 2**64 - 1
+    assert m.registers[:, 2].tolist() == [7, 6, 7, 7]
+    assert (m.get_register(3, 2), m.get_register(0, 3), m.get_register(7, 1)) == (2**63, 9, 11)
+    assert (m.get_register(5, 0), m.get_register(6, 3)) == (3, 3)
+    # What was not assigned stays as it is now, and not as it was when the array was read.
+    registers = m.registers
+    m.set_register("x1", 100)
+    registers[0, 0] = 6
+    assert (m.get_register(0), m.get_register(1), int(registers[0, 0])) == (6, 100, 6)
+    registers[m.registers > 50] = 50
+    assert int(m.registers.max()) == 50
+    for name in ["sp", "pc", "tpidr_el0", "nzcv"]:
+        getattr(m, name)[1:3] = 0x40000000
+        assert getattr(m, name).tolist() == [0, 0x40000000, 0x40000000, 0]
+    # What cannot be set is not.
+    for name, value, error in [("pc", 2, ValueError), ("nzcv", 1, ValueError), ("sp", 2**64, OverflowError)]:
+        with pytest.raises(error):
+            getattr(m, name)[1] = value
+        assert m.get_register(name, 1) == 0x40000000
+    with pytest.raises(TypeError, match="whole numbers"):
+        m.registers[0, 0] = 1.5
+    with pytest.raises(ValueError, match="assign to nzcv"):
+        m.flags[0, 0] = True
+
+
+def test_nothing_is_lost_past_the_machine() -> None:
+    m = kvrm.Machine("cpu", lanes=2)
+    lost: list[Callable[[], object]] = [
+        lambda: m.registers.fill(1),
+        lambda: m.registers.sort(),
+        lambda: np.copyto(m.registers, 1),
+        lambda: np.asarray(m.registers).put(0, 1),
+    ]
+    for change in lost:
+        with pytest.raises(ValueError, match="read-only"):
+            change()
+    # Copies and results are ordinary arrays.
+    for array in [m.registers.copy(), m.registers + 1, pickle.loads(pickle.dumps(m.registers))]:
+        array.fill(7)
+        array[0, 0] = 8
+    np.from_dlpack(m.registers)[0, 0] = 1
+    assert not m.registers.any()
+    assert type(m.registers * 2) is np.ndarray and repr(m.sp) == "array([0, 0], dtype=uint64)"
+    with kvrm.Machine("cpu") as other:
+        other.load([0x14000000])
+        other.start()
+        registers = m.registers
+        with pytest.raises(RuntimeError, match="is running"):
+            other.registers[0, 0] = 1
+        registers[0, 0] = 1
+    assert m.get_register(0) == 1
 
 
 @pytest.mark.parametrize(
@@ -291,28 +353,57 @@ def test_stops_are_pickled(code: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_forks(engine: str) -> None:
+@pytest.mark.parametrize("model", ["private", "shared"])
+def test_forks(engine: str, model: str) -> None:
+    """A child can do nothing with its parent's machine, and so nothing to it."""
     program = textwrap.dedent(f"""
         import os, kvrm
-        m = kvrm.Machine({engine!r}, memory="64K")
+        m = kvrm.Machine({engine!r}, lanes=2, memory="64K", model={model!r})
         m.load([0xd4400000])
-        m.run()
+        m.start()
         child = os.fork()
-        try:
-            told = m.run().stop.reason
-        except RuntimeError as error:
-            told = "before this process was forked" in str(error)
-        # Both print at once.
-        os.write(1, f"{{told}}\\n".encode())
-        del m
-        if child:
-            os.waitpid(child, 0)
-        elif {engine!r} == "wgpu":
+        if child == 0:
+            uses = [
+                lambda: m.run(), lambda: m.load([0, 0]), lambda: m.write_memory(0, bytes(8)), lambda: m.registers,
+                lambda: m.set_register(0, 1), lambda: m.reset(), lambda: m.wait(), lambda: m.cancel(), lambda: m.poll(),
+            ]
+            told = 0
+            for use in uses:
+                try:
+                    use()
+                except RuntimeError as error:
+                    told += "before this process was forked" in str(error)
+            # A machine of its own is another thing.
+            own = kvrm.Machine("cpu", memory="64K")
+            own.load([0xd4400000])
+            os.write(1, f"{{told == len(uses)}} {{own.run().stop.reason}} ".encode())
+            m.close()
+            del m
             # NVIDIA's driver for Vulkan can hang in exit().
-            os._exit(0)
+            os._exit(0) if {engine!r} == "wgpu" else exit()
+        os.waitpid(child, 0)
+        m.wait()
+        print(m.run().stop.reason, m.read_memory(0, 8).hex(), m.get_register(0))
     """)
     process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
-    forked = "True" if engine in ("cuda", "wgpu") else "HALT"
-    assert sorted(process.stdout.split()) == sorted(["HALT", forked]), process.stderr
+    assert process.stdout == "True HALT HALT 000040d400000000 0\n", process.stderr
+
+
+def test_all_zero_words() -> None:
+    m = kvrm.Machine("cpu")
+    m.load([0xD503201F])  # nop
+    stop = m.run().stop
+    assert (stop.reason, stop.code, stop.immediate, stop.word, stop.pc) == ("HALT", 1, None, 0, 4)
+    assert str(stop) == "HALT: the word at 0x4 is zero"
+    assert pickle.loads(pickle.dumps(stop)) == stop
+    m.reset()
+    m.load([0xD4400000])
+    halt = m.run().stop
+    assert (halt.immediate, halt.word) == (0, None) and halt != stop
+
+
+def test_sizes_of_memory() -> None:
+    sizes = {"4M": 4 << 20, "4MiB": 4 << 20, "4MB": 4_001_792, "64k": 65536}
+    assert {text: kvrm.Machine("cpu", memory=text).memory_size for text in sizes} == sizes

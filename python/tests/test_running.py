@@ -44,6 +44,31 @@ def test_run(engine: str) -> None:
     assert result.cycles_per_lane.tolist() == [1000] * 3
 
 
+def test_timeouts(engine: str) -> None:
+    m = machine(engine, FOREVER, lanes=3)
+    results = [
+        m.run(timeout=0.2),
+        m.run_mega(timeout=0.2),
+        m.run_batches(1_000_000_000_000, timeout=0.2),
+        asyncio.run(m.run_async(timeout=0.2)),
+    ]
+    m.start(timeout=0.2)
+    results.append(m.wait())
+    for result in results:
+        assert result.timed_out and result.cancelled and "timed out" in repr(result)
+        assert result.stop.reason is None and result.cycles > 0
+        assert "by its timeout" in result._repr_html_()
+    assert min(m.counts.tolist()) > 0
+    # In time, or ended by somebody else.
+    assert not m.run(10, timeout=1000).timed_out
+    m.start(timeout=1000)
+    result = m.cancel()
+    assert result.cancelled and not result.timed_out and "cancelled" in repr(result)
+    for timeout in [-1, float("nan")]:
+        with pytest.raises(ValueError, match="timeout must be a number of seconds"):
+            m.run(timeout=timeout)
+
+
 def test_start_and_wait(engine: str) -> None:
     m = machine(engine, FOREVER, lanes=2)
     for mega in [False, True]:

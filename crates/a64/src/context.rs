@@ -1,10 +1,10 @@
 //! What semantics functions work with: the word's fields, registers, flags, memory, and the Arm
 //! manual's shared pseudocode.
 
-use kvrm_ir::{Access, Builder, Exit, Order, Type, Val};
+use kvrm_ir::{Access, Builder, Checked, Cond, Exit, Flags, Hint, Order, Type, Val};
 
-use crate::row::Pattern;
-use crate::state::{self, C, N, PC, SINK, SP, V, X, Z, ZR};
+use crate::row::{Field, Pattern};
+use crate::state::{self, PC, SINK, SP, X, ZR};
 use crate::stop;
 
 /// The building site of one instruction.
@@ -15,15 +15,6 @@ pub struct Context<'b> {
     pc: Option<u64>,
 }
 
-/// Negative, zero, carry and overflow.
-#[derive(Clone, Copy)]
-pub(crate) struct Flags<'b> {
-    pub(crate) n: Val<'b>,
-    pub(crate) z: Val<'b>,
-    pub(crate) c: Val<'b>,
-    pub(crate) v: Val<'b>,
-}
-
 impl<'b> Context<'b> {
     pub(crate) fn new(b: &'b Builder, pattern: &'b Pattern, pc: Option<u64>) -> Self {
         Context { b, pattern, pc }
@@ -31,8 +22,19 @@ impl<'b> Context<'b> {
 
     /// A field of the word, as a `u32`.
     pub(crate) fn field(&self, name: &str) -> Val<'b> {
-        let field = self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"));
+        let field = self.field_of(name);
         self.b.word_bits(field.low, field.len)
+    }
+
+    fn field_of(&self, name: &str) -> Field {
+        self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"))
+    }
+
+    /// A field that decides what kind of work it is.
+    pub(crate) fn shape(&self, name: &str) -> u32 {
+        let field = self.field_of(name);
+        assert!(field.is_shape, "{name} is not marked as part of the shape");
+        self.b.known_bits(field.low, field.len).expect("the shape is known in every form")
     }
 
     /// A one-bit field, as a `bool`.
@@ -42,7 +44,7 @@ impl<'b> Context<'b> {
 
     /// A field as a signed number, times `scale`.
     pub(crate) fn signed_field(&self, name: &str, scale: u32) -> Val<'b> {
-        let field = self.pattern.field(name).unwrap_or_else(|| panic!("no field {name}"));
+        let field = self.field_of(name);
         let unused = self.b.u32(64 - field.len);
         self.field(name).zext(Type::U64).shl_by(unused).sar_by(unused) << scale.trailing_zeros()
     }
@@ -99,67 +101,44 @@ impl<'b> Context<'b> {
         self.pc() + 4u64
     }
 
-    /// Continues at `target`.
-    pub(crate) fn branch(&self, target: Val<'b>) {
-        self.b.write_var(PC, target);
+    /// Continues at a known address; `call` if the link register has been set.
+    pub(crate) fn jump(&self, target: Val<'b>, call: bool) {
+        self.b.jump(target, call);
     }
 
-    /// Continues at `target` if `cond`.
+    /// Continues at a known address if `cond`.
     pub(crate) fn branch_if(&self, cond: Val<'b>, target: Val<'b>) {
-        self.b.write_var(PC, cond.select(target, self.next_pc()));
+        self.b.branch_if(cond, target);
+    }
+
+    /// Continues at a computed address.
+    pub(crate) fn branch_to(&self, target: Val<'b>, hint: Hint) {
+        self.b.indirect(target, hint);
     }
 
     // Flags.
 
-    /// The flags as they are.
-    pub(crate) fn flags(&self) -> Flags<'b> {
-        let read = |var| self.b.read_var(var);
-        Flags { n: read(N), z: read(Z), c: read(C), v: read(V) }
+    /// N, Z, C and V as they are.
+    pub(crate) fn flags(&self) -> [Val<'b>; 4] {
+        Cond::FLAGS.map(|flag| self.b.test(flag))
     }
 
     /// Sets all four flags.
-    pub(crate) fn set_flags(&self, flags: Flags<'b>) {
-        for (var, value) in [(N, flags.n), (Z, flags.z), (C, flags.c), (V, flags.v)] {
-            self.b.write_var(var, value);
-        }
+    pub(crate) fn set_flags(&self, flags: Flags<Val<'b>>) {
+        self.b.set_flags(flags);
     }
 
     /// The flags in bits 3 to 0 of a `u32`, as CCMP has them.
-    pub(crate) fn flags_from_bits(&self, nzcv: Val<'b>) -> Flags<'b> {
-        Flags { n: nzcv.bit(3), z: nzcv.bit(2), c: nzcv.bit(1), v: nzcv.bit(0) }
+    pub(crate) fn flags_from_bits(&self, nzcv: Val<'b>) -> [Val<'b>; 4] {
+        [3, 2, 1, 0].map(|bit| nzcv.bit(bit))
     }
 
-    /// Sign and zero of a result, with the carry and overflow of the logical instructions: none.
-    pub(crate) fn logical_flags(&self, result: Val<'b>) -> Flags<'b> {
-        let none = self.b.bool(false);
-        Flags { n: result.sign(), z: result.eq(0u64), c: none, v: none }
-    }
-
-    /// `ConditionHolds`.
-    pub(crate) fn condition_holds(&self, cond: Val<'b>) -> Val<'b> {
-        let Flags { n, z, c, v } = self.flags();
-        let base = cond >> 1;
-        let ge = n.eq(v);
-        let tests = [z, c, n, v, c & !z, ge, ge & !z];
-        let result = tests
-            .into_iter()
-            .enumerate()
-            .rfold(self.b.bool(true), |rest, (i, test)| base.eq(i as u64).select(test, rest));
-        // AL (1110) and NV (1111) both mean always.
-        let inverted = cond.bit(0) & base.ne(7u64);
-        inverted.select(!result, result)
-    }
-
-    /// `AddWithCarry` for an addition: sum and flags.
-    pub(crate) fn add(&self, x: Val<'b>, y: Val<'b>) -> (Val<'b>, Flags<'b>) {
-        let sum = x + y;
-        (sum, Flags { n: sum.sign(), z: sum.eq(0u64), c: sum.ult(x), v: x.saddo(y) })
-    }
-
-    /// `AddWithCarry` for a subtraction: difference and flags; carry means no borrow.
-    pub(crate) fn sub(&self, x: Val<'b>, y: Val<'b>) -> (Val<'b>, Flags<'b>) {
-        let diff = x - y;
-        (diff, Flags { n: diff.sign(), z: diff.eq(0u64), c: y.ule(x), v: x.ssubo(y) })
+    /// `ConditionHolds` of the field `cond`.
+    pub(crate) fn condition_holds(&self) -> Val<'b> {
+        match Cond::from_code(self.shape("cond")) {
+            Some(cond) => self.b.test(cond),
+            None => self.b.bool(true),
+        }
     }
 
     /// `AddWithCarry` in full: sum of three and flags.
@@ -168,12 +147,12 @@ impl<'b> Context<'b> {
         x: Val<'b>,
         y: Val<'b>,
         carry: Val<'b>,
-    ) -> (Val<'b>, Flags<'b>) {
+    ) -> (Val<'b>, Flags<Val<'b>>) {
         let partial = x + y;
         let sum = partial + carry.zext(x.ty());
         let c = partial.ult(x) | sum.ult(partial);
         let v = ((x ^ sum) & (y ^ sum)).sign();
-        (sum, Flags { n: sum.sign(), z: sum.eq(0u64), c, v })
+        (sum, Flags::Bits([sum.sign(), sum.eq(0u64), c, v]))
     }
 
     // Stops.
@@ -190,33 +169,23 @@ impl<'b> Context<'b> {
 
     // Memory.
 
-    /// Checks `len` bytes from `addr` on; what they hold is reached through the [`Span`] alone.
-    pub(crate) fn span(&self, access: Access, addr: Val<'b>, len: u32) -> Span<'b> {
-        self.b.probe(access, addr, len);
-        Span { b: self.b, addr }
+    /// Checks `count` elements of type `ty` from `addr` on.
+    pub(crate) fn probe(&self, access: Access, addr: Val<'b>, ty: Type, count: u32) -> Checked<'b> {
+        self.b.probe(access, addr, ty, count)
+    }
+
+    /// Loads the value at `addr`.
+    pub(crate) fn load(&self, ty: Type, order: Order, addr: Val<'b>) -> Val<'b> {
+        self.probe(Access::Read, addr, ty, 1).load(order, 0)
+    }
+
+    /// Stores a value at `addr`.
+    pub(crate) fn store(&self, order: Order, addr: Val<'b>, value: Val<'b>) {
+        self.probe(Access::Write, addr, value.ty(), 1).store(order, 0, value);
     }
 
     /// Forgets what the exclusive monitor has marked.
     pub(crate) fn clear_exclusive(&self) {
         self.b.write_var(state::EXCLUSIVE_LEN, self.b.u32(0));
-    }
-}
-
-/// A piece of guest memory that has been checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Span<'b> {
-    b: &'b Builder,
-    pub(crate) addr: Val<'b>,
-}
-
-impl<'b> Span<'b> {
-    /// Loads the value at `offset`.
-    pub(crate) fn load(&self, ty: Type, order: Order, offset: u64) -> Val<'b> {
-        self.b.load(ty, order, self.addr + offset)
-    }
-
-    /// Stores a value at `offset`.
-    pub(crate) fn store(&self, order: Order, offset: u64, value: Val<'b>) {
-        self.b.store(order, self.addr + offset, value);
     }
 }

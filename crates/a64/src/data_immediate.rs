@@ -1,56 +1,43 @@
 //! Data processing, immediate (C4.1.93).
 
-use kvrm_ir::{Type, Val};
+use kvrm_ir::{Flags, Type, Val};
 
 use crate::context::Context;
-use crate::data_register::{Logic, logic};
+use crate::data_register::{
+    ADD_SUB, AddSub, FlagSetting, Inversion, LOGIC, Logic, SET_FLAGS, add_sub, logic,
+};
 use crate::row::{Row, rows};
-use crate::{W, X};
+use crate::{SF, Sign, X};
+
+use FlagSetting::{KeepFlags, SetFlags};
+use Inversion::{Not, Plain};
 
 pub(crate) const ROWS: &[&[Row]] = &[
     rows! { "PC-relative addressing":
         "ADR"  "0 immlo:2 10000 immhi:19 Rd:5" => adr(false);
         "ADRP" "1 immlo:2 10000 immhi:19 Rd:5" => adr(true);
     },
-    rows! { "Add/subtract (immediate)":
-        "ADD_imm_W"  "0 0 0 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(W, false, false);
-        "ADDS_imm_W" "0 0 1 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(W, false, true);
-        "SUB_imm_W"  "0 1 0 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(W, true, false);
-        "SUBS_imm_W" "0 1 1 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(W, true, true);
-        "ADD_imm_X"  "1 0 0 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(X, false, false);
-        "ADDS_imm_X" "1 0 1 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(X, false, true);
-        "SUB_imm_X"  "1 1 0 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(X, true, false);
-        "SUBS_imm_X" "1 1 1 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(X, true, true);
+    rows! { "Add/subtract (immediate)" for (sf in SF, op in ADD_SUB, s in SET_FLAGS):
+        "{op}{s}_imm_{sf}" "{sf} {op} {s} 100010 sh:1 imm12:12 Rn:5 Rd:5" => add_sub_imm(sf, op, s);
     },
-    rows! { "Logical (immediate)":
-        "AND_imm_W"  "0 00 100100 0 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(W, Logic::And, false);
-        "ORR_imm_W"  "0 01 100100 0 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(W, Logic::Or, false);
-        "EOR_imm_W"  "0 10 100100 0 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(W, Logic::Xor, false);
-        "ANDS_imm_W" "0 11 100100 0 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(W, Logic::And, true);
-        "AND_imm_X"  "1 00 100100 N:1 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(X, Logic::And, false);
-        "ORR_imm_X"  "1 01 100100 N:1 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(X, Logic::Or, false);
-        "EOR_imm_X"  "1 10 100100 N:1 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(X, Logic::Xor, false);
-        "ANDS_imm_X" "1 11 100100 N:1 immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(X, Logic::And, true);
+    rows! { "Logical (immediate)" for (sf in SF, op in LOGIC):
+        "{op}_imm_{sf}" "{sf} {op} 100100 N:0+sf immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(sf, op, KeepFlags);
     },
-    rows! { "Move wide (immediate)":
-        "MOVN_W" "0 00 100101 0 hw:1 imm16:16 Rd:5" => move_wide(W, Move::Not);
-        "MOVZ_W" "0 10 100101 0 hw:1 imm16:16 Rd:5" => move_wide(W, Move::Zero);
-        "MOVK_W" "0 11 100101 0 hw:1 imm16:16 Rd:5" => move_wide(W, Move::Keep);
-        "MOVN_X" "1 00 100101 hw:2 imm16:16 Rd:5" => move_wide(X, Move::Not);
-        "MOVZ_X" "1 10 100101 hw:2 imm16:16 Rd:5" => move_wide(X, Move::Zero);
-        "MOVK_X" "1 11 100101 hw:2 imm16:16 Rd:5" => move_wide(X, Move::Keep);
+    rows! { "Logical (immediate)" for (sf in SF):
+        "ANDS_imm_{sf}" "{sf} 11 100100 N:0+sf immr:6 imms:6 Rn:5 Rd:5", if bitmask_allocated => logical_imm(sf, Logic::And, SetFlags);
     },
-    rows! { "Bitfield":
-        "SBFM_W" "0 00 100110 0 0 immr:5 0 imms:5 Rn:5 Rd:5" => extract_bitfield(W, true);
-        "BFM_W"  "0 01 100110 0 0 immr:5 0 imms:5 Rn:5 Rd:5" => insert_bitfield(W);
-        "UBFM_W" "0 10 100110 0 0 immr:5 0 imms:5 Rn:5 Rd:5" => extract_bitfield(W, false);
-        "SBFM_X" "1 00 100110 1 immr:6 imms:6 Rn:5 Rd:5" => extract_bitfield(X, true);
-        "BFM_X"  "1 01 100110 1 immr:6 imms:6 Rn:5 Rd:5" => insert_bitfield(X);
-        "UBFM_X" "1 10 100110 1 immr:6 imms:6 Rn:5 Rd:5" => extract_bitfield(X, false);
+    rows! { "Move wide (immediate)" for (sf in SF):
+        "MOVN_{sf}" "{sf} 00 100101 hw:1+sf imm16:16 Rd:5" => move_wide(sf, Not);
+        "MOVZ_{sf}" "{sf} 10 100101 hw:1+sf imm16:16 Rd:5" => move_wide(sf, Plain);
+        "MOVK_{sf}" "{sf} 11 100101 hw#1+sf imm16:16 Rd:5" => move_keep(sf);
     },
-    rows! { "Extract":
-        "EXTR_W" "0 00 100111 0 0 Rm:5 0 imms:5 Rn:5 Rd:5" => extr(W);
-        "EXTR_X" "1 00 100111 1 0 Rm:5 imms:6 Rn:5 Rd:5" => extr(X);
+    rows! { "Bitfield" for (sf in SF):
+        "SBFM_{sf}" "{sf} 00 100110 {sf} immr:5+sf imms:5+sf Rn:5 Rd:5" => extract_bitfield(sf, Sign::Signed);
+        "BFM_{sf}"  "{sf} 01 100110 {sf} immr:5+sf imms:5+sf Rn:5 Rd:5" => insert_bitfield(sf);
+        "UBFM_{sf}" "{sf} 10 100110 {sf} immr:5+sf imms:5+sf Rn:5 Rd:5" => extract_bitfield(sf, Sign::Unsigned);
+    },
+    rows! { "Extract" for (sf in SF):
+        "EXTR_{sf}" "{sf} 00 100111 {sf} 0 Rm:5 imms:5+sf Rn:5 Rd:5" => extr(sf);
     },
 ];
 
@@ -62,29 +49,29 @@ fn adr(cx: &Context<'_>, page: bool) {
 }
 
 /// ADD, ADDS, SUB, SUBS (immediate).
-fn add_sub_imm(cx: &Context<'_>, ty: Type, sub: bool, set_flags: bool) {
+fn add_sub_imm(cx: &Context<'_>, ty: Type, op: AddSub, set: FlagSetting) {
     let imm12 = cx.field("imm12").zext(ty);
     let imm = cx.flag("sh").select(imm12 << 12, imm12);
-    let operand = cx.reg_or_sp_of(ty, "Rn");
-    let (result, flags) = if sub { cx.sub(operand, imm) } else { cx.add(operand, imm) };
-    if set_flags {
-        cx.set_flags(flags);
-        cx.set_reg_of("Rd", result);
-    } else {
-        cx.set_reg_or_sp_of("Rd", result);
-    }
+    let result = add_sub(cx, op, set, cx.reg_or_sp_of(ty, "Rn"), imm);
+    set_result(cx, set, result);
 }
 
 /// AND, ORR, EOR, ANDS (immediate).
-fn logical_imm(cx: &Context<'_>, ty: Type, op: Logic, set_flags: bool) {
+fn logical_imm(cx: &Context<'_>, ty: Type, op: Logic, set: FlagSetting) {
     let n = if ty == X { cx.field("N") } else { cx.b.u32(0) };
     let mask = decode_bit_mask(cx, n, cx.field("imms"), cx.field("immr")).trunc(ty);
     let result = logic(op, cx.reg_of(ty, "Rn"), mask);
-    if set_flags {
-        cx.set_flags(cx.logical_flags(result));
-        cx.set_reg_of("Rd", result);
-    } else {
-        cx.set_reg_or_sp_of("Rd", result);
+    if set == SetFlags {
+        cx.set_flags(Flags::Logic(result));
+    }
+    set_result(cx, set, result);
+}
+
+/// Register 31 is the stack pointer, but not where flags are set.
+pub(crate) fn set_result<'b>(cx: &Context<'b>, set: FlagSetting, result: Val<'b>) {
+    match set {
+        SetFlags => cx.set_reg_of("Rd", result),
+        KeepFlags => cx.set_reg_or_sp_of("Rd", result),
     }
 }
 
@@ -118,36 +105,30 @@ fn bitmask_allocated(word: u32) -> bool {
     imms & levels != levels
 }
 
-/// The three move-wide instructions.
-enum Move {
-    Not,
-    Zero,
-    Keep,
+/// MOVN, MOVZ.
+fn move_wide(cx: &Context<'_>, ty: Type, inversion: Inversion) {
+    let imm = cx.field("imm16").zext(ty).shl_by(cx.field("hw") << 4);
+    cx.set_reg_of("Rd", if inversion == Not { !imm } else { imm });
 }
 
-/// MOVN, MOVZ, MOVK.
-fn move_wide(cx: &Context<'_>, ty: Type, kind: Move) {
-    let position = cx.field("hw") << 4;
-    let imm = cx.field("imm16").zext(ty).shl_by(position);
-    let result = match kind {
-        Move::Not => !imm,
-        Move::Zero => imm,
-        Move::Keep => {
-            let hole = cx.b.konst(ty, 0xffff).shl_by(position);
-            (cx.reg_of(ty, "Rd") & !hole) | imm
-        }
-    };
-    cx.set_reg_of("Rd", result);
+/// MOVK: replaces 16 bits of the register.
+fn move_keep(cx: &Context<'_>, ty: Type) {
+    let position = cx.shape("hw") << 4;
+    let imm = cx.field("imm16").zext(ty) << position;
+    cx.set_reg_of("Rd", (cx.reg_of(ty, "Rd") & !(0xffff << position)) | imm);
 }
 
 /// SBFM, UBFM: bits `R` to `S` moved to the bottom, or, if `S < R`, bits `S` to 0 moved up. Both are a
 /// shift that puts bit `S` on top and one back by an amount taken modulo the width.
-fn extract_bitfield(cx: &Context<'_>, ty: Type, signed: bool) {
+fn extract_bitfield(cx: &Context<'_>, ty: Type, sign: Sign) {
     let (r, s) = (cx.field("immr"), cx.field("imms"));
     let up = cx.b.u32(ty.bits() - 1) - s;
     let top = cx.reg_of(ty, "Rn").shl_by(up);
     let down = up + r;
-    let result = if signed { top.sar_by(down) } else { top.shr_by(down) };
+    let result = match sign {
+        Sign::Signed => top.sar_by(down),
+        Sign::Unsigned => top.shr_by(down),
+    };
     cx.set_reg_of("Rd", result);
 }
 

@@ -1,10 +1,11 @@
 //! The A64 instruction set, defined once.
 //!
-//! The table ([`table`]) has one [`Row`] per encoding: its bits, in the notation of the Arm manual's
-//! diagrams, and the function that builds what it does in the intermediate representation of
-//! [`kvrm_ir`]. Everything else comes from the rows: the decoder ([`decode`]), the form for
-//! interpreting kernels ([`kernel_form`], word unknown), the form for translators
-//! ([`translated_form`], word and address known), test-case generation and the coverage page.
+//! The table ([`table`]) has one [`Instruction`] per encoding. They come from rows: the bits, in the notation
+//! of the Arm manual's diagrams, and the function that builds what they do in the intermediate
+//! representation of [`kvrm_ir`]. Everything else comes from the rows, too: the decoder ([`decode`]), the
+//! form for interpreting kernels ([`shaped_form`], most of the word unknown), the form for translators
+//! ([`translated_form`], word and address known), where control goes ([`flow()`]), test-case generation and
+//! the coverage page.
 //!
 //! Files are sections of the Arm manual, C4.1; functions have its names and read like its pseudocode.
 //!
@@ -26,6 +27,7 @@ mod context;
 mod data_immediate;
 mod data_register;
 mod exclusives;
+mod flow;
 mod loads_stores;
 mod lse;
 mod row;
@@ -35,19 +37,31 @@ mod system;
 mod table;
 
 pub use context::Context;
-pub use row::{Field, Pattern, Row};
+pub use flow::{Flow, flow};
+pub use row::{Field, Pattern};
 pub use table::{Instruction, decode, table};
 
 use kvrm_ir::{Builder, Routine, Type};
+use row::Choice;
 
 /// Operand size of the 32-bit forms.
 const W: Type = Type::U32;
 /// Operand size of the 64-bit forms.
 const X: Type = Type::U64;
 
-/// What the instruction does, for any word that matches it and any address.
-pub fn kernel_form(instruction: &Instruction) -> Routine {
-    build(instruction, None, None)
+/// The operand sizes, by the bit that Arm calls `sf`.
+const SF: &[Choice<Type>] = &[("W", "0", W), ("X", "1", X)];
+/// The sizes of a memory access, by the two bits that Arm calls `size`.
+const SIZE: &[Choice<Type>] =
+    &[("B", "00", Type::U8), ("H", "01", Type::U16), ("_W", "10", W), ("_X", "11", X)];
+/// Unsigned and signed.
+const SIGN: &[Choice<Sign>] = &[("U", "0", Sign::Unsigned), ("S", "1", Sign::Signed)];
+
+/// How an operand is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Unsigned,
+    Signed,
 }
 
 /// What the instruction does with this word at this address.
@@ -62,28 +76,22 @@ pub fn kernel_form(instruction: &Instruction) -> Routine {
 /// ");
 /// ```
 pub fn translated_form(instruction: &Instruction, word: u32, pc: u64) -> Routine {
-    build(instruction, Some(word), Some(pc))
+    let builder = Builder::new(Some(word));
+    build(&builder, instruction, word, pc);
+    builder.finish()
 }
 
-/// What the instruction does with all words that agree with this one in the bits of
-/// [`shape_bits`]: the form for kernels that hold one handler for each shape a program uses.
+/// What the instruction does with all words that agree with this one in [`Instruction::shape_bits`]: the form
+/// for kernels that hold one handler for each shape a program uses.
 pub fn shaped_form(instruction: &Instruction, word: u32) -> Routine {
-    let shape = shape_bits(instruction);
+    let shape = instruction.shape_bits();
     let builder = Builder::with_known_bits((shape, word & shape));
-    (instruction.semantics)(&Context::new(&builder, &instruction.pattern, None));
+    instruction.build(&Context::new(&builder, &instruction.pattern, None));
     builder.finish()
 }
 
-/// The bits of a word that change what kind of work it is: the fixed ones, and fields of up to four
-/// bits that do not name a register (conditions, shift and extension types, scaling).
-pub fn shape_bits(instruction: &Instruction) -> u32 {
-    let is_shape = |field: &&Field| field.len <= 4 && !field.name.starts_with('R');
-    let fields = instruction.pattern.fields.iter().filter(is_shape);
-    fields.fold(instruction.pattern.mask, |bits, field| field.set(bits, u32::MAX))
-}
-
-fn build(instruction: &Instruction, word: Option<u32>, pc: Option<u64>) -> Routine {
-    let builder = Builder::new(word);
-    (instruction.semantics)(&Context::new(&builder, &instruction.pattern, pc));
-    builder.finish()
+/// Builds what the instruction with this word at this address does, after what is there already.
+pub fn build(builder: &Builder, instruction: &Instruction, word: u32, pc: u64) {
+    builder.set_word(word);
+    instruction.build(&Context::new(builder, &instruction.pattern, Some(pc)));
 }

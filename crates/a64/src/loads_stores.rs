@@ -4,8 +4,8 @@ use kvrm_ir::{Access, Order, Type, Val};
 
 use crate::context::Context;
 use crate::data_register::extended;
-use crate::row::{Row, rows};
-use crate::{W, X};
+use crate::row::{Choice, Row, rows};
+use crate::{SIZE, W, X};
 
 /// How the address comes about.
 #[derive(Clone, Copy)]
@@ -53,38 +53,36 @@ impl Transfer {
     }
 }
 
-const B: Type = Type::U8;
-const H: Type = Type::U16;
+/// Sizes that are sign-extended to either width of register.
+const NARROW: &[Choice<Type>] = &[("B", "00", Type::U8), ("H", "01", Type::U16)];
+/// The width that a load sign-extends to, by the second bit of `opc`.
+const TO: &[Choice<Type>] = &[("X", "0", X), ("W", "1", W)];
+/// The sizes of the registers of a pair, by the bits that Arm calls `opc`.
+const OPC: &[Choice<Type>] = &[("_W", "00", W), ("_X", "10", X)];
+/// Addressing modes of pairs.
+const PAIR_MODE: &[Choice<PairMode>] = &[
+    ("post", "001", PairMode::Post),
+    ("off", "010", PairMode::Offset),
+    ("pre", "011", PairMode::Pre),
+];
 
-/// The transfers of the general registers in one addressing mode. The names are the store's and the
-/// load's, a size and `suffix`; the encoding is `size`, `$bits`, `opc`, `$rest`.
+/// The transfers of the general registers in one addressing mode. Names are `ST` or `LD`, `$infix`, a size
+/// and `$suffix`; encodings are `size`, `$bits`, `opc`, `$rest`.
 macro_rules! transfers {
-    ($group:literal, $st:literal, $ld:literal, $suffix:literal, $bits:literal, $rest:literal => $mode:expr, $order:expr) => {
-        transfers! { @rows $group, $suffix, $bits, $rest => $mode, $order;
-            $st "B"  "00" "00" Store(B);
-            $ld "B"  "00" "01" Load(B);
-            $ld "SB_X" "00" "10" LoadSigned(B, X);
-            $ld "SB_W" "00" "11" LoadSigned(B, W);
-            $st "H"  "01" "00" Store(H);
-            $ld "H"  "01" "01" Load(H);
-            $ld "SH_X" "01" "10" LoadSigned(H, X);
-            $ld "SH_W" "01" "11" LoadSigned(H, W);
-            $st "_W" "10" "00" Store(W);
-            $ld "_W" "10" "01" Load(W);
-            $ld "SW" "10" "10" LoadSigned(W, X);
-            $st "_X" "11" "00" Store(X);
-            $ld "_X" "11" "01" Load(X);
+    ($group:literal, $infix:literal, $suffix:literal, $bits:literal, $rest:literal => $mode:expr, $order:expr) => {
+        transfers! { $group, $mode, $order;
+            (size in SIZE) concat!("ST", $infix, "{size}", $suffix),
+                concat!("{size} ", $bits, " 00 ", $rest), Store(size);
+            (size in SIZE) concat!("LD", $infix, "{size}", $suffix),
+                concat!("{size} ", $bits, " 01 ", $rest), Load(size);
+            (size in NARROW, to in TO) concat!("LD", $infix, "S{size}_{to}", $suffix),
+                concat!("{size} ", $bits, " 1{to} ", $rest), LoadSigned(size, to);
+            () concat!("LD", $infix, "SW", $suffix),
+                concat!("10 ", $bits, " 10 ", $rest), LoadSigned(W, X);
         }
     };
-    (@rows $group:literal, $suffix:literal, $bits:literal, $rest:literal => $mode:expr, $order:expr;
-        $($name:literal $size_name:literal $size:literal $opc:literal $transfer:expr;)*) => {
-        &[$(Row {
-            name: concat!($name, $size_name, $suffix),
-            group: $group,
-            encoding: concat!($size, " ", $bits, " ", $opc, " ", $rest),
-            allocated: None,
-            semantics: |cx| load_store(cx, $mode, $transfer, $order),
-        }),*]
+    ($group:literal, $mode:expr, $order:expr; $($axes:tt $name:expr, $encoding:expr, $transfer:expr;)*) => {
+        &[$(rows!(@row $axes $group, $name, $encoding, [], load_store($mode, $transfer, $order))),*]
     };
 }
 
@@ -98,48 +96,44 @@ pub(crate) const ROWS: &[&[Row]] = &[
         "LDRSW_lit" "10 011 0 00 imm19:19 Rt:5" => load_literal(LoadSigned(W, X));
         "PRFM_lit"  "11 011 0 00 imm19:19 Rt:5" => prefetch();
     },
-    transfers! { "Load/store register (unsigned immediate)", "STR", "LDR", "_uimm",
+    transfers! { "Load/store register (unsigned immediate)", "R", "_uimm",
     "111 0 01", "imm12:12 Rn:5 Rt:5" => Mode::Unsigned, PLAIN },
-    transfers! { "Load/store register (unscaled immediate)", "STUR", "LDUR", "",
+    transfers! { "Load/store register (unscaled immediate)", "UR", "",
     "111 0 00", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
-    transfers! { "Load/store register (immediate post-indexed)", "STR", "LDR", "_post",
+    transfers! { "Load/store register (immediate post-indexed)", "R", "_post",
     "111 0 00", "0 imm9:9 01 Rn:5 Rt:5" => Mode::Post, PLAIN },
-    transfers! { "Load/store register (unprivileged)", "STTR", "LDTR", "",
+    transfers! { "Load/store register (unprivileged)", "TR", "",
     "111 0 00", "0 imm9:9 10 Rn:5 Rt:5" => Mode::Unscaled, PLAIN },
-    transfers! { "Load/store register (immediate pre-indexed)", "STR", "LDR", "_pre",
+    transfers! { "Load/store register (immediate pre-indexed)", "R", "_pre",
     "111 0 00", "0 imm9:9 11 Rn:5 Rt:5" => Mode::Pre, PLAIN },
     // Bit 1 of `option` is clear in the extensions from 8 and 16 bits, which are not allocated here.
-    transfers! { "Load/store register (register offset)", "STR", "LDR", "_reg",
-    "111 0 00", "1 Rm:5 option:1 1 size:1 S:1 10 Rn:5 Rt:5" => Mode::Register, PLAIN },
-    transfers! { "LDAPR/STLR (unscaled immediate)", "STLUR", "LDAPUR", "",
-    "011 0 01", "0 imm9:9 00 Rn:5 Rt:5" => Mode::Unscaled, ORDERED },
+    transfers! { "Load/store register (register offset)", "R", "_reg",
+    "111 0 00", "1 Rm:5 option#1 1 size#1 S#1 10 Rn:5 Rt:5" => Mode::Register, PLAIN },
+    rows! { "LDAPR/STLR (unscaled immediate)" for (size in SIZE):
+        "STLUR{size}"  "{size} 011 0 01 00 0 imm9:9 00 Rn:5 Rt:5" => load_store(Mode::Unscaled, Store(size), ORDERED);
+        "LDAPUR{size}" "{size} 011 0 01 01 0 imm9:9 00 Rn:5 Rt:5" => load_store(Mode::Unscaled, Load(size), ORDERED);
+    },
+    rows! { "LDAPR/STLR (unscaled immediate)" for (size in NARROW, to in TO):
+        "LDAPURS{size}_{to}" "{size} 011 0 01 1{to} 0 imm9:9 00 Rn:5 Rt:5" => load_store(Mode::Unscaled, LoadSigned(size, to), ORDERED);
+    },
+    rows! { "LDAPR/STLR (unscaled immediate)":
+        "LDAPURSW" "10 011 0 01 10 0 imm9:9 00 Rn:5 Rt:5" => load_store(Mode::Unscaled, LoadSigned(W, X), ORDERED);
+    },
     rows! { "Prefetch":
         "PRFM_uimm" "11 111 0 01 10 imm12:12 Rn:5 Rt:5" => prefetch();
         "PRFUM"     "11 111 0 00 10 0 imm9:9 00 Rn:5 Rt:5" => prefetch();
         "PRFM_reg"  "11 111 0 00 10 1 Rm:5 option:1 1 size:1 S:1 10 Rn:5 Rt:5" => prefetch();
     },
-    rows! { "Load/store no-allocate pair (offset)":
-        "STNP_W" "00 101 0 000 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Store(W));
-        "LDNP_W" "00 101 0 000 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Load(W));
-        "STNP_X" "10 101 0 000 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Store(X));
-        "LDNP_X" "10 101 0 000 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Load(X));
+    rows! { "Load/store no-allocate pair (offset)" for (opc in OPC):
+        "STNP{opc}" "{opc} 101 0 000 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Store(opc));
+        "LDNP{opc}" "{opc} 101 0 000 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Load(opc));
     },
-    rows! { "Load/store register pair":
-        "STP_W_post" "00 101 0 001 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Post, Store(W));
-        "LDP_W_post" "00 101 0 001 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Post, Load(W));
-        "LDPSW_post" "01 101 0 001 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Post, LoadSigned(W, X));
-        "STP_X_post" "10 101 0 001 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Post, Store(X));
-        "LDP_X_post" "10 101 0 001 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Post, Load(X));
-        "STP_W_off"  "00 101 0 010 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Store(W));
-        "LDP_W_off"  "00 101 0 010 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Load(W));
-        "LDPSW_off"  "01 101 0 010 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, LoadSigned(W, X));
-        "STP_X_off"  "10 101 0 010 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Store(X));
-        "LDP_X_off"  "10 101 0 010 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Offset, Load(X));
-        "STP_W_pre"  "00 101 0 011 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Pre, Store(W));
-        "LDP_W_pre"  "00 101 0 011 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Pre, Load(W));
-        "LDPSW_pre"  "01 101 0 011 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Pre, LoadSigned(W, X));
-        "STP_X_pre"  "10 101 0 011 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Pre, Store(X));
-        "LDP_X_pre"  "10 101 0 011 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(PairMode::Pre, Load(X));
+    rows! { "Load/store register pair" for (mode in PAIR_MODE, opc in OPC):
+        "STP{opc}_{mode}" "{opc} 101 0 {mode} 0 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(mode, Store(opc));
+        "LDP{opc}_{mode}" "{opc} 101 0 {mode} 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(mode, Load(opc));
+    },
+    rows! { "Load/store register pair" for (mode in PAIR_MODE):
+        "LDPSW_{mode}" "01 101 0 {mode} 1 imm7:7 Rt2:5 Rn:5 Rt:5" => pair(mode, LoadSigned(W, X));
     },
 ];
 
@@ -155,8 +149,7 @@ fn widened(transfer: Transfer, loaded: Val<'_>) -> Val<'_> {
 fn load_literal(cx: &Context<'_>, transfer: Transfer) {
     let ty = transfer.memory_type();
     let addr = cx.pc() + cx.signed_field("imm19", 4);
-    let loaded = cx.span(Access::Read, addr, ty.bytes()).load(ty, PLAIN, 0);
-    cx.set_reg_of("Rt", widened(transfer, loaded));
+    cx.set_reg_of("Rt", widened(transfer, cx.load(ty, PLAIN, addr)));
 }
 
 /// PRFM: a hint that never faults.
@@ -178,12 +171,10 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
     }
     match transfer {
         Store(_) => {
-            let value = cx.reg_of(X, "Rt").trunc(ty);
-            cx.span(Access::Write, addr, ty.bytes()).store(order, 0, value);
+            cx.store(order, addr, cx.reg_of(X, "Rt").trunc(ty));
         }
         Load(_) | LoadSigned(..) => {
-            let loaded = cx.span(Access::Read, addr, ty.bytes()).load(ty, order, 0);
-            cx.set_reg_of("Rt", widened(transfer, loaded));
+            cx.set_reg_of("Rt", widened(transfer, cx.load(ty, order, addr)));
         }
     }
     if matches!(mode, Mode::Post | Mode::Pre) {
@@ -193,29 +184,27 @@ fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
 
 /// The offset register, extended from 32 bits or not, and scaled by the access size or not.
 fn register_offset<'b>(cx: &Context<'b>, ty: Type) -> Val<'b> {
-    let option = (cx.field("option") << 2) | cx.field("size") | 2u64;
+    let option = cx.shape("option") << 2 | cx.shape("size") | 2;
     let offset = extended(X, cx.reg_of(X, "Rm"), option);
-    cx.flag("S").select(offset << ty.bytes().trailing_zeros(), offset)
+    if cx.shape("S") == 1 { offset << ty.bytes().trailing_zeros() } else { offset }
 }
 
 /// LDP, STP and their siblings.
 fn pair(cx: &Context<'_>, mode: PairMode, transfer: Transfer) {
     let ty = transfer.memory_type();
-    let size = ty.bytes();
     let base = cx.reg_or_sp_of(X, "Rn");
-    let moved = base + cx.signed_field("imm7", size);
+    let moved = base + cx.signed_field("imm7", ty.bytes());
     let addr = if matches!(mode, PairMode::Post) { base } else { moved };
     match transfer {
         Store(_) => {
             let values = ["Rt", "Rt2"].map(|field| cx.reg_of(ty, field));
-            let span = cx.span(Access::Write, addr, 2 * size);
-            span.store(PLAIN, 0, values[0]);
-            span.store(PLAIN, size.into(), values[1]);
+            let place = cx.probe(Access::Write, addr, ty, 2);
+            place.store(PLAIN, 0, values[0]);
+            place.store(PLAIN, 1, values[1]);
         }
         Load(_) | LoadSigned(..) => {
-            let span = cx.span(Access::Read, addr, 2 * size);
-            let first = span.load(ty, PLAIN, 0);
-            let second = span.load(ty, PLAIN, size.into());
+            let place = cx.probe(Access::Read, addr, ty, 2);
+            let (first, second) = (place.load(PLAIN, 0), place.load(PLAIN, 1));
             cx.set_reg_of("Rt", widened(transfer, first));
             cx.set_reg_of("Rt2", widened(transfer, second));
         }

@@ -2,31 +2,86 @@
 
 use crate::context::Context;
 
-/// One encoding: its name, its bits and what it does.
+/// One encoding, or several that differ in a few bits: the name, the bits and what they do.
 ///
 /// The bits are written as the Arm manual draws them, most significant first, separated by spaces:
 ///
 /// - `0101` – these bits have these values;
 /// - `imm12:12` – a field of twelve bits;
+/// - `cond#4` – a field of four bits that decides what kind of work it is: semantics see it as a number, and
+///   interpreting kernels have a handler for each value that a program uses;
 /// - `(11)` – should be these bits, but any value means the same instruction.
+///
+/// A row with *axes* is one row for each combination of their choices. In the name `{sf}` stands for the
+/// choice's text, in the encoding for its bits; `imm6:5+sf` is a field of six bits where the bit of `sf`
+/// is set, and otherwise one of five bits after a zero.
 ///
 /// ```
 /// let row = kvrm_a64::decode(0x9100_0420).unwrap(); // add x0, x1, #1
 /// assert_eq!(row.name, "ADD_imm_X");
 /// assert_eq!(row.encoding, "1 0 0 100010 sh:1 imm12:12 Rn:5 Rd:5");
 /// ```
-#[derive(Clone, Copy)]
-pub struct Row {
-    /// Arm's mnemonic, with what tells it from its siblings.
-    pub name: &'static str,
-    /// Which part of the instruction set it belongs to.
-    pub group: &'static str,
-    /// The bits.
-    pub encoding: &'static str,
-    /// A condition on the word, where the fields alone do not say which values are allocated.
-    pub allocated: Option<fn(u32) -> bool>,
-    /// Builds what the instruction does.
-    pub semantics: fn(&Context<'_>),
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) encoding: &'static str,
+    pub(crate) axes: &'static [Axis],
+    pub(crate) allocated: Option<fn(u32) -> bool>,
+    /// Builds what the instruction does, given the choice of each axis.
+    pub(crate) semantics: fn(&Context<'_>, &[usize]),
+}
+
+/// What a row is repeated over: its name in the row, and the text and bits of each choice.
+pub(crate) struct Axis {
+    pub(crate) name: &'static str,
+    pub(crate) choice: fn(usize) -> Option<(&'static str, &'static str)>,
+}
+
+/// A choice of an axis: its text in names, its bits in encodings, and what semantics are told.
+pub(crate) type Choice<T> = (&'static str, &'static str, T);
+
+impl Row {
+    /// Calls `f` with every combination of choices: the name, the encoding and the choices' numbers.
+    pub(crate) fn expand(&self, f: &mut impl FnMut(String, String, &[usize])) {
+        self.expand_axes(self.name.into(), self.encoding.into(), &mut Vec::new(), f);
+    }
+
+    fn expand_axes(
+        &self,
+        name: String,
+        encoding: String,
+        picks: &mut Vec<usize>,
+        f: &mut impl FnMut(String, String, &[usize]),
+    ) {
+        let Some(axis) = self.axes.get(picks.len()) else {
+            return f(name, encoding, picks);
+        };
+        for (number, (text, bits)) in (0..).map_while(|i| (axis.choice)(i).map(|c| (i, c))) {
+            picks.push(number);
+            let mark = format!("{{{}}}", axis.name);
+            let encoding = longer_fields(&encoding, axis.name, bits).replace(&mark, bits);
+            self.expand_axes(name.replace(&mark, text), encoding, picks, f);
+            picks.pop();
+        }
+    }
+}
+
+/// Replaces fields that are one bit longer where the bit of an axis is set, as in `imm6:5+sf`.
+fn longer_fields(encoding: &str, axis: &str, bits: &str) -> String {
+    let token = |token: &str| {
+        let Some(short) = token.strip_suffix(axis).and_then(|t| t.strip_suffix('+')) else {
+            return token.to_string();
+        };
+        let at = short.rfind([':', '#']).expect("a field has a length");
+        let (name, len) = short.split_at(at + 1);
+        let len: u32 = len.parse().expect("a length");
+        match (bits, len) {
+            ("1", len) => format!("{name}{}", len + 1),
+            (_, 0) => "0".to_string(),
+            (_, len) => format!("0 {name}{len}"),
+        }
+    };
+    encoding.split_whitespace().map(token).collect::<Vec<_>>().join(" ")
 }
 
 /// A named field of an encoding.
@@ -38,6 +93,8 @@ pub struct Field {
     pub low: u32,
     /// Number of bits.
     pub len: u32,
+    /// It decides what kind of work the instruction is.
+    pub is_shape: bool,
 }
 
 impl Field {
@@ -70,7 +127,7 @@ impl Pattern {
     /// Takes an encoding apart.
     ///
     /// # Panics
-    /// If it is not 32 bits of the notation [`Row`] describes: a mistake in the table.
+    /// If it is not 32 bits of the notation described at the top of the table: a mistake there.
     pub fn parse(encoding: &'static str) -> Pattern {
         let mut pattern = Pattern { mask: 0, value: 0, preferred: 0, fields: Vec::new() };
         let mut high = 32;
@@ -85,9 +142,10 @@ impl Pattern {
     /// Takes one token, whose top bit is just below `high`; its length in bits.
     fn token(&mut self, token: &'static str, high: u32) -> u32 {
         let bits = |text: &str| u32::from_str_radix(text, 2).expect("binary digits");
-        if let Some((name, len)) = token.split_once(':') {
+        if let Some((name, len)) = token.split_once([':', '#']) {
             let len = len.parse().expect("a length");
-            self.fields.push(Field { name, low: high - len, len });
+            let is_shape = token.contains('#');
+            self.fields.push(Field { name, low: high - len, len, is_shape });
             return len;
         }
         if let Some(text) = token.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
@@ -105,21 +163,55 @@ impl Pattern {
     pub fn field(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|f| f.name == name).copied()
     }
+
+    /// The fields that decide what kind of work it is.
+    pub fn shape_fields(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| field.is_shape)
+    }
 }
 
-/// Writes a list of rows of one group: `NAME "encoding" [if allocated] => semantics(parameters);`.
+/// Writes a list of rows of one group: `NAME "encoding" [if allocated] => semantics(parameters);`. With
+/// `for (axis in CHOICES, …)` after the group's name, each is a row for every combination, and the axes
+/// can be used as parameters.
 macro_rules! rows {
-    ($group:literal: $($name:literal $encoding:expr $(, if $allocated:expr)? =>
+    ($group:literal: $($rows:tt)*) => { rows!{ $group for (): $($rows)* } };
+    ($group:literal for $axes:tt: $($name:literal $encoding:literal $(, if $allocated:expr)? =>
         $semantics:ident($($parameter:expr),*);)*) => {
-        &[$($crate::row::Row {
+        &[$(rows!(@row $axes $group, $name, $encoding, [$($allocated)?], $semantics($($parameter),*))),*]
+    };
+    (@row ($($axis:ident in $choices:ident),*) $group:expr, $name:expr, $encoding:expr,
+        [$($allocated:expr)?], $semantics:ident($($parameter:expr),*)) => {
+        $crate::row::Row {
             name: $name,
             group: $group,
             encoding: $encoding,
+            axes: &[$($crate::row::Axis {
+                name: stringify!($axis),
+                choice: |i| $choices.get(i).map(|(text, bits, _)| (*text, *bits)),
+            }),*],
             allocated: rows!(@allocated $($allocated)?),
-            semantics: |cx| $semantics(cx, $($parameter),*),
-        }),*]
+            semantics: |cx, picks| {
+                let mut picks = picks.iter();
+                $(let (_, _, $axis) = $choices[*picks.next().expect("a pick for each axis")];)*
+                assert!(picks.next().is_none());
+                $semantics(cx, $($parameter),*)
+            },
+        }
     };
     (@allocated) => { None };
     (@allocated $allocated:expr) => { Some($allocated) };
 }
 pub(crate) use rows;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_grow_with_a_bit() {
+        assert_eq!(longer_fields("imm6:5+sf Rn:5", "sf", "1"), "imm6:6 Rn:5");
+        assert_eq!(longer_fields("imm6:5+sf Rn:5", "sf", "0"), "0 imm6:5 Rn:5");
+        assert_eq!(longer_fields("hw#1+sf N:0+sf", "sf", "0"), "0 hw#1 0");
+        assert_eq!(longer_fields("N:0+sf", "sf", "1"), "N:1");
+    }
+}

@@ -19,14 +19,15 @@ macro_rules! state {
     ($($(#[$doc:meta])* $id:literal $var:ident $field:ident: $ty:ident as $rust:ty;)*) => {
         /// One machine's registers.
         ///
-        /// The layout is fixed (`repr(C)`), because translated code works on it directly. A boolean
-        /// is a byte that is 0 or 1.
+        /// The layout is fixed (`repr(C)`), because translated code works on it directly.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(C)]
         pub struct CpuState {
             /// Slots of the [`X`] file.
             pub x: [u64; X_SLOTS],
             $($(#[$doc])* pub $field: $rust,)*
+            /// The flags N, Z, C and V: bytes that are 0 or 1.
+            pub flags: [u8; 4],
         }
 
         $($(#[$doc])* pub const $var: Var =
@@ -39,7 +40,7 @@ macro_rules! state {
         impl CpuState {
             /// A machine at address zero with every register zero.
             pub const fn new() -> CpuState {
-                CpuState { x: [0; X_SLOTS], $($field: 0,)* }
+                CpuState { x: [0; X_SLOTS], $($field: 0,)* flags: [0; 4] }
             }
 
             /// Reads a variable.
@@ -80,14 +81,6 @@ state! {
     7 EXCLUSIVE_HIGH exclusive_high: U64 as u64;
     /// Exclusive monitor: bytes marked, or 0 if nothing is.
     8 EXCLUSIVE_LEN exclusive_len: U32 as u32;
-    /// Negative flag.
-    9 N n: Bool as u8;
-    /// Zero flag.
-    10 Z z: Bool as u8;
-    /// Carry flag.
-    11 C c: Bool as u8;
-    /// Overflow flag.
-    12 V v: Bool as u8;
 }
 
 impl Default for CpuState {
@@ -102,16 +95,16 @@ impl CpuState {
     /// ```
     /// let mut state = kvrm_a64::state::CpuState::new();
     /// state.set_nzcv(0b0110 << 28);
-    /// assert_eq!((state.n, state.z, state.c, state.v), (0, 1, 1, 0));
+    /// assert_eq!(state.flags, [0, 1, 1, 0]);
     /// assert_eq!(state.nzcv(), 0b0110 << 28);
     /// ```
     pub fn nzcv(&self) -> u64 {
-        [self.n, self.z, self.c, self.v].iter().fold(0, |bits, f| bits << 1 | u64::from(*f)) << 28
+        self.flags.iter().fold(0, |bits, f| bits << 1 | u64::from(*f)) << 28
     }
 
     /// Sets the flags from bits 31 to 28.
     pub fn set_nzcv(&mut self, nzcv: u64) {
         let bit = |i: u32| (nzcv >> i & 1) as u8;
-        (self.n, self.z, self.c, self.v) = (bit(31), bit(30), bit(29), bit(28));
+        self.flags = [bit(31), bit(30), bit(29), bit(28)];
     }
 }

@@ -4,9 +4,9 @@
 //! any other unallocated word. The ID registers read as Linux shows them to programs: features that
 //! are not implemented read as absent, and unassigned registers of their space as zero.
 
-use kvrm_ir::{Access, Exit, Order, Val, Var};
+use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
 
-use crate::context::{Context, Flags};
+use crate::context::Context;
 use crate::row::{Row, rows};
 use crate::state::{FPCR, FPSR, TPIDR_EL0, TPIDRRO_EL0};
 use crate::{W, X, stop};
@@ -49,10 +49,10 @@ const FPSR_MASK: u64 = 0x0800_009f;
 
 pub(crate) const ROWS: &[&[Row]] = &[
     rows! { "Exception generation":
-        "UDF" "0000000000000000 imm16:16" => exception(stop::UDF);
-        "SVC" "11010100 000 imm16:16 000 01" => svc();
-        "BRK" "11010100 001 imm16:16 000 00" => exception(stop::BRK);
-        "HLT" "11010100 010 imm16:16 000 00" => exception(stop::HLT);
+        "UDF" "0000000000000000 imm16:16" => exception(stop::UDF, false);
+        "SVC" "11010100 000 imm16:16 000 01" => exception(stop::SVC, true);
+        "BRK" "11010100 001 imm16:16 000 00" => exception(stop::BRK, false);
+        "HLT" "11010100 010 imm16:16 000 00" => exception(stop::HLT, false);
     },
     rows! { "Hints":
         "HINT" "11010101000000110010 CRm:4 op2:3 11111" => no_op();
@@ -99,15 +99,9 @@ pub(crate) const ROWS: &[&[Row]] = &[
     },
 ];
 
-/// HLT, BRK, UDF: the lane stops at the instruction.
-fn exception(cx: &Context<'_>, reason: u8) {
-    cx.stop_if(cx.b.bool(true), reason, cx.field("imm16").zext(X));
-}
-
-/// SVC: the lane stops after the instruction.
-fn svc(cx: &Context<'_>) {
-    let exit = Exit { reason: stop::SVC, completes: true };
-    cx.b.exit_if(cx.b.bool(true), exit, cx.field("imm16").zext(X));
+/// HLT, BRK, UDF, SVC: the lane stops at the instruction, or after it.
+fn exception(cx: &Context<'_>, reason: u8, completes: bool) {
+    cx.b.stop(Exit { reason, completes }, cx.field("imm16").zext(X));
 }
 
 /// Hints, and maintenance of caches that nobody can observe.
@@ -122,31 +116,30 @@ fn barrier(cx: &Context<'_>) {
 }
 
 fn cfinv(cx: &Context<'_>) {
-    let flags = cx.flags();
-    cx.set_flags(Flags { c: !flags.c, ..flags });
+    let [n, z, c, v] = cx.flags();
+    cx.set_flags(Flags::Bits([n, z, !c, v]));
 }
 
 /// XAFLAG: flags of a floating-point comparison from the alternative to the Arm format.
 fn xaflag(cx: &Context<'_>) {
-    let Flags { z, c, .. } = cx.flags();
-    cx.set_flags(Flags { n: !c & !z, z: z & c, c: c | z, v: !c & z });
+    let [_, z, c, _] = cx.flags();
+    cx.set_flags(Flags::Bits([!c & !z, z & c, c | z, !c & z]));
 }
 
 /// AXFLAG: flags of a floating-point comparison from the Arm to the alternative format.
 fn axflag(cx: &Context<'_>) {
-    let Flags { z, c, v, .. } = cx.flags();
+    let [_, z, c, v] = cx.flags();
     let no = cx.b.bool(false);
-    cx.set_flags(Flags { n: no, z: z | v, c: c & !v, v: no });
+    cx.set_flags(Flags::Bits([no, z | v, c & !v, no]));
 }
 
 fn mrs_nzcv(cx: &Context<'_>) {
-    let Flags { n, z, c, v } = cx.flags();
-    let bits = [n, z, c, v].into_iter().fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
+    let bits = cx.flags().into_iter().fold(cx.b.u64(0), |bits, f| (bits << 1) | f.zext(X));
     cx.set_reg_of("Rt", bits << 28);
 }
 
 fn msr_nzcv(cx: &Context<'_>) {
-    cx.set_flags(cx.flags_from_bits(cx.reg_of(W, "Rt") >> 28));
+    cx.set_flags(Flags::Bits(cx.flags_from_bits(cx.reg_of(W, "Rt") >> 28)));
 }
 
 fn mrs_var(cx: &Context<'_>, var: Var) {
@@ -181,8 +174,8 @@ fn mrs_id(cx: &Context<'_>) {
 /// DC ZVA: clears the aligned block that holds the address.
 fn dc_zva(cx: &Context<'_>) {
     let block = cx.reg_of(X, "Rt") & !u64::from(ZVA_BYTES - 1);
-    let span = cx.span(Access::Write, block, ZVA_BYTES);
-    for offset in (0..ZVA_BYTES).step_by(8) {
-        span.store(Order::Plain, offset.into(), cx.b.u64(0));
+    let place = cx.probe(Access::Write, block, X, ZVA_BYTES / X.bytes());
+    for index in 0..ZVA_BYTES / X.bytes() {
+        place.store(Order::Plain, index, cx.b.u64(0));
     }
 }

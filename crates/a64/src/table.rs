@@ -2,23 +2,26 @@
 
 use std::sync::LazyLock;
 
+use crate::context::Context;
 use crate::row::{Pattern, Row};
 use crate::{branches, data_immediate, data_register, exclusives, loads_stores, lse, system};
 
-/// A row ready for use: with its number and its encoding taken apart.
+/// An instruction: one encoding, ready for use.
 pub struct Instruction {
     /// Position in [`table`].
     pub index: usize,
-    row: Row,
-    /// The encoding.
+    /// Arm's mnemonic, with what tells it from its siblings.
+    pub name: &'static str,
+    /// Which part of the instruction set it belongs to.
+    pub group: &'static str,
+    /// The bits, as the Arm manual draws them: fixed ones, `name:length` for a field, `name#length` for one
+    /// that decides what kind of work it is, and in parentheses those that should have a value.
+    pub encoding: &'static str,
+    /// The encoding, taken apart.
     pub pattern: Pattern,
-}
-
-impl std::ops::Deref for Instruction {
-    type Target = Row;
-    fn deref(&self) -> &Row {
-        &self.row
-    }
+    row: &'static Row,
+    /// The choice for each axis of the row.
+    picks: Vec<usize>,
 }
 
 impl Instruction {
@@ -26,6 +29,45 @@ impl Instruction {
     pub fn matches(&self, word: u32) -> bool {
         word & self.pattern.mask == self.pattern.value
             && self.row.allocated.is_none_or(|allocated| allocated(word))
+    }
+
+    /// True if some words that fit the encoding are unallocated all the same.
+    pub fn has_condition(&self) -> bool {
+        self.row.allocated.is_some()
+    }
+
+    /// The bits of a word that decide what kind of work it is: the fixed ones, and the fields that the row
+    /// marks so (conditions, shift and extension types, scaling).
+    pub fn shape_bits(&self) -> u32 {
+        let fields = self.pattern.shape_fields();
+        fields.fold(self.pattern.mask, |bits, field| field.set(bits, u32::MAX))
+    }
+
+    /// Which of its shapes a word has: a number below [`shapes`](Self::shapes).
+    pub fn shape(&self, word: u32) -> usize {
+        let fields = self.pattern.shape_fields();
+        fields.fold(0, |shape, field| shape << field.len | field.get(word) as usize)
+    }
+
+    /// How many shapes there are.
+    pub fn shapes(&self) -> usize {
+        1 << self.pattern.shape_fields().map(|field| field.len).sum::<u32>()
+    }
+
+    /// The word with the fields that decide its shape set to those of a shape.
+    pub fn with_shape(&self, word: u32, shape: usize) -> u32 {
+        let mut rest = shape;
+        let fields: Vec<_> = self.pattern.shape_fields().collect();
+        fields.into_iter().rev().fold(word, |word, field| {
+            let value = rest as u32;
+            rest >>= field.len;
+            field.set(word, value)
+        })
+    }
+
+    /// Builds what it does.
+    pub(crate) fn build(&self, cx: &Context<'_>) {
+        (self.row.semantics)(cx, &self.picks);
     }
 }
 
@@ -45,10 +87,23 @@ static TABLE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
         lse::ROWS,
         system::ROWS,
     ];
-    let rows = sections.into_iter().flatten().flat_map(|rows| rows.iter());
-    rows.enumerate()
-        .map(|(index, row)| Instruction { index, row: *row, pattern: Pattern::parse(row.encoding) })
-        .collect()
+    let mut table = Vec::new();
+    for row in sections.into_iter().flatten().flat_map(|rows| rows.iter()) {
+        row.expand(&mut |name, encoding, picks| {
+            // The table lives as long as the program.
+            let encoding: &'static str = String::leak(encoding);
+            table.push(Instruction {
+                index: table.len(),
+                name: String::leak(name),
+                group: row.group,
+                encoding,
+                pattern: Pattern::parse(encoding),
+                row,
+                picks: picks.to_vec(),
+            });
+        });
+    }
+    table
 });
 
 /// Every instruction.
@@ -121,9 +176,20 @@ mod tests {
     fn every_row_builds_sound_routines_in_both_forms() {
         for row in table() {
             let word = row.pattern.value | row.pattern.preferred;
-            for routine in [crate::kernel_form(row), crate::translated_form(row, word, 0x1000)] {
+            for routine in
+                [crate::shaped_form(row, word), crate::translated_form(row, word, 0x1000)]
+            {
                 verify(&routine).unwrap_or_else(|e| panic!("{}: {e}\n{routine}", row.name));
             }
+        }
+    }
+
+    #[test]
+    fn shapes_are_numbered() {
+        let row = table().iter().find(|row| row.name == "LDR_X_reg").unwrap();
+        assert_eq!(row.shapes(), 8);
+        for shape in 0..row.shapes() {
+            assert_eq!(row.shape(row.with_shape(row.pattern.value, shape)), shape);
         }
     }
 

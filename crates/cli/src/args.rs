@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg, parse_unsigned};
@@ -44,6 +45,22 @@ pub(crate) struct LaunchArgs {
     /// system may kill the launch. Has an effect only on the cuda engine
     #[arg(long)]
     pub(crate) mega: bool,
+}
+
+/// The time that guests may run.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct TimeoutArgs {
+    /// Time that guests may run: 500ms, 10s, 2m or 1h. Then the run ends as after Ctrl-C, with exit code 124. By
+    /// default, there is no limit of time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+impl TimeoutArgs {
+    /// Returns the end of the time that begins now; `None` if it is too far away to be represented.
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
@@ -118,9 +135,32 @@ impl ModelArgs {
     }
 }
 
-/// Parses a number of bytes: `4M`, `64K`, `0x100000`, `65536`.
+/// Parses a number of bytes: `4M`, `64KiB`, `1MB`, `0x100000`, `65536`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     kvrm::parse_size(text).map_err(|error| error.to_string())
+}
+
+/// Parses the size of a memory, in bytes.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    kvrm::parse_memory_size(text).map_err(|error| error.to_string())
+}
+
+/// Parses a time longer than zero: `500ms`, `10s`, `1.5m`, `2h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let number = |digits: &str| {
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        plain.then(|| digits.parse::<f64>().ok()).flatten()
+    };
+    let seconds = units
+        .into_iter()
+        .find_map(|(unit, seconds)| Some(number(text.strip_suffix(unit)?)? * seconds));
+    match seconds.map(Duration::try_from_secs_f64) {
+        Some(Ok(Duration::ZERO)) => Err("this leaves no time at all".to_string()),
+        Some(Ok(time)) => Ok(time),
+        Some(Err(_)) => Err("too long".to_string()),
+        None => Err("not a time: write a number and ms, s, m or h (500ms, 10s, 2m)".to_string()),
+    }
 }
 
 /// Parses a count: `1000`, `50K`, `2G`.
@@ -129,6 +169,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match too_large {
             true => "too large: the most is 18446744073709551615",
+            false if text.starts_with('-') => "it cannot be negative",
             false => "not a count: write a whole number (1000000) or use K, M, G or T (1M)",
         }
         .to_string()
@@ -256,8 +297,56 @@ mod tests {
         assert_eq!(size("2GiB"), Ok(2 << 30));
         assert_eq!(size("0x10_0000"), Ok(1 << 20));
         assert_eq!(size("12"), Ok(12));
-        for bad in ["", "M", "1e30", "-4M", "+4", "4.5M", "16777216T", "0x", "4 M", "_"] {
+        assert_eq!((size("4MB"), size("4mb")), (Ok(4_000_000), Ok(4_000_000)));
+        assert_eq!(
+            (size("64KiB"), size("2TB"), size("7B")),
+            (Ok(65536), Ok(2_000_000_000_000), Ok(7))
+        );
+        for bad in [
+            "",
+            "M",
+            "1e30",
+            "-4M",
+            "+4",
+            "4.5M",
+            "16777216T",
+            "0x",
+            "4 M",
+            "_",
+            "B",
+            "MB",
+            "4iB",
+            "4MiBB",
+            "4BB",
+        ] {
             assert!(size(bad).is_err(), "{bad}");
+        }
+        // A memory has whole pages; what was written to the byte has to be right.
+        assert_eq!(
+            (memory("4MB"), memory("4M"), memory("5000")),
+            (Ok(4_001_792), Ok(4 << 20), Ok(5000))
+        );
+    }
+
+    #[test]
+    fn durations() {
+        let millis = |n| Ok(Duration::from_millis(n));
+        assert_eq!((duration("500ms"), duration("10s")), (millis(500), millis(10_000)));
+        assert_eq!((duration("1.5m"), duration("2h")), (millis(90_000), millis(7_200_000)));
+        for bad in [
+            "",
+            "10",
+            "s",
+            "ms",
+            "-1s",
+            "1e3s",
+            "0s",
+            "0ms",
+            "infs",
+            "1 s",
+            "99999999999999999999s",
+        ] {
+            assert!(duration(bad).is_err(), "{bad}");
         }
     }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use kvrm::asm::{self, Program, Statement};
 use serde::Serialize;
 
-use crate::args;
 use crate::failure::{Failure, Result};
 use crate::text::thousands;
+use crate::{args, files};
 
 /// Bytes of data on one line of a listing.
 const LINE_BYTES: usize = 8;
@@ -81,14 +81,12 @@ impl Asm {
         } else {
             self.file.display().to_string()
         };
-        let text = String::from_utf8(crate::read_file(&self.file)?)
-            .map_err(|_| Failure::Host(format!("{name} is not text (UTF-8)")))?;
+        let text = files::read_text(&self.file)?;
         let program = asm::assemble_program(&text, self.base)
             .map_err(|_| Failure::Host(explain_all(&name, &text, self.base)))?;
         match &output {
             Some(_) if to_stdout => return Ok(out.write_all(&program.bytes)?),
-            Some(path) => std::fs::write(path, &program.bytes)
-                .map_err(|error| Failure::file("write", path, &error))?,
+            Some(path) => files::write(path, |out| out.write_all(&program.bytes))?,
             None => {}
         }
         if self.json {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kvrm::{Lanes, Machine, MemoryModel, Reg, Stop};
 use serde::Serialize;
 
-use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs};
+use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::guests::{self, GUESTS, Guest, RESET, SHARED_DISTANCE};
 use crate::start::{self, Start};
@@ -27,7 +27,10 @@ Results that are in guests/expected.txt are checked; a wrong one is an error. gu
 programs. `reset` measures how often per second one lane on one thread can be reset and run for 1,000 \
 instructions. `start`, which must be named, starts a process and runs one instruction on each lane: with a small \
 program and with one that needs every instruction, first without compiled kernels on disk (cold), then with \
-them (warm).")]
+them (warm). --timeout limits the time of all measurements together.
+
+Exit code: 0 if everything was measured, 1 if something failed (such as a wrong result), 2 if the command line is wrong, \
+124 if the time of --timeout ended first, 130 after Ctrl-C.")]
 pub(crate) struct Bench {
     /// Run only this program (repeatable)
     #[arg(long, value_name = "NAME", value_parser = names())]
@@ -49,6 +52,9 @@ pub(crate) struct Bench {
 
     #[command(flatten)]
     model: ModelArgs,
+
+    #[command(flatten)]
+    timeout: TimeoutArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -120,10 +126,16 @@ impl Bench {
         let machine = self.machine(&RESET, self.lanes(), self.model.model())?;
         let (name, engine) = (machine.engine(), self.engine.as_for(&machine)?);
         drop(machine);
-        Bench { engine, ..self.clone() }.run_all(name, out)
+        let deadline = self.timeout.deadline();
+        Bench { engine, ..self.clone() }.run_all(name, deadline, out)
     }
 
-    fn run_all(&self, engine: &'static str, out: &mut impl Write) -> Result<()> {
+    fn run_all(
+        &self,
+        engine: &'static str,
+        deadline: Option<Instant>,
+        out: &mut impl Write,
+    ) -> Result<()> {
         let mut document = Document {
             engine,
             memory: self.model.model().name(),
@@ -133,18 +145,19 @@ impl Bench {
         };
         self.header(out, &document)?;
         for guest in GUESTS.iter().filter(|guest| self.wanted(guest)) {
-            self.check(guest)?;
-            let speed = self.measure(guest)?;
+            self.check(guest, deadline)?;
+            let speed = self.measure(guest, deadline)?;
             self.row(out, &speed)?;
             document.guests.push(speed);
         }
         if self.wanted(&RESET) {
-            let resets = self.resets()?;
+            let resets = self.resets(deadline)?;
             self.reset_row(out, &resets)?;
             document.reset = Some(resets);
         }
         if self.only.iter().any(|name| name == start::NAME) {
-            document.starts = start::measure(&self.engine, self.lanes(), self.model.model())?;
+            document.starts =
+                start::measure(&self.engine, self.lanes(), self.model.model(), deadline)?;
             self.start_rows(out, &document.starts)?;
         }
         match self.json {
@@ -186,14 +199,14 @@ impl Bench {
     }
 
     /// Runs the cases with known results, one lane each.
-    fn check(&self, guest: &Guest) -> Result<()> {
+    fn check(&self, guest: &Guest, deadline: Option<Instant>) -> Result<()> {
         let cases = guest.cases()?;
         let mut machine = self.machine(guest, cases.len(), MemoryModel::Private)?;
         for (lane, case) in cases.iter().enumerate() {
             machine.set_register(lane, Reg::X(0), case.input)?;
             machine.set_register(lane, Reg::X(1), case.iterations)?;
         }
-        let results = self.run_guest(&mut machine, guest)?.results;
+        let results = self.run_guest(&mut machine, guest, deadline)?.results;
         for (result, case) in results.into_iter().zip(cases) {
             if result != case.result {
                 return Err(wrong(guest, case.input, result, case.result));
@@ -203,21 +216,22 @@ impl Bench {
     }
 
     /// Finds a number of iterations that takes long enough, and measures its best time.
-    fn measure(&self, guest: &'static Guest) -> Result<Speed> {
+    fn measure(&self, guest: &'static Guest, deadline: Option<Instant>) -> Result<Speed> {
         let mut machine = self.machine(guest, self.lanes(), self.model.model())?;
         let mut iterations = FIRST;
+        let mut start = |iterations| self.start(&mut machine, guest, iterations, deadline);
         // Once before it counts: the first run translates, or compiles a kernel.
-        self.start(&mut machine, guest, iterations)?;
-        let mut first = self.start(&mut machine, guest, iterations)?;
+        start(iterations)?;
+        let mut first = start(iterations)?;
         while first.seconds < self.seconds / 2.0 && iterations < LIMIT {
             // A short run says little of a long one: never more than eight times as many at once.
             let factor = (self.seconds / first.seconds.max(1e-9)).clamp(2.0, 8.0);
             iterations = (iterations as f64 * factor) as u64;
-            first = self.start(&mut machine, guest, iterations)?;
+            first = start(iterations)?;
         }
         let mut best = f64::INFINITY;
         for _ in 0..3 {
-            let again = self.start(&mut machine, guest, iterations)?;
+            let again = start(iterations)?;
             if again.results != first.results {
                 let message = format!("{}: the same run gave two different results", guest.name);
                 return Err(Failure::Host(message));
@@ -237,7 +251,7 @@ impl Bench {
     }
 
     /// Resets and runs one lane repeatedly for the time of a measurement.
-    fn resets(&self) -> Result<Resets> {
+    fn resets(&self, deadline: Option<Instant>) -> Result<Resets> {
         let builder = self.engine.builder().threads(1).memory(guests::MEMORY);
         let mut machine = progress::build(builder)?;
         machine.load(guests::BASE, RESET.code)?;
@@ -248,6 +262,9 @@ impl Bench {
         while start.elapsed() < time {
             if progress::interrupted() {
                 return Err(Failure::Interrupted);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(ended_early(true));
             }
             for case in &cases {
                 machine.reset(0)?;
@@ -265,7 +282,13 @@ impl Bench {
     }
 
     /// Resets the lanes and runs the guest; each lane's input is its number.
-    fn start(&self, machine: &mut Machine, guest: &Guest, iterations: u64) -> Result<Outcome> {
+    fn start(
+        &self,
+        machine: &mut Machine,
+        guest: &Guest,
+        iterations: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Outcome> {
         machine.reset(Lanes::All)?;
         if machine.memory_model().is_one_for_all() {
             machine.set_register(Lanes::All, Reg::X(2), SHARED_DISTANCE)?;
@@ -274,13 +297,18 @@ impl Bench {
             machine.set_register(lane, Reg::X(0), lane as u64)?;
             machine.set_register(lane, Reg::X(1), iterations)?;
         }
-        self.run_guest(machine, guest)
+        self.run_guest(machine, guest, deadline)
     }
 
-    fn run_guest(&self, machine: &mut Machine, guest: &Guest) -> Result<Outcome> {
-        let report = progress::run(machine, LIMIT, self.launch.mega, progress::QUIET)?;
+    fn run_guest(
+        &self,
+        machine: &mut Machine,
+        guest: &Guest,
+        deadline: Option<Instant>,
+    ) -> Result<Outcome> {
+        let report = progress::run(machine, LIMIT, self.launch.mega, progress::QUIET, deadline)?;
         if report.cancelled {
-            return Err(Failure::Interrupted);
+            return Err(ended_early(report.timed_out));
         }
         let result = |lane| match machine.stop(lane)? {
             Some(Stop::Halt { .. }) => Ok(machine.register(lane, Reg::X(0))?),
@@ -354,6 +382,12 @@ struct Outcome {
     seconds: f64,
     /// x0 of each lane.
     results: Vec<u64>,
+}
+
+/// Makes the failure for measurements that ended early.
+pub(crate) fn ended_early(timed_out: bool) -> Failure {
+    let advice = "not all was measured; allow more time, or choose programs with --only";
+    Failure::ended_early(timed_out, advice)
 }
 
 /// Returns the size of a guest's memory; shared memory has an extra word for each lane at the end.

@@ -1,18 +1,17 @@
 //! `kvrm demo`: draws the Mandelbrot set, one machine per row.
 
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kvrm::{Lanes, Machine, Reg, RunReport, Stop};
 use serde::Serialize;
 
-use crate::args::EngineArgs;
+use crate::args::{EngineArgs, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::guests;
 use crate::picture::{Picture, Style};
-use crate::{progress, text};
+use crate::{files, progress, text};
 
 /// Options of `kvrm demo`.
 #[derive(clap::Args)]
@@ -22,7 +21,10 @@ Examples:
   kvrm demo --width 3840 --height 2160 --max-iterations 5000 --out large.png
 
 A separate machine computes each row of the picture: a lane that runs guests/src/mandelbrot.c, in 64-bit fixed \
-point. The picture goes to the terminal (in colour unless NO_COLOR is set) and to a PNG file.")]
+point. The picture goes to the terminal (in colour unless NO_COLOR is set) and to a PNG file.
+
+Exit code: 0 if the picture was drawn, 1 if something failed (such as writing it), 2 if the command line is wrong, 124 if \
+the time of --timeout ended first, 130 after Ctrl-C.")]
 pub(crate) struct Demo {
     /// Pixels in a row
     #[arg(long, value_name = "N", default_value_t = 1920, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -38,6 +40,9 @@ pub(crate) struct Demo {
 
     #[command(flatten)]
     engine: EngineArgs,
+
+    #[command(flatten)]
+    timeout: TimeoutArgs,
 
     /// PNG file to write the picture to
     #[arg(long, value_name = "FILE", default_value = "mandelbrot.png", value_parser = png)]
@@ -88,9 +93,11 @@ const SQUARES: u64 = 0x42000;
 impl Demo {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let mut machine = self.build()?;
-        let report = progress::run(&mut machine, u64::MAX, false, Duration::from_millis(200))?;
+        let (quiet, deadline) = (Duration::from_millis(200), self.timeout.deadline());
+        let report = progress::run(&mut machine, u64::MAX, false, quiet, deadline)?;
         if report.cancelled {
-            return Err(Failure::Interrupted);
+            let advice = "there is no picture: allow more time, or fewer pixels and iterations";
+            return Err(Failure::ended_early(report.timed_out, advice));
         }
         let iterations = check_lanes(&machine)?;
         let picture = self.picture(&machine)?;
@@ -144,10 +151,7 @@ impl Demo {
     }
 
     fn save(&self, picture: &Picture) -> Result<()> {
-        let file = File::create(&self.out).map_err(|e| Failure::file("write", &self.out, &e))?;
-        picture
-            .write_png(BufWriter::new(file))
-            .map_err(|error| Failure::Host(format!("cannot write {}: {error}", self.out.display())))
+        files::write(&self.out, |out| Ok(picture.write_png(out)?))
     }
 
     fn summary(&self, machine: &Machine, report: &RunReport, iterations: u64) -> Summary<'_> {

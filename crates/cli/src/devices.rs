@@ -23,8 +23,8 @@ for lanes that write all of their memory, the other for lanes that write as much
 `--engine auto` takes the first GPU of `cuda` if there are at least 512 lanes per host thread and they fit, else the \
 CPU.")]
 pub(crate) struct Devices {
-    /// Memory of each lane (K, M, G and T are powers of 1024); the default is that of `kvrm exec`
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
+    /// Memory of each lane, written as for `kvrm exec`, whose default this is
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::memory)]
     memory: u64,
 
     /// How much of its memory a lane writes; the default is a stack and some data

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use kvrm::Disassembled;
 use serde::Serialize;
 
-use crate::args;
 use crate::failure::{Failure, Result};
+use crate::{args, files};
+
+/// Bytes of code that are shown at most.
+const MOST: u64 = 1 << 30;
 
 /// Options of `kvrm disasm`.
 #[derive(clap::Args)]
@@ -71,7 +74,11 @@ impl Disasm {
 
 /// Reads a file of at least one word.
 fn whole_words(path: &Path) -> Result<Vec<u8>> {
-    let code = crate::read_code(path)?;
+    let code = files::read_code(path, MOST)?;
+    if code.len() as u64 > MOST {
+        let message = format!("{} has more than 1 GiB: cut it into pieces", path.display());
+        return Err(Failure::Host(message));
+    }
     match code.len() < 4 {
         true => {
             let message =

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kvrm::{Error, Machine};
 
-use crate::args::{self, EngineArgs, LaunchArgs};
+use crate::args::{self, EngineArgs, LaunchArgs, TimeoutArgs};
 use crate::exec_report::{Shown, write_human, write_json};
 use crate::failure::{Failure, Result};
 use crate::program::ProgramArgs;
@@ -29,12 +29,12 @@ Examples:
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
-Code is raw: no headers, little-endian words. A lane runs until HLT or an all-zero word (HALT), SVC (SYSCALL), BRK or a \
+Code is raw: no headers, little-endian words. A lane runs until HLT or an all-zero word (both HALT), SVC (SYSCALL), BRK or a \
 --break address (BREAKPOINT), a word that is not an instruction (UNDEFINED), an access outside memory \
 (FAULT) or the limit (MAX_CYCLES).
 
 Exit code: 0 if the run completed, however the lanes stopped; 1 if the host failed (a file, memory); 2 if the command \
-line is wrong; 130 after Ctrl-C, with the results so far printed.")]
+line is wrong; 124 if the time of --timeout was over and 130 after Ctrl-C, both with the results so far printed.")]
 pub(crate) struct Exec {
     /// File of A64 code; - is standard input
     file: PathBuf,
@@ -47,6 +47,9 @@ pub(crate) struct Exec {
 
     #[command(flatten)]
     launch: LaunchArgs,
+
+    #[command(flatten)]
+    timeout: TimeoutArgs,
 
     /// Stop lanes before the instruction at this address (repeatable)
     #[arg(long = "break", value_name = "ADDR", value_parser = args::address)]
@@ -95,16 +98,19 @@ impl Exec {
             self.program.max_cycles,
             self.launch.mega,
             progress::QUIET,
+            self.timeout.deadline(),
         )?;
         let timing = self.timing.then(|| Timing::new(&machine, prepared, &report));
         match self.json {
             true => write_json(out, &machine, &report, &shown, timing)?,
             false => write_human(out, &machine, &report, &shown, timing)?,
         }
-        match report.cancelled {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
+        if report.cancelled {
+            let advice = "what is printed is how far the lanes came, and those that had not stopped are \
+                          CANCELLED; allow more time, or fewer instructions with --max-cycles";
+            return Err(Failure::ended_early(report.timed_out, advice));
         }
+        Ok(())
     }
 
     /// Refuses breakpoints and dumps outside of memory before a run, not after it.

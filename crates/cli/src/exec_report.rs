@@ -193,6 +193,8 @@ struct Totals {
     seconds: f64,
     instructions_per_second: f64,
     cancelled: bool,
+    /// True if it was --timeout that cancelled it.
+    timed_out: bool,
     /// False if double-buffered memory and registers were rolled back.
     committed: bool,
 }
@@ -221,6 +223,7 @@ impl From<Stop> for StopEntry {
         let detail = match stop {
             Stop::Halt { imm } | Stop::Syscall { imm } => Detail::Immediate { imm: Some(imm) },
             Stop::Breakpoint { imm } => Detail::Immediate { imm },
+            Stop::ZeroWord => Detail::Word { word: Hex(0) },
             Stop::MaxCycles => Detail::Nothing,
             Stop::Undefined { word } => Detail::Word { word: Hex(word.into()) },
             Stop::Fault { kind, address } => {
@@ -269,6 +272,7 @@ pub(crate) fn write_json(
             seconds: report.elapsed.as_secs_f64(),
             instructions_per_second: report.ips(),
             cancelled: report.cancelled,
+            timed_out: report.timed_out,
             committed: report.committed,
         },
         timing,

@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Host(String),
     /// Results differ that should be equal. The difference has been printed.
     Different,
+    /// The time of `--timeout` was over. Useful results so far have been printed.
+    TimedOut(String),
     /// Ctrl-C. Useful results so far have been printed.
     Interrupted,
     /// The reader of the output has closed it (`kvrm isa | head`).
@@ -24,7 +26,9 @@ impl Failure {
     /// Returns the message for the user, if there is one.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
-            Failure::Usage(message) | Failure::Host(message) => Some(message),
+            Failure::Usage(message) | Failure::Host(message) | Failure::TimedOut(message) => {
+                Some(message)
+            }
             Failure::Different | Failure::Interrupted | Failure::OutputClosed => None,
         }
     }
@@ -34,8 +38,18 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Host(_) | Failure::Different => 1,
+            // What `timeout` of GNU's coreutils says.
+            Failure::TimedOut(_) => 124,
             Failure::Interrupted => 130,
             Failure::OutputClosed => 0,
+        }
+    }
+
+    /// Makes the failure for a run that its timeout or Ctrl-C cancelled. After a timeout, `advice` says what to do.
+    pub(crate) fn ended_early(timed_out: bool, advice: &str) -> Failure {
+        match timed_out {
+            true => Failure::TimedOut(format!("the time of --timeout was over: {advice}")),
+            false => Failure::Interrupted,
         }
     }
 
@@ -48,7 +62,7 @@ impl Failure {
 impl From<kvrm::Error> for Failure {
     fn from(error: kvrm::Error) -> Failure {
         match error {
-            kvrm::Error::Engine(_) => Failure::Host(error.to_string()),
+            kvrm::Error::Engine(_) | kvrm::Error::NoThread(_) => Failure::Host(error.to_string()),
             // Everything else is about a number or name that came from the command line.
             _ => Failure::Usage(error.to_string()),
         }

@@ -89,7 +89,8 @@ kvrm runs the {} A64 encodings below; any other word stops the lane with `UNDEFI
 all of them: `{engines}`.
 
 Bits are written as the Arm manual draws them, most significant first: `0101` are bits with these
-values, `imm12:12` is a field of twelve bits, `(11)` should be these bits but may be others.
+values, `imm12:12` is a field of twelve bits, `cond#4` is one that decides what kind of work it is, `(11)`
+should be these bits but may be others.
 ",
         table().len()
     )?;

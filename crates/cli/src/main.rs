@@ -10,6 +10,7 @@ mod disasm;
 mod exec;
 mod exec_report;
 mod failure;
+mod files;
 mod guests;
 mod isa;
 mod lanes_csv;
@@ -23,11 +24,10 @@ mod timing;
 mod verify;
 mod verify_report;
 
-use std::io::{BufWriter, Read, Write};
-use std::path::Path;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
 use failure::{Failure, Result};
@@ -46,7 +46,7 @@ Kernels compiled for a GPU are kept in the user's cache folder. The environment 
 another folder, or turns this off (KVRM_CACHE_DIR=off).
 
 Exit code: 0 success, 1 something failed (a file, memory, a wrong result), 2 the command line is wrong, \
-130 Ctrl-C."
+124 the time of --timeout was over, 130 Ctrl-C."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -78,7 +78,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = with_negative_numbers(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut out = BufWriter::new(std::io::stdout().lock());
     let result = run(&cli.command, &mut out);
     let flushed = out.flush().map_err(Failure::from);
@@ -96,6 +97,17 @@ fn main() -> ExitCode {
     }
 }
 
+/// Lets options take negative numbers, so that the error says what is wrong with the number. Otherwise clap would take
+/// it for an option that does not exist.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|command| {
+        command.mut_args(|arg| {
+            let takes = arg.get_long().is_some() && arg.get_action().takes_values();
+            arg.allow_negative_numbers(takes)
+        })
+    })
+}
+
 fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     match command {
         Command::Demo(demo) => demo.run(out),
@@ -108,43 +120,6 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
         Command::Isa(isa) => isa.run(out),
         Command::Completions(completions) => completions.run(out),
         Command::Man(man) => man.run(out),
-    }
-}
-
-/// Reads a file, or standard input if its name is `-`.
-fn read_file(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
-    };
-    read.map_err(|error| Failure::file("read", path, &error))?;
-    Ok(bytes)
-}
-
-/// Reads a file of machine code, or standard input if its name is `-`.
-fn read_code(path: &Path) -> Result<Vec<u8>> {
-    let code = read_file(path)?;
-    match other_than_code(&code) {
-        Some(what) => Err(Failure::Host(format!("{} is {what}", path.display()))),
-        None => Ok(code),
-    }
-}
-
-/// Says what a file is that is not machine code, and what to do with it.
-fn other_than_code(bytes: &[u8]) -> Option<&'static str> {
-    // Code has bytes of zero and the like nearly everywhere.
-    let is_text = |text: &str| text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace());
-    match bytes {
-        [] => Some("empty"),
-        [0x7f, b'E', b'L', b'F', ..] => Some(
-            "an ELF file, which kvrm does not load: it runs plain machine code, such as `objcopy -O binary` takes \
-             out of a program that needs no operating system",
-        ),
-        _ if std::str::from_utf8(bytes).is_ok_and(is_text) => {
-            Some("text, and not machine code: if it is assembly, `kvrm asm` makes a program of it")
-        }
-        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use kvrm::{Error, Lanes, Machine, MachineBuilder, Reg};
 
 use crate::args::{self, ModelArgs, Value};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::lanes_csv::LaneTable;
 
 /// Options about a program and its inputs.
@@ -19,8 +20,9 @@ pub(crate) struct ProgramArgs {
     #[arg(long, value_name = "ADDR", value_parser = args::address)]
     entry: Option<u64>,
 
-    /// Size of memory, per lane if it is private (K, M, G and T are powers of 1024)
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::size)]
+    /// Size of memory, per lane if it is private. K, M, G and T, also written KiB and so on, are powers of 1024;
+    /// KB, MB, GB and TB are powers of 1000, rounded up to whole pages
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = args::memory)]
     memory: u64,
 
     #[command(flatten)]
@@ -48,16 +50,21 @@ pub(crate) struct ProgramArgs {
 /// A program that has been read, with its inputs.
 pub(crate) struct Program<'a> {
     args: &'a ProgramArgs,
+    /// As much of the code as fits, and one byte more.
     code: Vec<u8>,
+    /// Length of the whole code, if it is known.
+    length: Option<u64>,
     table: Option<LaneTable>,
 }
 
 impl ProgramArgs {
     /// Reads the program, and the table of inputs if there is one.
     pub(crate) fn read(&self, file: &Path) -> Result<Program<'_>> {
-        let code = crate::read_code(file)?;
+        // More than fits need not be read, but enough to recognise what it is.
+        let code = files::read_code(file, self.memory.max(1 << 16))?;
+        let length = files::length(file);
         let table = self.set_lanes.as_deref().map(read_table).transpose()?;
-        Ok(Program { args: self, code, table })
+        Ok(Program { args: self, code, length, table })
     }
 }
 
@@ -70,6 +77,7 @@ impl Program<'_> {
 
     /// Loads the code and sets where lanes start.
     pub(crate) fn load(&self, machine: &mut Machine) -> Result<()> {
+        self.check_length(machine.memory_size())?;
         machine.load(self.args.base, &self.code)?;
         let (entry, size) = (self.args.entry.unwrap_or(self.args.base), machine.memory_size());
         // Better told before a long run than after.
@@ -77,6 +85,20 @@ impl Program<'_> {
             return Err(Error::OutsideMemory { address: entry, len: 4, size }.into());
         }
         Ok(machine.set_entry(entry)?)
+    }
+
+    /// Refuses code that does not fit into memory.
+    fn check_length(&self, size: u64) -> Result<()> {
+        let (address, len) = (self.args.base, self.code.len() as u64);
+        if address.checked_add(len).is_some_and(|end| end <= size) {
+            return Ok(());
+        }
+        match self.length {
+            Some(len) => Err(Error::OutsideMemory { address, len, size }.into()),
+            None => Err(Failure::Host(format!(
+                "the program does not fit between {address:#x} and the end of memory at {size:#x}, or has no end: use a larger --memory or a lower --base"
+            ))),
+        }
     }
 
     /// Sets the inputs of all lanes.
@@ -101,7 +123,7 @@ impl Program<'_> {
 }
 
 fn read_table(path: &Path) -> Result<LaneTable> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::file("read", path, &e))?;
+    let text = files::read_text(path)?;
     let located = |message| Failure::Host(format!("{}: {message}", path.display()));
     LaneTable::parse(&text).map_err(located)
 }

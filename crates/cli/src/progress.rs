@@ -31,14 +31,15 @@ pub(crate) fn build(builder: MachineBuilder) -> Result<Machine> {
 }
 
 /// Runs every lane until it stops. After the time `quiet`, a bar shows the progress if standard error is a
-/// terminal. Ctrl-C cancels the run, and the report says so. `mega` asks for a single launch.
+/// terminal. Ctrl-C and the deadline cancel the run, and the report says so. `mega` asks for a single launch.
 pub(crate) fn run(
     machine: &mut Machine,
     max_cycles: u64,
     mega: bool,
     quiet: Duration,
+    deadline: Option<Instant>,
 ) -> Result<RunReport> {
-    let control = cancellable();
+    let control = cancellable(deadline);
     let lanes = machine.lanes() as u64;
     let update = |bar: &ProgressBar, elapsed| {
         bar.set_message(message(&control, elapsed));
@@ -50,14 +51,15 @@ pub(crate) fn run(
     })?)
 }
 
-/// Does something that runs machines; Ctrl-C cancels it. After the time `quiet`, a line shows the progress:
+/// Does something that runs machines; Ctrl-C and the deadline cancel it. After the time `quiet`, a line shows the progress:
 /// `ahead`, and what [`run`] would show.
 pub(crate) fn work<T>(
     quiet: Duration,
+    deadline: Option<Instant>,
     ahead: impl Fn() -> String + Send + Sync,
     work: impl FnOnce(&RunControl) -> T,
 ) -> T {
-    let control = cancellable();
+    let control = cancellable(deadline);
     let update = |bar: &ProgressBar, elapsed| {
         bar.set_message(format!("{}{}", ahead(), message(&control, elapsed)));
     };
@@ -69,8 +71,8 @@ pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// Makes a control for a run that Ctrl-C cancels; the second Ctrl-C ends the process.
-fn cancellable() -> Arc<RunControl> {
+/// Makes a control for a run that Ctrl-C and the deadline cancel; the second Ctrl-C ends the process.
+fn cancellable(deadline: Option<Instant>) -> Arc<RunControl> {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
         // Where no handler can be had, Ctrl-C ends the process, which will do.
@@ -84,6 +86,9 @@ fn cancellable() -> Arc<RunControl> {
         });
     });
     let control = Arc::new(RunControl::new());
+    if let Some(deadline) = deadline {
+        control.cancel_at(deadline);
+    }
     *lock() = Some(control.clone());
     // It may have been pressed between two runs.
     if interrupted() {
@@ -106,7 +111,9 @@ fn watched<T>(
     let (running, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         if std::io::stderr().is_terminal() {
-            scope.spawn(move || watch(quiet, length, update, &ended));
+            let watch = move || watch(quiet, length, update, &ended);
+            // Where there is no thread to be had, nothing is shown.
+            let _ = thread::Builder::new().spawn_scoped(scope, watch);
         }
         let result = work();
         // The watcher ends when its channel does, also if the work panics.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::args::EngineArgs;
+use crate::bench::ended_early;
 use crate::failure::{Failure, Result};
 use crate::guests::{self, GUESTS};
 use crate::text;
@@ -43,7 +44,12 @@ impl fmt::Display for Start {
 }
 
 /// Starts a small program and one that needs every handler, cold and, if the engine has kernels, warm.
-pub(crate) fn measure(engine: &EngineArgs, lanes: usize, model: MemoryModel) -> Result<Vec<Start>> {
+pub(crate) fn measure(
+    engine: &EngineArgs,
+    lanes: usize,
+    model: MemoryModel,
+    deadline: Option<Instant>,
+) -> Result<Vec<Start>> {
     let small = &GUESTS[0];
     let mut starts = Vec::new();
     for (program, code) in [(small.name, small.code.to_vec()), ("every_row", every_row())] {
@@ -52,6 +58,11 @@ pub(crate) fn measure(engine: &EngineArgs, lanes: usize, model: MemoryModel) -> 
         std::fs::write(&file, code).map_err(temporary)?;
         let start = || {
             let mut command = command(folder.path(), &file, engine, lanes)?;
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+                // At least one, as there is no timeout of nothing.
+                command.args(["--timeout", &format!("{}ms", left.max(1))]);
+            }
             run(command.args(["--model", model.name()]), program)
         };
         let mut first = start()?;
@@ -101,6 +112,7 @@ fn run(command: &mut Command, program: &'static str) -> Result<Start> {
                 .map_err(|error| failed(error.to_string()))?;
             Ok(Start { program, cache: None, process_seconds, timing: document.timing })
         }
+        Some(124) => Err(ended_early(true)),
         Some(130) => Err(Failure::Interrupted),
         _ => Err(failed(output.status.to_string())),
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kvrm::verify::{self, Plan, RandomPrograms, RandomVerdict, Verdict};
 use kvrm::{EngineKind, Machine, MachineBuilder};
 
-use crate::args::EngineOn;
+use crate::args::{EngineOn, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::program::ProgramArgs;
 use crate::verify_report::{Found, Report};
@@ -37,8 +37,8 @@ Random programs consist of one kind of each instruction, with random registers a
 kinds and everything else. A GPU compiles one kernel per seed. The cpu engine translates every program, about ten \
 a second; eval is the fastest to compare a GPU with.
 
-Exit code: 0 if the engines agree, 1 if they differ or something failed, 2 if the command line is wrong, 130 \
-after Ctrl-C.")]
+Exit code: 0 if the engines agree, 1 if they differ or something failed, 2 if the command line is wrong, 124 if \
+the time of --timeout was over before either was known, 130 after Ctrl-C.")]
 pub(crate) struct Verify {
     /// File of A64 code; - is standard input
     file: Option<PathBuf>,
@@ -66,6 +66,9 @@ pub(crate) struct Verify {
     /// Make random programs of N instructions of the table (see `kvrm isa`). Default: all. Fewer compile faster
     #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "file")]
     rows: Option<usize>,
+
+    #[command(flatten)]
+    timeout: TimeoutArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -103,7 +106,10 @@ impl Verify {
         match report.found {
             Found::Agreement { .. } => Ok(()),
             Found::Difference { .. } => Err(Failure::Different),
-            Found::Nothing => Err(Failure::Interrupted),
+            Found::Nothing { timed_out } => {
+                let advice = "no difference was found until then; allow more time, or fewer instructions or programs";
+                Err(Failure::ended_early(timed_out, advice))
+            }
         }
     }
 
@@ -120,13 +126,16 @@ impl Verify {
             })
         };
         let plan = Plan { max_cycles: self.program.max_cycles, every: self.every };
-        let verdict = progress::work(progress::QUIET, String::new, |control| {
-            verify::verify(&mut machines, &plan, &inputs, control)
-        })?;
-        let found = match verdict {
+        let deadline = self.timeout.deadline();
+        let (verdict, timed_out) =
+            progress::work(progress::QUIET, deadline, String::new, |control| {
+                let verdict = verify::verify(&mut machines, &plan, &inputs, control);
+                (verdict, control.timed_out())
+            });
+        let found = match verdict? {
             Verdict::Agree(agreement) => Found::Agreement { agreement, programs: None },
             Verdict::Differ(difference) => Found::Difference { difference, program: None },
-            Verdict::Cancelled => Found::Nothing,
+            Verdict::Cancelled => Found::Nothing { timed_out },
         };
         Ok(Report { engines: names(engines), lanes: machines[0].lanes(), seed: None, found })
     }
@@ -140,19 +149,20 @@ impl Verify {
             let done = text::thousands(done.load(Ordering::Relaxed));
             format!("{done} of {} programs, ", text::thousands(count))
         };
-        let verdict = progress::work(progress::QUIET, ahead, |control| {
+        let deadline = self.timeout.deadline();
+        let (verdict, timed_out) = progress::work(progress::QUIET, deadline, ahead, |control| {
             let mut progress = |programs| done.store(programs, Ordering::Relaxed);
-            programs.verify(&mut machines, control, &mut progress)
-        })?;
+            (programs.verify(&mut machines, control, &mut progress), control.timed_out())
+        });
         // A difference is told by the machine's lanes, of which the first has no program.
-        let (lanes, found) = match verdict {
+        let (lanes, found) = match verdict? {
             RandomVerdict::Agree { programs, agreement } => {
                 (at_a_time, Found::Agreement { agreement, programs: Some(programs) })
             }
             RandomVerdict::Differ { program, difference } => {
                 (1 + at_a_time, Found::Difference { difference, program: Some(program) })
             }
-            RandomVerdict::Cancelled { .. } => (at_a_time, Found::Nothing),
+            RandomVerdict::Cancelled { .. } => (at_a_time, Found::Nothing { timed_out }),
         };
         Ok(Report { engines: names(engines), lanes, seed: Some(self.seed), found })
     }

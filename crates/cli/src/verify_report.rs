@@ -34,7 +34,10 @@ pub(crate) enum Found {
         program: Option<u64>,
     },
     /// It was cancelled.
-    Nothing,
+    Nothing {
+        /// By --timeout.
+        timed_out: bool,
+    },
 }
 
 /// Width of a column of values.
@@ -54,7 +57,7 @@ impl Report {
                 }
                 self.write_difference(out, difference)
             }
-            Found::Nothing => Ok(()),
+            Found::Nothing { .. } => Ok(()),
         }
     }
 
@@ -154,6 +157,8 @@ struct Document<'a> {
     seed: Option<u64>,
     /// `None` if it was cancelled.
     agree: Option<bool>,
+    /// True if it was --timeout that cancelled it.
+    timed_out: bool,
     agreement: Option<AgreementEntry>,
     difference: Option<DifferenceEntry>,
 }
@@ -210,6 +215,7 @@ impl Report {
             lanes: self.lanes,
             seed: self.seed,
             agree: None,
+            timed_out: false,
             agreement: None,
             difference: None,
         };
@@ -228,7 +234,7 @@ impl Report {
                 document.agree = Some(false);
                 document.difference = Some(self.difference_entry(difference, *program));
             }
-            Found::Nothing => {}
+            Found::Nothing { timed_out } => document.timed_out = *timed_out,
         }
         crate::write_json(out, &document)
     }

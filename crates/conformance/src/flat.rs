@@ -2,9 +2,9 @@
 //! and remembers which memory was touched.
 
 use kvrm::{FaultKind, Stop};
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, SP};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, SP};
 use kvrm_a64::{decode, stop, translated_form};
-use kvrm_ir::eval::{End, Machine, eval};
+use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Type, Var};
 use kvrm_oracles::{Case, MEMORY_END, State, WINDOW_LEN};
 
@@ -141,22 +141,21 @@ impl Flat {
             return Some(Stop::Undefined { word });
         };
         let routine = translated_form(row, word, pc);
-        let branches = routine.writes_var(PC);
-        let (stop, completes) = match eval(&routine, self) {
-            End::Done => (None, true),
+        let next = pc.wrapping_add(4);
+        let (stop, goes_to) = match eval(&routine, self) {
+            End::Next => (None, Some(next)),
+            End::Jump(target) => (None, Some(target)),
             End::Exit { exit, detail } => {
                 if exit.reason == stop::UNALIGNED {
                     self.touches.push(Touch { addr: detail, len: 0, write: false });
                 }
-                (Some(Stop::from_exit(exit.reason, detail)), exit.completes)
+                (Some(Stop::from_exit(exit.reason, detail)), exit.completes.then_some(next))
             }
-            End::Fault { access, addr } => (Some(Stop::from_fault(access, addr)), false),
+            End::Fault { access, addr } => (Some(Stop::from_fault(access, addr)), None),
         };
-        if completes {
+        if let Some(pc) = goes_to {
             self.count += 1;
-            if !branches {
-                self.state.pc = pc.wrapping_add(4);
-            }
+            self.state.pc = pc;
         }
         stop
     }
@@ -183,7 +182,7 @@ pub fn cpu_state(state: &State, pc: u64) -> CpuState {
     cpu
 }
 
-impl Machine for Flat {
+impl Inputs for Flat {
     fn word(&self) -> u32 {
         unreachable!("the translated form knows its word")
     }
@@ -192,6 +191,12 @@ impl Machine for Flat {
         unreachable!("rows are not cut")
     }
 
+    fn read_var(&self, var: Var) -> u64 {
+        self.state.var(var)
+    }
+}
+
+impl Machine for Flat {
     fn count(&self) -> u64 {
         self.count
     }
@@ -204,19 +209,23 @@ impl Machine for Flat {
         self.state.x[index as usize] = value;
     }
 
-    fn read_var(&self, var: Var) -> u64 {
-        self.state.var(var)
-    }
-
     fn write_var(&mut self, var: Var, value: u64) {
         self.state.set_var(var, value);
     }
 
-    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+    fn flags(&self) -> [bool; 4] {
+        self.state.flags.map(|flag| flag != 0)
+    }
+
+    fn set_flags(&mut self, flags: [bool; 4]) {
+        self.state.flags = flags.map(u8::from);
+    }
+
+    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<u64, u64> {
         let write = access != Access::Read;
         self.touches.push(Touch { addr, len, write });
         match addr.checked_add(len.into()) {
-            Some(end) if end <= self.memory_end() => Ok(()),
+            Some(end) if end <= self.memory_end() => Ok(addr),
             _ => Err(addr.max(self.memory_end())),
         }
     }

@@ -168,7 +168,7 @@ pub const KNOWN: &[Known] = &[
         oracles: BOTH,
         reason: "HLT, UDF #0: a program's way to halt here; UNDEFINED without a debugger",
         explains: |s| {
-            matches!(s.ours.stop, Some(Stop::Halt { .. }))
+            matches!(s.ours.stop, Some(Stop::Halt { .. } | Stop::ZeroWord))
                 && same_but_for(s, |o| o.kind = OutcomeKind::Undefined)
         },
     },

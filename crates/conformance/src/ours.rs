@@ -37,7 +37,7 @@ impl Ran {
 fn outcome_kind(stop: Option<Stop>) -> (OutcomeKind, u64) {
     match stop {
         None => (OutcomeKind::Done, 0),
-        Some(Stop::Halt { .. }) => (OutcomeKind::Other, 0),
+        Some(Stop::Halt { .. } | Stop::ZeroWord) => (OutcomeKind::Other, 0),
         Some(Stop::Syscall { imm }) => (OutcomeKind::Svc, imm.into()),
         Some(Stop::Breakpoint { .. }) => (OutcomeKind::Brk, 0),
         Some(Stop::MaxCycles) => (OutcomeKind::Limit, 0),

@@ -11,10 +11,10 @@ use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use kvrm_engine::EngineError;
 use kvrm_mem::{GRANULE, PAGE};
+use kvrm_translate::{Code as GuestCode, Region};
 
-use crate::region::Region;
 use crate::stubs::{Stubs, module};
-use crate::translate::{Ending, LinkCell, function_signature, translate};
+use crate::translate::{LACKS, LinkCell, function_signature, translate};
 
 /// How often the rest of a block is stepped through before it is translated.
 const TAIL_THRESHOLD: u32 = 2;
@@ -128,7 +128,7 @@ impl Code {
         fetch: impl Fn(u64) -> Option<u32>,
         close: &mut CloseGranules<'_>,
     ) -> Result<*const u8, EngineError> {
-        let code = self.compile(|| Region::find(pc, &fetch), Ending::Chain, close)?;
+        let code = self.compile(|| GuestCode::find(pc, &fetch), &fetch, close)?;
         self.entries.insert(pc, code);
         self.cell(pc).store(code.cast_mut(), Ordering::Release);
         Ok(code)
@@ -153,8 +153,7 @@ impl Code {
             }
             Tail::Seen(_) => {}
         }
-        let find = || Region::straight(pc, len as usize, &fetch);
-        let code = self.compile(find, Ending::Fuel, close)?;
+        let code = self.compile(|| GuestCode::straight(pc, len as usize, &fetch), &fetch, close)?;
         self.tails.insert((pc, len), Tail::Translated(code));
         Ok(Some(code))
     }
@@ -166,20 +165,13 @@ impl Code {
 
     fn compile(
         &mut self,
-        find: impl Fn() -> Region,
-        ending: Ending,
+        find: impl Fn() -> GuestCode,
+        fetch: impl Fn(u64) -> Option<u32>,
         close: &mut CloseGranules<'_>,
     ) -> Result<*const u8, EngineError> {
-        let mut region = find();
-        let stale = self.note_words(&region);
-        for page in region.addresses().map(|pc| pc / PAGE).collect::<BTreeSet<_>>() {
-            close(page, self.granules_of_page(page));
-        }
-        if self.stubs.target.shared {
-            // Another lane may have changed words before their granules were closed.
-            region = find();
-        }
-        let region = &region;
+        let code = self.find_unchanging(find, fetch, close);
+        let region = Region::new(&code, LACKS);
+        let stale = self.note_words(&code);
         let stubs = Arc::clone(&self.stubs);
         let mut context = std::mem::replace(&mut self.context, Context::new());
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -187,11 +179,31 @@ impl Code {
         let mut link_cell = |pc| std::ptr::from_ref(self.cell(pc));
         let target = &stubs.target;
         let function = &mut context.func;
-        translate(function, &mut scratch, target, region, ending, &stale, &mut link_cell);
-        let compiled = self.define(&mut context, region.entry);
+        translate(function, &mut scratch, target, code.entry, &region, &stale, &mut link_cell);
+        let compiled = self.define(&mut context, code.entry);
         context.clear();
         (self.context, self.scratch) = (context, scratch);
         compiled
+    }
+
+    /// Finds code and closes its granules, until what was found is what is there after they were closed: in
+    /// shared memory another lane may have changed words before that.
+    fn find_unchanging(
+        &mut self,
+        find: impl Fn() -> GuestCode,
+        fetch: impl Fn(u64) -> Option<u32>,
+        close: &mut CloseGranules<'_>,
+    ) -> GuestCode {
+        loop {
+            let code = find();
+            self.note_words(&code);
+            for page in code.words().map(|(pc, _)| pc / PAGE).collect::<BTreeSet<_>>() {
+                close(page, self.granules_of_page(page));
+            }
+            if code.words().all(|(pc, word)| fetch(pc) == Some(word)) {
+                return code;
+            }
+        }
     }
 
     fn define(&mut self, context: &mut Context, pc: u64) -> Result<*const u8, EngineError> {
@@ -209,11 +221,11 @@ impl Code {
         Ok(module.get_finalized_function(id))
     }
 
-    /// Remembers what a region is made from; the granules to check on entry, because some lane has
+    /// Remembers what a translation is made from; the granules to check on entry, because some lane has
     /// written to their page.
-    fn note_words(&mut self, region: &Region) -> Vec<u64> {
+    fn note_words(&mut self, code: &GuestCode) -> Vec<u64> {
         let mut stale = Vec::new();
-        for pc in region.addresses() {
+        for (pc, _) in code.words() {
             self.words.insert(pc);
             let (page, bit) = granule_bit(pc);
             *self.granules.entry(page).or_default() |= bit;

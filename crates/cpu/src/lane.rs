@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kvrm_engine::{LaneStatus, Stop};
-use kvrm_mem::{PAGE, RawMemory, Space};
+use kvrm_mem::{PAGE, Space};
 
 use crate::code::Code;
 use crate::context::LaneContext;
@@ -48,12 +48,6 @@ impl Lane {
     pub(crate) fn attach(&mut self, shared: Option<&mut Space>) {
         let space = self.space.as_mut().or(shared).expect("memory is private or shared");
         (self.context.memory, self.context.granules) = (space.base(), space.granule_base());
-    }
-
-    /// The lane's memory, shared or not; valid once attached.
-    pub(crate) fn memory(&self, size: u64) -> RawMemory {
-        // SAFETY: the space outlives the lane or belongs to it.
-        unsafe { RawMemory::new(self.context.memory, size) }
     }
 
     /// Stops the lane.

@@ -5,7 +5,7 @@
 //!                  (region)   (a64)             (translate, emit)
 //!                                                   │
 //!  run ──► one thread per core ──► lane by lane ──► enter ──► … chained … ──► exit
-//!          (lib)                   (runner)         (stubs)                   (runner)
+//!          (turns)                 (runner)         (stubs)                   (runner)
 //! ```
 //!
 //! **Translation.** What direct branches reach from an address is translated together (`region`);
@@ -27,28 +27,29 @@ mod context;
 mod emit;
 mod flags;
 mod lane;
-mod liveness;
 mod memory;
-mod region;
 mod runner;
 mod slow;
 mod stubs;
 mod translate;
+mod turns;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{
     Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
-use kvrm_mem::{Image, PAGE, RawMemory, Space, View as MemoryView};
+use kvrm_mem::{Image, PAGE, Space, View as MemoryView};
 
 use code::Code;
 use lane::Lane;
 use runner::{JumpCache, Run};
 use slow::{View, begin_write};
 use stubs::Stubs;
+use turns::{Turn, Waiting, on_threads};
 
 /// Instructions between two looks at whether the run is cancelled.
 const PRIVATE_SLICE: u64 = 1 << 23;
@@ -97,20 +98,26 @@ impl CpuEngine {
         let stubs = Arc::new(Stubs::new(&config)?);
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let mut shared = None;
-        let mut lanes: Vec<Lane> = match config.model {
+        let mut lanes: Vec<Lane> = Vec::new();
+        let there_is = kvrm_mem::may_have((config.lanes * size_of::<Lane>()) as u64)
+            && lanes.try_reserve_exact(config.lanes).is_ok();
+        if !there_is {
+            return Err(memory((0, std::io::ErrorKind::OutOfMemory.into())));
+        }
+        match config.model {
             MemoryModel::Shared => {
                 let space = match config.read_only {
                     true => Space::read_only(&image),
                     false => Space::shared(&image),
                 };
                 shared = Some(space.map_err(|e| memory((0, e)))?);
-                (0..config.lanes).map(|_| Lane::new(None)).collect()
+                lanes.extend((0..config.lanes).map(|_| Lane::new(None)));
             }
             MemoryModel::Private => {
                 let spaces = Space::private(&image, config.lanes).map_err(memory)?;
-                spaces.into_iter().map(|space| Lane::new(Some(space))).collect()
+                lanes.extend(spaces.into_iter().map(|space| Lane::new(Some(space))));
             }
-        };
+        }
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
         let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
@@ -141,63 +148,76 @@ impl CpuEngine {
         }
     }
 
-    /// What translations of the image, or of shared memory, are made from.
-    fn source(&mut self) -> RawMemory {
-        match &mut self.shared {
-            Some(space) => space.raw(),
-            None => {
-                let (base, size) = (self.image.bytes_mut().as_mut_ptr(), self.image.size());
-                // SAFETY: the image lives as long as the engine.
-                unsafe { RawMemory::new(base, size) }
-            }
-        }
+    /// What the threads of a run share, and beside it the lanes and a jump cache for each thread.
+    fn begin<'r>(
+        &'r mut self,
+        request: &RunRequest<'r>,
+        slice: u64,
+    ) -> (Run<'r>, &'r mut [Lane], &'r mut [JumpCache]) {
+        let generation = self.code().generation();
+        let run = Run {
+            stubs: &self.stubs,
+            code: &self.code,
+            generation,
+            source: match &mut self.shared {
+                Some(space) => space.raw(),
+                None => self.image.raw(),
+            },
+            breakpoints: &self.breakpoints,
+            control: request.control,
+            slice,
+            translate_after: self.config.translate_after,
+        };
+        (run, &mut self.lanes, &mut self.caches)
     }
 
-    /// Runs `work` on every lane that has not stopped, spread over threads.
+    /// Does `work` once for every lane that has not stopped, spread over threads.
     fn for_running_lanes(
         &mut self,
         request: &RunRequest<'_>,
         slice: u64,
         work: impl Fn(&Run<'_>, &mut Lane, &mut JumpCache) -> Result<(), EngineError> + Sync,
     ) -> Result<(), EngineError> {
-        let source = self.source();
-        let generation = self.code().generation();
-        let run = Run {
-            stubs: &self.stubs,
-            code: &self.code,
-            generation,
-            source,
-            breakpoints: &self.breakpoints,
-            control: request.control,
-            slice,
-            translate_after: self.config.translate_after,
-        };
-        let (run, work) = (&run, &work);
+        let (run, lanes, caches) = self.begin(request, slice);
         let go = |lanes: &mut [Lane], cache: &mut JumpCache| {
             let running = lanes.iter_mut().filter(|lane| lane.status.stop.is_none());
-            running.into_iter().try_for_each(|lane| work(run, lane, cache))
+            running.into_iter().try_for_each(|lane| work(&run, lane, cache))
         };
-        if let [cache] = &mut self.caches[..] {
-            return go(&mut self.lanes, cache);
+        if let [cache] = caches {
+            return go(lanes, cache);
         }
         // Small enough for threads to share the work evenly, large enough to be worth fetching.
-        let chunk = (self.lanes.len() / (self.caches.len() * 8)).clamp(1, 256);
-        let chunks = Mutex::new(self.lanes.chunks_mut(chunk));
+        let chunk = (lanes.len() / (caches.len() * 8)).clamp(1, 256);
+        let chunks = Mutex::new(lanes.chunks_mut(chunk));
         let next = || chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = self
-                .caches
-                .iter_mut()
-                .map(|cache| {
-                    scope.spawn(move || {
-                        while let Some(lanes) = next() {
-                            go(lanes, cache)?;
-                        }
-                        Ok(())
-                    })
-                })
-                .collect();
-            workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
+        on_threads(caches, |cache| {
+            while let Some(lanes) = next() {
+                go(lanes, cache)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Every lane has a turn, and those that are not done in it take turns from then on. So a lane that runs for ever
+    /// keeps no other from running, and a lane that stops soon is never queued.
+    fn run_private(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
+        let some_wait = AtomicBool::new(false);
+        self.for_running_lanes(request, PRIVATE_SLICE, |run, lane, cache| {
+            run.turn(lane, cache)?;
+            if lane.status.stop.is_none() {
+                some_wait.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        })?;
+        // Looking for them would take longer than many a run does.
+        if !some_wait.into_inner() {
+            return Ok(());
+        }
+        let (run, lanes, caches) = self.begin(request, PRIVATE_SLICE);
+        let waiting = Waiting::among(lanes);
+        let threads = waiting.len().min(caches.len());
+        on_threads(&mut caches[..threads], |cache| {
+            waiting.take_turns(|| !run.control.is_cancelled(), |lane| run.turn(lane, cache))
         })
     }
 
@@ -225,7 +245,7 @@ impl CpuEngine {
                 if run.control.is_cancelled() {
                     return Ok(());
                 }
-                run.slice(lane, cache)
+                run.slice(lane, cache, &mut Turn::default())
             })?;
             if self.lanes.iter().any(|lane| lane.writes_code) {
                 self.write_code(request)?;
@@ -280,15 +300,15 @@ impl Engine for CpuEngine {
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
         let share = rows.len().div_ceil(threads);
-        std::thread::scope(|scope| {
-            let mut shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
-            let first = shares.next();
-            shares.for_each(|(states, rows)| drop(scope.spawn(move || states.copy(rows))));
-            if let Some((states, rows)) = first {
+        let shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
+        let shares = Mutex::new(shares.collect::<Vec<_>>());
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        on_threads(&mut vec![(); threads], |()| {
+            while let Some((states, rows)) = next() {
                 states.copy(rows);
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     fn visit_statuses(
@@ -379,11 +399,7 @@ impl Engine for CpuEngine {
         }
         match self.config.model {
             MemoryModel::Shared => self.run_shared(request),
-            MemoryModel::Private => {
-                self.for_running_lanes(request, PRIVATE_SLICE, |run, lane, cache| {
-                    run.to_the_end(lane, cache)
-                })
-            }
+            MemoryModel::Private => self.run_private(request),
         }
     }
 

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift::codegen::ir::{AtomicRmwOp, MemFlagsData};
 use cranelift::prelude::*;
-use kvrm_ir::{Access, RmwOp};
+use kvrm_ir::{Access, Place, PlaceData, RmwOp};
 use kvrm_mem::GRANULE;
 
 use crate::context::{ExitKind, LaneContext};
@@ -16,50 +16,67 @@ pub(crate) fn guest_flags() -> MemFlagsData {
 }
 
 impl Translator<'_> {
-    pub(crate) fn guest_address(&mut self, addr: Value) -> Value {
+    /// Where an element of a place is: an address of the host, and what to add.
+    pub(crate) fn element(&mut self, place: Place, index: u32) -> (Value, i32) {
+        let at = self.places[place.0 as usize].expect("places are made before they are used");
+        let size = self.region.places[place.0 as usize].ty.bytes();
+        (at, (index * size) as i32)
+    }
+
+    /// Leaves unless the access is allowed; the host's address of the place.
+    pub(crate) fn probe(&mut self, place: PlaceData, addr: Value) -> Value {
+        match place.access {
+            Access::Read => self.check_read(addr, place.len()),
+            Access::Write | Access::ReadWrite => self.check_write(addr, place.len()),
+        }
         self.b.ins().iadd(self.memory, addr)
     }
 
-    /// Leaves unless the access is allowed.
-    pub(crate) fn probe(&mut self, access: Access, addr: Value, len: u32) {
-        // Stored rather than passed, so that nothing has to be kept in registers for it.
-        let tell = |t: &mut Self| {
-            let len = t.b.ins().iconst(types::I64, i64::from(len));
-            t.store_context(offset_of!(LaneContext, detail), addr);
-            t.store_context(offset_of!(LaneContext, len), len);
-        };
-        let leave = |t: &mut Self| t.leave(ExitKind::Probe, t.pc, t.unexecuted);
-        if access == Access::Read {
-            let last = self.target.memory_size - u64::from(len);
-            let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
-            return self.leave_if(outside, |t| {
-                tell(t);
-                leave(t);
-            });
-        }
+    /// Tells the engine of an access. Stored rather than passed, so that nothing has to be kept in registers
+    /// for it.
+    fn tell(&mut self, addr: Value, len: u32) {
+        let len = self.b.ins().iconst(types::I64, i64::from(len));
+        self.store_context(offset_of!(LaneContext, detail), addr);
+        self.store_context(offset_of!(LaneContext, len), len);
+    }
+
+    fn check_read(&mut self, addr: Value, len: u32) {
+        let last = self.target.memory_size - u64::from(len);
+        let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
+        self.leave_if(outside, |t| {
+            t.tell(addr, len);
+            t.leave(ExitKind::Probe, t.pc, t.unexecuted);
+        });
+    }
+
+    fn check_write(&mut self, addr: Value, len: u32) {
         let [slow, slower, out, go_on] = std::array::from_fn(|_| self.b.create_block());
         [slow, slower, out].into_iter().for_each(|block| self.b.set_cold_block(block));
-        self.probe_write(addr, len, go_on, slow);
+        if len.is_power_of_two() {
+            self.check_aligned_write(addr, len, go_on, slow);
+        } else {
+            self.b.ins().jump(slow, &[]);
+        }
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
-        self.probe_write_unaligned(addr, len, go_on, slower);
+        self.check_any_write(addr, len, go_on, slower);
         self.b.switch_to_block(slower);
         self.b.seal_block(slower);
-        tell(self);
+        self.tell(addr, len);
         self.call_stub(offset_of!(LaneContext, probe_stub));
         let allowed_at = offset_of!(LaneContext, allowed) as i32;
         let allowed = self.b.ins().load(types::I64, context_flags(), self.context, allowed_at);
         self.b.ins().brif(allowed, go_on, &[], out, &[]);
         self.b.switch_to_block(out);
         self.b.seal_block(out);
-        leave(self);
+        self.leave(ExitKind::Probe, self.pc, self.unexecuted);
         self.b.switch_to_block(go_on);
         self.b.seal_block(go_on);
     }
 
     /// The usual case: an aligned address in an open granule. Rotating the address makes one comparison
     /// of the bounds and the alignment: misplaced low bits become high ones.
-    fn probe_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
+    fn check_aligned_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
         let log_len = i64::from(len.trailing_zeros());
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let units = self.target.memory_size >> log_len;
@@ -74,8 +91,8 @@ impl Translator<'_> {
         self.b.ins().brif(open, go_on, &[], otherwise, &[]);
     }
 
-    /// An unaligned address: the first and the last byte must lie in open granules.
-    fn probe_write_unaligned(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
+    /// Any address: the first and the last byte must lie in open granules. Places are not larger than one.
+    fn check_any_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let last = self.target.memory_size - u64::from(len);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, addr, last as i64);
@@ -149,9 +166,11 @@ impl Translator<'_> {
         old
     }
 
-    pub(crate) fn cas128(&mut self, operands: [Value; 5]) -> Vec<Value> {
+    pub(crate) fn cas128(&mut self, at: Value, operands: [[Value; 2]; 2]) -> Vec<Value> {
         let offset = |i: usize| offset_of!(LaneContext, cas) + 8 * i;
-        for (i, value) in operands.into_iter().enumerate() {
+        let addr = self.b.ins().isub(at, self.memory);
+        let [[low, high], [new_low, new_high]] = operands;
+        for (i, value) in [addr, low, high, new_low, new_high].into_iter().enumerate() {
             self.store_context(offset(i), value);
         }
         self.call_stub(offset_of!(LaneContext, cas_stub));

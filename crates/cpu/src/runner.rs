@@ -12,8 +12,9 @@ use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
 use crate::lane::Lane;
 use crate::slow::{SlowPath, View, begin_write};
 use crate::stubs::Stubs;
+use crate::turns::Turn;
 
-/// Turns between two looks at whether the run is cancelled, within a slice.
+/// How often translated code is entered, within a slice, between two looks at whether the run is cancelled.
 const LOOK: u32 = 16;
 
 /// A thread's jump cache, kept from run to run.
@@ -57,7 +58,7 @@ pub(crate) struct Run<'a> {
     /// The generation of those, which does not change during the run.
     pub(crate) generation: u64,
     /// What those translations are made from.
-    pub(crate) source: RawMemory,
+    pub(crate) source: RawMemory<'a>,
     pub(crate) breakpoints: &'a [u64],
     pub(crate) control: &'a RunControl,
     /// Instructions a lane executes before the thread looks up.
@@ -65,7 +66,7 @@ pub(crate) struct Run<'a> {
     pub(crate) translate_after: u32,
 }
 
-impl Run<'_> {
+impl<'r> Run<'r> {
     fn shared(&self) -> bool {
         self.stubs.target.shared
     }
@@ -74,29 +75,36 @@ impl Run<'_> {
         self.breakpoints.binary_search(&pc).is_ok()
     }
 
-    /// Runs a lane until it stops, its budget is spent, or the run is cancelled.
-    pub(crate) fn to_the_end(
-        &self,
-        lane: &mut Lane,
-        cache: &mut JumpCache,
-    ) -> Result<(), EngineError> {
-        while lane.status.stop.is_none() && !self.control.is_cancelled() {
-            self.slice(lane, cache)?;
+    /// Runs a lane until it stops, its budget is spent, its turn is over, or the run is cancelled.
+    pub(crate) fn turn(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+        let mut turn = Turn::default();
+        while !self.control.is_cancelled() {
+            self.slice(lane, cache, &mut turn)?;
+            if lane.status.stop.is_some() || turn.is_over() {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Runs a lane for about a slice of its budget.
-    pub(crate) fn slice(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+    /// Runs a lane for about a slice of its budget, or for the rest of its turn if that is slow.
+    pub(crate) fn slice(
+        &self,
+        lane: &mut Lane,
+        cache: &mut JumpCache,
+        turn: &mut Turn,
+    ) -> Result<(), EngineError> {
         let before = lane.status.count;
         let end = before + lane.budget.min(self.slice);
         lane.slice_over = false;
-        let mut turns = 0u32;
+        let mut entries = 0u32;
         while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
             self.advance(lane, cache, end - lane.status.count)?;
-            turns = turns.wrapping_add(1);
-            // Turns that only translate or step are slow.
-            lane.slice_over |= turns.is_multiple_of(LOOK) && self.control.is_cancelled();
+            entries = entries.wrapping_add(1);
+            // Code that changes itself is only translated and stepped through, which is slow.
+            if entries.is_multiple_of(LOOK) {
+                lane.slice_over |= self.control.is_cancelled() || turn.is_over();
+            }
         }
         lane.budget -= lane.status.count - before;
         if lane.budget == 0 && lane.status.stop.is_none() {
@@ -144,14 +152,15 @@ impl Run<'_> {
         }
     }
 
-    fn memory(&self, lane: &Lane) -> RawMemory {
+    fn memory(&self, lane: &Lane) -> RawMemory<'r> {
         let target = &self.stubs.target;
-        let memory = lane.memory(target.memory_size);
+        // SAFETY: lanes keep their memory for the whole run, and only guests use it.
+        let memory = unsafe { RawMemory::new(lane.context.memory, target.memory_size) };
         if target.read_only { memory.read_only() } else { memory }
     }
 
     /// The words translations are made from, but for addresses where they must end.
-    fn words<'m>(&'m self, memory: &'m RawMemory) -> impl Fn(u64) -> Option<u32> + 'm {
+    fn words<'m>(&'m self, memory: &'m RawMemory<'_>) -> impl Fn(u64) -> Option<u32> + 'm {
         |pc| {
             if self.is_breakpoint(pc) { None } else { fetch(memory, pc).ok() }
         }
@@ -190,7 +199,7 @@ impl Run<'_> {
     fn with_code<T>(
         &self,
         lane: &mut Lane,
-        f: impl FnOnce(&mut Code, &RawMemory, &mut CloseGranules<'_>) -> T,
+        f: impl FnOnce(&mut Code, &RawMemory<'_>, &mut CloseGranules<'_>) -> T,
     ) -> T {
         let memory = self.memory(lane);
         let source = if lane.own_code.is_some() { &memory } else { &self.source };

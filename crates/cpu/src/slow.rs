@@ -29,7 +29,7 @@ impl View<'_> {
 pub(crate) struct SlowPath<'a> {
     /// The lane's private memory; `None` if memory is shared.
     pub(crate) space: Option<&'a mut Space>,
-    pub(crate) memory: RawMemory,
+    pub(crate) memory: RawMemory<'a>,
     pub(crate) view: View<'a>,
 }
 

@@ -1,10 +1,10 @@
-//! From a region to a function of the host: blocks, fuel, jumps and exits.
+//! From a region to a function of the host: blocks, fuel, jumps and exits. What the instructions between them
+//! do is in `emit`.
 //!
 //! A translated function has the arguments (lane context, fuel, guest address) and returns nothing. It
 //! leaves by a tail call to the code of the next guest address, without returning to the engine, or
 //! by storing why in the lane context and returning.
 
-use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::atomic::AtomicPtr;
 
@@ -12,14 +12,13 @@ use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::{CpuState, X_SLOTS};
-use kvrm_engine::flow::Flow;
-use kvrm_ir::Type as IrType;
+use kvrm_ir::legalise::Lacks;
+use kvrm_ir::{Op, Type as IrType};
 use kvrm_mem::GRANULE;
+use kvrm_translate::{Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source};
 
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
-use crate::flags::{FLAGS, FlagState, Operand};
-use crate::liveness::{Dirty, uses};
-use crate::region::{Body, Insn, Region};
+use crate::flags;
 
 /// What all translations for a machine have in common.
 pub(crate) struct Target {
@@ -34,19 +33,18 @@ pub(crate) struct Target {
 /// Where code for a guest address will be found, once there is some.
 pub(crate) type LinkCell = AtomicPtr<u8>;
 
-/// How a translation ends when its last block falls through to code outside the region.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// By jumping to the code there.
-    Chain,
-    /// By returning with [`ExitKind::Fuel`].
-    Fuel,
-}
-
-/// Versions of one guest block, by where it finds the flags.
-const VERSIONS: usize = 3;
-/// Known return addresses that a return is compared with.
-const RETURN_SITES: usize = 4;
+/// Cranelift's division traps where the IR's does not, and it has no test for overflow.
+pub(crate) const LACKS: Lacks = Lacks {
+    total_division: true,
+    overflow: true,
+    wide_bit_order: false,
+    byte_order: false,
+    rotation: None,
+    upper_products: false,
+    signed_division: false,
+    wide_shifts: false,
+    flag_operands: false,
+};
 
 /// The signature of translated functions.
 pub(crate) fn function_signature() -> Signature {
@@ -81,86 +79,85 @@ pub(crate) fn context_flags() -> MemFlagsData {
 pub(crate) struct Translator<'a> {
     pub(crate) b: FunctionBuilder<'a>,
     pub(crate) target: &'a Target,
-    region: &'a Region,
+    pub(crate) region: &'a Region,
     link_cell: &'a mut dyn FnMut(u64) -> *const LinkCell,
-    ending: Ending,
-    dirty_at: Dirty,
-    /// Registers whose values in the lane context are out of date here.
-    dirty: u64,
+    /// Blocks of the host, by the region's numbers.
+    blocks: Vec<Block>,
+    /// Host values of the region's values.
+    pub(crate) values: Vec<Option<Value>>,
+    /// Host addresses of the region's places.
+    pub(crate) places: Vec<Option<Value>>,
     regs: [Option<Variable>; X_SLOTS],
     pub(crate) flag_vars: [Variable; 4],
-    /// For kept operands of the flags, 32 and 64 bits wide.
-    pub(crate) operand_vars: [[Variable; 2]; 2],
+    operand_vars: [[Variable; 2]; 2],
+    uses_flags: bool,
     fuel: Variable,
     pub(crate) context: Value,
     pub(crate) memory: Value,
     pub(crate) granules: Value,
-    versions: HashMap<(u64, FlagState), Block>,
-    pending: Vec<(u64, FlagState, Block)>,
-    pub(crate) flags: FlagState,
-    /// The current instruction sets all flags, so nobody needs the old ones any more.
-    pub(crate) flags_overtaken: bool,
-    uses_flags: bool,
-    /// Address of the current instruction.
+    // Of the current instruction.
+    /// Registers whose values in the lane context are out of date.
+    dirty: u64,
+    pub(crate) flags: ExitFlags,
     pub(crate) pc: u64,
-    /// Instructions of the block from the current one on.
+    /// Instructions of the block from this one on.
     pub(crate) unexecuted: i64,
 }
 
-/// Fills `function` with the translation of a region. `stale_granules` are addresses whose granules
-/// must be closed on entry, or the lane has changed the code.
+/// Fills `function` with the translation of a region that is entered at `entry`. `stale_granules` are
+/// addresses whose granules must be closed on entry, or the lane has changed the code.
 pub(crate) fn translate(
     function: &mut ir::Function,
     scratch: &mut FunctionBuilderContext,
     target: &Target,
+    entry: u64,
     region: &Region,
-    ending: Ending,
     stale_granules: &[u64],
     link_cell: &mut dyn FnMut(u64) -> *const LinkCell,
 ) {
     let mut b = FunctionBuilder::new(function, scratch);
-    let entry = b.create_block();
-    b.append_block_params_for_function_params(entry);
-    b.switch_to_block(entry);
-    b.seal_block(entry);
-    let [context, fuel] = [b.block_params(entry)[0], b.block_params(entry)[1]];
+    let start = b.create_block();
+    b.append_block_params_for_function_params(start);
+    b.switch_to_block(start);
+    b.seal_block(start);
+    let [context, fuel] = [b.block_params(start)[0], b.block_params(start)[1]];
     let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
         b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
     };
     let memory = pointer(&mut b, offset_of!(LaneContext, memory));
     let granules = pointer(&mut b, offset_of!(LaneContext, granules));
-    let flag_vars = FLAGS.map(|_| b.declare_var(types::I8));
-    let operand_vars = [types::I32, types::I64].map(|ty| [b.declare_var(ty), b.declare_var(ty)]);
+    let flag_vars = [(); 4].map(|()| b.declare_var(types::I8));
+    let operand_vars = FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
     let fuel_var = b.declare_var(types::I64);
     b.def_var(fuel_var, fuel);
+    let blocks = region.blocks.iter().map(|_| b.create_block()).collect();
     let mut translator = Translator {
         b,
         target,
         region,
         link_cell,
-        ending,
-        dirty_at: Dirty::of(region),
-        dirty: 0,
+        blocks,
+        values: vec![None; region.values.len()],
+        places: vec![None; region.places.len()],
         regs: [None; X_SLOTS],
         flag_vars,
         operand_vars,
+        uses_flags: false,
         fuel: fuel_var,
         context,
         memory,
         granules,
-        versions: HashMap::new(),
-        pending: Vec::new(),
-        flags: FlagState::Stored,
-        flags_overtaken: false,
-        uses_flags: false,
-        pc: region.entry,
+        dirty: 0,
+        flags: ExitFlags::Stored,
+        pc: entry,
         unexecuted: 0,
     };
-    translator.load_registers();
+    translator.load_state();
     translator.check_not_stale(stale_granules);
-    translator.go_to(region.entry);
-    while let Some((pc, flags, block)) = translator.pending.pop() {
-        translator.block(pc, flags, block);
+    let first = translator.blocks[0];
+    translator.b.ins().jump(first, &[]);
+    for (number, block) in region.blocks.iter().enumerate() {
+        translator.block(number, block);
     }
     translator.b.seal_all_blocks();
     translator.b.finalize(target.isa.frontend_config());
@@ -177,22 +174,33 @@ pub(crate) fn var_offset(var: kvrm_ir::Var) -> i32 {
     (offset_of!(LaneContext, state) + offset) as i32
 }
 
+/// Offset of a flag in the lane context.
+fn flag_offset(index: usize) -> usize {
+    offset_of!(LaneContext, state) + offset_of!(CpuState, flags) + index
+}
+
 impl Translator<'_> {
     // Entering.
 
-    fn load_registers(&mut self) {
-        let used = uses(self.region);
-        self.uses_flags = used.flags;
-        for slot in (0..X_SLOTS).filter(|slot| used.registers >> slot & 1 != 0) {
+    /// Loads the registers and flags that occur in the region.
+    fn load_state(&mut self) {
+        let mut slots = 0u64;
+        let region = self.region;
+        region.for_each_stmt(&mut |stmt| match stmt.op {
+            Op::ReadReg(_, index) | Op::WriteReg(_, index, _) => slots |= 1 << self.slot(index),
+            Op::Test(_) | Op::SetFlags(_) => self.uses_flags = true,
+            _ => {}
+        });
+        for slot in (0..X_SLOTS).filter(|slot| slots >> slot & 1 != 0) {
             let var = self.b.declare_var(types::I64);
             let value =
                 self.b.ins().load(types::I64, context_flags(), self.context, slot_offset(slot));
             self.b.def_var(var, value);
             self.regs[slot] = Some(var);
         }
-        if used.flags {
-            for (var, flag) in self.flag_vars.into_iter().zip(FLAGS) {
-                let offset = var_offset(flag);
+        if self.uses_flags {
+            for (index, var) in self.flag_vars.into_iter().enumerate() {
+                let offset = flag_offset(index) as i32;
                 let value = self.b.ins().load(types::I8, context_flags(), self.context, offset);
                 self.b.def_var(var, value);
             }
@@ -212,102 +220,96 @@ impl Translator<'_> {
         else {
             return;
         };
-        let entry = self.region.entry;
-        self.leave_if(any_open, |t| t.leave(ExitKind::Stale, entry, 0));
+        self.leave_if(any_open, |t| t.leave(ExitKind::Stale, t.pc, 0));
     }
 
     // Blocks.
 
-    fn block(&mut self, pc: u64, flags: FlagState, block: Block) {
-        self.b.switch_to_block(block);
-        self.flags = flags;
-        self.dirty = self.dirty_at.at_block(pc);
-        let guest = &self.region.blocks[&pc];
-        let len = guest.insns.len() as i64;
-        let fuel = self.b.use_var(self.fuel);
-        let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, fuel, len);
-        self.leave_if(short, |t| t.leave(ExitKind::Fuel, pc, 0));
-        let left = self.b.ins().iadd_imm_s(fuel, -len);
-        self.b.def_var(self.fuel, left);
-        for (i, insn) in guest.insns.iter().enumerate() {
-            self.pc = insn.pc;
-            self.unexecuted = len - i as i64;
-            self.insn(insn);
-            self.dirty |= self.dirty_at.written_by(insn.pc);
+    fn block(&mut self, number: usize, block: &GuestBlock) {
+        self.b.switch_to_block(self.blocks[number]);
+        self.dirty = block.dirty;
+        self.stmts(&block.head);
+        if !block.insns.is_empty() {
+            self.charge(block);
         }
-        if guest.insns.last().is_none_or(|last| last.flow == Flow::Next) {
-            match self.ending {
-                Ending::Chain => self.go_to(guest.next),
-                Ending::Fuel => self.leave(ExitKind::Fuel, guest.next, 0),
-            }
+        for (i, insn) in block.insns.iter().enumerate() {
+            (self.pc, self.flags) = (insn.pc, insn.flags);
+            self.unexecuted = block.unexecuted(i) as i64;
+            self.stmts(&insn.stmts);
         }
+        self.stmts(&block.tail);
+        self.end(block);
     }
 
-    fn insn(&mut self, insn: &Insn) {
-        let routine = match &insn.body {
-            Body::Routine(routine) => routine,
-            Body::Undefined(word) => {
+    /// Takes the block's instructions from the fuel, or leaves if there is not enough.
+    fn charge(&mut self, block: &GuestBlock) {
+        let len = block.unexecuted(0) as i64;
+        let fuel = self.b.use_var(self.fuel);
+        let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, fuel, len);
+        self.flags = block.insns[0].flags;
+        self.leave_if(short, |t| t.leave(ExitKind::Fuel, block.pc, 0));
+        let left = self.b.ins().iadd_imm_s(fuel, -len);
+        self.b.def_var(self.fuel, left);
+    }
+
+    fn end(&mut self, block: &GuestBlock) {
+        match &block.end {
+            End::Jump(Goto::Block(next)) => {
+                self.b.ins().jump(self.blocks[*next], &[]);
+            }
+            End::Jump(Goto::Leave(pc)) => self.go_to(*pc),
+            End::Branch { cond, taken, otherwise } => self.branch(*cond, [*taken, *otherwise]),
+            End::Indirect { target, sites, leave } => {
+                let target = self.value(*target);
+                for (pc, site) in sites {
+                    let hit = self.b.ins().icmp_imm_u(IntCC::Equal, target, *pc as i64);
+                    let next = self.b.create_block();
+                    self.b.ins().brif(hit, self.blocks[*site], &[], next, &[]);
+                    self.b.switch_to_block(next);
+                    self.b.seal_block(next);
+                }
+                self.stmts(leave);
+                self.go_to_computed(target);
+            }
+            End::Stop { exit, detail } => {
+                let detail = self.value(*detail);
+                self.exit(*exit, detail);
+            }
+            End::Undefined(word) => {
                 let word = self.b.ins().iconst(types::I64, i64::from(*word));
                 self.store_context(offset_of!(LaneContext, detail), word);
-                return self.leave(ExitKind::Undefined, insn.pc, self.unexecuted);
+                self.leave(ExitKind::Undefined, self.pc, self.unexecuted);
             }
-        };
-        let values = self.routine(routine);
-        // What the branch itself writes (a link register) belongs to the state it leaves with.
-        self.dirty |= self.dirty_at.written_by(insn.pc);
-        match insn.flow {
-            Flow::Next | Flow::Stop => {}
-            Flow::Jump(target) => self.go_to(target),
-            Flow::Branch { cond, taken, otherwise } => {
-                let cond = self.value(routine, &values, cond);
-                self.branch(cond, taken, otherwise);
-            }
-            Flow::Indirect(target) => {
-                let target = self.value(routine, &values, target);
-                self.go_to_computed(target);
+            End::Done(pc) => {
+                self.flags = block.flags_after;
+                self.leave(ExitKind::Fuel, *pc, 0);
             }
         }
     }
 
     // Jumping.
 
-    /// Continues at a guest address, within the region or beyond it.
-    fn go_to(&mut self, pc: u64) {
-        match self.version(pc) {
-            Some(block) => {
-                self.b.ins().jump(block, &[]);
+    fn branch(&mut self, cond: kvrm_ir::Value, ways: [Goto; 2]) {
+        let cond = self.value(cond);
+        let mut outside = Vec::new();
+        let [then, otherwise] = ways.map(|way| match way {
+            Goto::Block(next) => self.blocks[next],
+            Goto::Leave(pc) => {
+                let block = self.b.create_block();
+                outside.push((block, pc));
+                block
             }
-            None => self.go_to_the_long_way(pc),
+        });
+        self.b.ins().brif(cond, then, &[], otherwise, &[]);
+        for (block, pc) in outside {
+            self.b.switch_to_block(block);
+            self.b.seal_block(block);
+            self.go_to(pc);
         }
     }
 
-    /// The block to jump to directly, if nothing has to happen on the way.
-    fn version(&mut self, pc: u64) -> Option<Block> {
-        if !self.region.blocks.contains_key(&pc) {
-            return None;
-        }
-        if let Some(block) = self.versions.get(&(pc, self.flags)) {
-            return Some(*block);
-        }
-        let existing = self.versions.keys().filter(|(at, _)| *at == pc).count();
-        if !self.flags_are_settled() && existing >= VERSIONS {
-            return None;
-        }
-        let block = self.b.create_block();
-        self.versions.insert((pc, self.flags), block);
-        self.pending.push((pc, self.flags, block));
-        Some(block)
-    }
-
-    /// Jumps where [`version`](Self::version) knows no block: out of the region, or into a block that
-    /// has versions enough.
-    fn go_to_the_long_way(&mut self, pc: u64) {
-        if self.region.blocks.contains_key(&pc) {
-            self.settle_flags();
-            let block = self.version(pc).expect("settled flags have a version");
-            self.b.ins().jump(block, &[]);
-            return;
-        }
+    /// Continues at a guest address outside the region.
+    fn go_to(&mut self, pc: u64) {
         let cell = (self.link_cell)(pc);
         let cell = self.b.ins().iconst(types::I64, cell as i64);
         let code = self.b.ins().load(types::I64, context_flags(), cell, 0);
@@ -316,67 +318,14 @@ impl Translator<'_> {
         self.tail_call(code, pc);
     }
 
-    /// True if the flags are where a block with many predecessors wants them.
-    fn flags_are_settled(&self) -> bool {
-        match self.flags {
-            FlagState::Stored => true,
-            FlagState::Known(known) => known == known.kept(),
-        }
-    }
-
-    /// Moves operands of the flags to variables.
-    fn settle_flags(&mut self) {
-        if let FlagState::Known(known) = self.flags {
-            for index in 0..2 {
-                let value = self.operand(known, index);
-                self.keep_operand(known.ty, index, value);
-            }
-            self.flags = FlagState::Known(known.kept());
-        }
-    }
-
     fn tail_call(&mut self, code: Value, pc: Value) {
         let signature = self.b.import_signature(function_signature());
         let fuel = self.b.use_var(self.fuel);
         self.b.ins().return_call_indirect(signature, code, &[self.context, fuel, pc]);
     }
 
-    fn branch(&mut self, cond: Value, taken: u64, otherwise: u64) {
-        let mut detours = Vec::new();
-        let [then, other] = [taken, otherwise].map(|pc| {
-            self.version(pc).unwrap_or_else(|| {
-                let detour = self.b.create_block();
-                detours.push((detour, pc));
-                detour
-            })
-        });
-        self.b.ins().brif(cond, then, &[], other, &[]);
-        let flags = self.flags;
-        for (detour, pc) in detours {
-            self.b.switch_to_block(detour);
-            self.b.seal_block(detour);
-            // What one detour does to the flags, the other has not done.
-            self.flags = flags;
-            self.go_to_the_long_way(pc);
-        }
-    }
-
-    /// Continues at a computed guest address: at a known return site, through the jump cache, or by
-    /// asking the engine.
+    /// Continues at a computed guest address, through the jump cache or by asking the engine.
     fn go_to_computed(&mut self, target: Value) {
-        let flags = self.flags;
-        for pc in self.region.return_sites.iter().take(RETURN_SITES) {
-            let hit = self.b.ins().icmp_imm_u(IntCC::Equal, target, *pc as i64);
-            let [then, next] = [self.b.create_block(), self.b.create_block()];
-            self.b.ins().brif(hit, then, &[], next, &[]);
-            self.b.switch_to_block(then);
-            self.b.seal_block(then);
-            self.go_to(*pc);
-            self.b.switch_to_block(next);
-            self.b.seal_block(next);
-            // What was done to the flags on the way there has not been done here.
-            self.flags = flags;
-        }
         self.store_dirty();
         let cache_at = offset_of!(LaneContext, jump_cache) as i32;
         let cache = self.b.ins().load(types::I64, context_flags(), self.context, cache_at);
@@ -414,27 +363,45 @@ impl Translator<'_> {
         self.b.seal_block(stay);
     }
 
+    /// Returns to the engine because the current instruction stops the lane.
+    pub(crate) fn exit(&mut self, exit: kvrm_ir::Exit, detail: Value) {
+        let reason = self.b.ins().iconst(types::I32, i64::from(exit.reason));
+        self.store_context(offset_of!(LaneContext, reason), reason);
+        self.store_context(offset_of!(LaneContext, detail), detail);
+        let done = i64::from(exit.completes);
+        let pc = self.pc.wrapping_add(4 * done as u64);
+        self.leave(ExitKind::Exit, pc, self.unexecuted - done);
+    }
+
     /// Returns to the engine with the lane at `pc`, giving back the fuel of `unexecuted` instructions.
     pub(crate) fn leave(&mut self, kind: ExitKind, pc: u64, unexecuted: i64) {
         self.store_dirty_registers();
         match self.flags {
-            FlagState::Stored => self.store_flags(),
-            // The engine computes them: there are many exits, and few are ever taken.
-            FlagState::Known(known) => {
-                let code = self.b.ins().iconst(types::I32, known.code());
+            ExitFlags::Stored => self.store_flags(),
+            ExitFlags::Lazy { kind, ty, operands } => {
+                let code = self.b.ins().iconst(types::I32, i64::from(flags::code(kind, ty)));
                 self.store_context(offset_of!(LaneContext, flags.code), code);
-                for (index, offset) in
-                    [offset_of!(LaneContext, flags.x), offset_of!(LaneContext, flags.y)]
-                        .into_iter()
-                        .enumerate()
-                {
-                    let value = self.operand(known, index);
+                let places = [offset_of!(LaneContext, flags.x), offset_of!(LaneContext, flags.y)];
+                for (offset, operand) in places.into_iter().zip(operands) {
+                    let value = self.flag_operand(ty, operand);
                     self.store_context(offset, value);
                 }
             }
         }
         let pc = self.b.ins().iconst(types::I64, pc as i64);
         self.return_with(kind, pc, unexecuted);
+    }
+
+    fn flag_operand(&mut self, ty: IrType, operand: Source) -> Value {
+        match operand {
+            Source::Const(bits) => self.b.ins().iconst(host_type(ty), bits as i64),
+            Source::Value(v) => self.value(v),
+            Source::Sum(v, plus) => {
+                let value = self.value(v);
+                let plus = self.b.ins().iconst(host_type(ty), (plus & ty.mask()) as i64);
+                self.b.ins().iadd(value, plus)
+            }
+        }
     }
 
     fn return_with(&mut self, kind: ExitKind, pc: Value, unexecuted: i64) {
@@ -467,27 +434,19 @@ impl Translator<'_> {
 
     fn store_flags(&mut self) {
         if self.uses_flags {
-            let flags = self.flag_values();
-            for (flag, value) in FLAGS.into_iter().zip(flags) {
-                self.store_context(var_offset(flag) as usize, value);
+            for (index, var) in self.flag_vars.into_iter().enumerate() {
+                let value = self.b.use_var(var);
+                self.store_context(flag_offset(index), value);
             }
         }
     }
 
-    pub(crate) fn store_flags_in_variables(&mut self) {
-        let values = self.flag_values();
-        for (var, value) in self.flag_vars.into_iter().zip(values) {
-            self.b.def_var(var, value);
-        }
-        self.flags = FlagState::Stored;
-    }
-
-    /// The flags, wherever they are.
-    pub(crate) fn flag_values(&mut self) -> [Value; 4] {
-        std::array::from_fn(|index| self.read_flag(index))
-    }
-
     // State.
+
+    pub(crate) fn slot(&self, index: kvrm_ir::Value) -> u64 {
+        let slot = self.region.values[index.0 as usize].constant;
+        slot.expect("register numbers are known in translated code")
+    }
 
     pub(crate) fn read_register(&mut self, slot: u64) -> Value {
         let var = self.regs[slot as usize].expect("registers of the region are loaded");
@@ -495,24 +454,15 @@ impl Translator<'_> {
     }
 
     pub(crate) fn write_register(&mut self, slot: u64, value: Value) {
-        if !self.flags_overtaken {
-            self.keep_operands_in(slot);
-        }
         let var = self.regs[slot as usize].expect("registers of the region are loaded");
         self.b.def_var(var, value);
+        self.dirty |= 1 << slot;
     }
 
-    /// A register is about to change: operands of the flags that it holds move to variables.
-    fn keep_operands_in(&mut self, slot: u64) {
-        let FlagState::Known(mut known) = self.flags else { return };
-        for index in 0..2 {
-            if matches!(known.operands[index], Operand::Reg(held, _) if held == slot) {
-                let value = self.operand(known, index);
-                self.keep_operand(known.ty, index, value);
-                known.operands[index] = Operand::Kept;
-            }
-        }
-        self.flags = FlagState::Known(known);
+    /// The host's variable for an operand of the flags.
+    pub(crate) fn operand_var(&self, var: kvrm_ir::Var) -> Option<Variable> {
+        let all = FLAG_OPERANDS.as_flattened().iter().zip(self.operand_vars.as_flattened());
+        all.into_iter().find_map(|(operand, host)| (operand.id == var.id).then_some(*host))
     }
 
     /// Instructions the lane has completed before the current one.

@@ -24,6 +24,11 @@ pub enum CudaError {
         /// How many there are.
         count: usize,
     },
+    /// The operating system gave no thread to watch a launch with.
+    #[error(
+        "cannot start a thread to watch the GPU with: {0}; end other programs or threads, and try again"
+    )]
+    NoThread(std::io::Error),
     /// A kernel has failed, which spoils the driver for the process.
     #[error(
         "a kernel failed on the GPU ({0}), and the driver refuses all further work of this process: start the program again; please report this as a bug"

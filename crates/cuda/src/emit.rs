@@ -8,13 +8,33 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{C, CpuState, N, PC, V, VARS, Z};
-use kvrm_engine::kernel::{Branch, small_param_position};
+use kvrm_a64::state::{CpuState, PC, VARS};
+use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
-use kvrm_ir::{BinOp, CmpOp, ConvOp, Op, Routine, Stmt, Type, UnOp, Value, Var};
+use kvrm_ir::legalise::{Lacks, Width};
+use kvrm_ir::{
+    BinOp, CmpOp, Cond, ConvOp, Exit, Flags, Op, Routine, Stmt, Terminator, Type, UnOp, Value, Var,
+};
 
 use crate::kernel::RECORD;
-use crate::memory::Memory;
+use crate::memory::{Memory, PlaceRegisters};
+
+/// What PTX lacks: it has no test for overflow, rotates 32 bits only, clamps shift amounts, and leaves division
+/// by zero undefined. Kernels keep the flags as four predicates.
+pub(crate) const LACKS: Lacks = Lacks {
+    rotation: Some(Width::Wide),
+    total_division: true,
+    overflow: true,
+    wide_shifts: true,
+    flag_operands: true,
+    wide_bit_order: false,
+    byte_order: false,
+    upper_products: false,
+    signed_division: false,
+};
+
+/// The registers of N, Z, C and V.
+pub(crate) const FLAGS: [&str; 4] = ["%fn", "%fz", "%fc", "%fv"];
 
 /// Writes the PTX of handlers.
 pub(crate) struct Emitter<'a> {
@@ -27,17 +47,8 @@ pub(crate) struct Emitter<'a> {
     fresh: u32,
     /// What is seldom executed, to follow the rest.
     cold: String,
-    /// The label that ends the handler.
-    end: &'static str,
-    /// The register of the frame that holds the byte at an address, by address, after it was probed.
-    pub(crate) probed: Option<(String, String)>,
-}
-
-/// Register of a flag, if the variable is one.
-pub(crate) fn flag_register(var: Var) -> Option<&'static str> {
-    [(N, "%fn"), (Z, "%fz"), (C, "%fc"), (V, "%fv")]
-        .into_iter()
-        .find_map(|(flag, name)| (flag.id == var.id).then_some(name))
+    /// Registers of the places that were made.
+    pub(crate) places: Vec<Option<PlaceRegisters>>,
 }
 
 /// Byte offset of a variable in the lane's state.
@@ -54,7 +65,8 @@ macro_rules! ptx {
 pub(crate) use ptx;
 
 impl<'a> Emitter<'a> {
-    /// Writes one handler: the label, the work, and the jump to the next instruction.
+    /// Writes one handler: the label, the work, and the jump to the next instruction. The routine must be
+    /// [legal](LACKS).
     pub(crate) fn handler(
         out: &'a mut String,
         memory: &'a Memory,
@@ -69,11 +81,10 @@ impl<'a> Emitter<'a> {
             handler,
             fresh: 0,
             cold: String::new(),
-            end: "NEXT",
-            probed: None,
+            places: vec![None; routine.places.len()],
         };
         e.stmts(&routine.body.stmts);
-        ptx!(e, "bra {};", e.end);
+        e.end();
         let cold = std::mem::take(&mut e.cold);
         e.out.push_str(&cold);
         let (values, temps) = (routine.values.len(), e.fresh + 1);
@@ -162,9 +173,8 @@ impl<'a> Emitter<'a> {
                 self.unary(*op, ty, &d, &a);
             }
             Op::Binary(op, a, b) => {
-                let (ty, known) = (self.ty(*a), self.routine.constant(*b));
-                let (a, b) = (self.get(*a), self.get(*b));
-                self.binary(*op, ty, &d, &a, &b, known);
+                let (ty, a, b) = (self.ty(*a), self.get(*a), self.get(*b));
+                self.binary(*op, ty, &d, &a, &b);
             }
             Op::Compare(op, a, b) => {
                 let (ty, a, b) = (self.ty(*a), self.get(*a), self.get(*b));
@@ -189,63 +199,56 @@ impl<'a> Emitter<'a> {
             }
             Op::ReadVar(var) => self.read_var(*var, &d),
             Op::WriteVar(var, value) => {
-                if var.id == PC.id {
-                    return self.branch(*value);
+                let (ty, value) = (move_type(var.ty), self.get(*value));
+                ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(*var));
+            }
+            Op::Test(cond) => {
+                let index = Cond::FLAGS.iter().position(|flag| flag == cond);
+                ptx!(self, "mov.pred {d}, {};", FLAGS[index.expect("single flags are legal")]);
+            }
+            Op::SetFlags(flags) => {
+                let Flags::Bits(bits) = flags else { unreachable!("not legal") };
+                for (flag, bit) in FLAGS.into_iter().zip(bits) {
+                    let bit = self.get(*bit);
+                    ptx!(self, "mov.pred {flag}, {bit};");
                 }
+            }
+            Op::Probe { place, addr } => {
+                let addr = self.get(*addr);
+                let registers = self.probe(self.routine.place(*place), &addr);
+                self.places[place.0 as usize] = Some(registers);
+            }
+            Op::Load { order, place, index } => self.load(*order, *place, *index, &d),
+            Op::Store { order, place, index, value } => {
                 let value = self.get(*value);
-                self.write_var(*var, &value);
+                self.store(*order, *place, *index, &value);
             }
-            Op::Probe { access, addr, len } => {
-                let addr = self.get(*addr);
-                self.probe(*access, &addr, *len);
+            Op::Rmw { op, place, value } => {
+                let value = self.get(*value);
+                self.rmw(*op, *place, &d, &value);
             }
-            Op::Load { order, addr } => {
-                let addr = self.get(*addr);
-                self.load(*order, to.expect("a result"), &d, &addr);
+            Op::Cas { place, expected, new } => {
+                let (expected, new) = (self.get(*expected), self.get(*new));
+                self.cas(*place, &d, &expected, &new);
             }
-            Op::Store { order, addr, value } => {
-                let (ty, addr, value) = (self.ty(*value), self.get(*addr), self.get(*value));
-                self.store(*order, ty, &addr, &value);
-            }
-            Op::Rmw { op, addr, value } => {
-                let (ty, addr, value) = (self.ty(*value), self.get(*addr), self.get(*value));
-                self.rmw(*op, ty, &d, &addr, &value);
-            }
-            Op::Cas { addr, expected, new } => {
-                let ty = self.ty(*new);
-                let (addr, expected, new) = (self.get(*addr), self.get(*expected), self.get(*new));
-                self.cas(ty, &d, &addr, &expected, &new);
-            }
-            Op::Cas128 { addr, expected, new } => {
-                let addr = self.get(*addr);
+            Op::Cas128 { place, expected, new } => {
                 let expected = expected.map(|v| self.get(v));
                 let new = new.map(|v| self.get(v));
                 let old = [self.result(stmt.results[0]), self.result(stmt.results[1])];
-                self.cas128(&old, &addr, &expected, &new);
+                self.cas128(*place, &old, &expected, &new);
             }
             Op::Fence => self.fence(),
             Op::Exit { exit, cond, detail } => {
-                let detail = self.get(*detail);
-                let always = self.routine.constant(*cond).is_some();
-                let skip = self.label();
-                if !always {
-                    let cond = self.get(*cond);
-                    ptx!(self, "@!{cond} bra {skip};");
-                }
-                ptx!(self, "mov.b64 %detail, {detail};");
-                ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::exit(exit.reason));
-                let target = if exit.completes { "STOP_HERE" } else { "STOP" };
-                ptx!(self, "bra {target};");
-                if !always {
-                    let _ = writeln!(self.out, "{skip}:");
-                }
+                let (cond, detail, skip) = (self.get(*cond), self.get(*detail), self.label());
+                ptx!(self, "@!{cond} bra {skip};");
+                self.stop(*exit, &detail);
+                let _ = writeln!(self.out, "{skip}:");
             }
             Op::If { cond, then, otherwise } => {
                 let cond = self.get(*cond);
                 let (other, end) = (self.label(), self.label());
                 ptx!(self, "@!{cond} bra {other};");
                 for (arm, is_then) in [(then, true), (otherwise, false)] {
-                    self.probed = None;
                     self.stmts(&arm.stmts);
                     for (result, v) in stmt.results.iter().zip(&arm.yields) {
                         let (d, ty) = (self.result(*result), self.ty(*v));
@@ -258,9 +261,49 @@ impl<'a> Emitter<'a> {
                     }
                 }
                 let _ = writeln!(self.out, "{end}:");
-                self.probed = None;
             }
         }
+    }
+
+    // Control.
+
+    /// Goes where the routine says. Only computed addresses can be anywhere: others are in the record, and near
+    /// enough for 32 bits.
+    fn end(&mut self) {
+        match self.routine.end {
+            Terminator::Next => ptx!(self, "bra NEXT;"),
+            Terminator::Jump { .. } => self.branch(None),
+            Terminator::Branch { cond, .. } => self.branch(Some(cond)),
+            Terminator::Indirect { target, .. } => {
+                let target = self.get(target);
+                ptx!(self, "mov.b64 %target, {target};");
+                ptx!(self, "bra BRANCH;");
+            }
+            Terminator::Stop { exit, detail } => {
+                let detail = self.get(detail);
+                self.stop(exit, &detail);
+            }
+        }
+    }
+
+    /// Continues at the address in the record, if a condition holds.
+    fn branch(&mut self, cond: Option<Value>) {
+        let (to, distance) = (self.temp_r(), self.temp_r());
+        ptx!(self, "mad.lo.u32 {to}, %w2, 4, %bias;");
+        if let Some(cond) = cond {
+            let cond = self.get(cond);
+            ptx!(self, "selp.b32 {to}, {to}, %at, {cond};");
+        }
+        ptx!(self, "sub.u32 {distance}, {to}, %at;");
+        ptx!(self, "add.u32 %limit, %limit, {distance};");
+        ptx!(self, "mov.b32 %at, {to};");
+        ptx!(self, "bra BRANCHED;");
+    }
+
+    fn stop(&mut self, exit: Exit, detail: &str) {
+        ptx!(self, "mov.b64 %detail, {detail};");
+        ptx!(self, "mov.b32 %stop, {};", stop::exit(exit.reason));
+        ptx!(self, "bra {};", if exit.completes { "STOP_HERE" } else { "STOP" });
     }
 
     // Inputs and state.
@@ -302,9 +345,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn read_var(&mut self, var: Var, d: &str) {
-        if let Some(flag) = flag_register(var) {
-            ptx!(self, "mov.pred {d}, {flag};");
-        } else if var.id == PC.id {
+        if var.id == PC.id {
             let (low, t) = (self.temp_r(), self.temp_d());
             ptx!(self, "sub.u32 {low}, %at, %records_low;");
             ptx!(self, "shr.s32 {low}, {low}, 2;");
@@ -315,40 +356,6 @@ impl<'a> Emitter<'a> {
             let ty = move_type(var.ty);
             ptx!(self, "ld.global.{ty} {d}, [%state+{}];", var_offset(var));
         }
-    }
-
-    fn write_var(&mut self, var: Var, value: &str) {
-        if let Some(flag) = flag_register(var) {
-            ptx!(self, "mov.pred {flag}, {value};");
-        } else {
-            let ty = move_type(var.ty);
-            ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(var));
-        }
-    }
-
-    /// Continues at an address. Where the record has it, as for all branches but those to registers, it is
-    /// near enough for 32 bits.
-    fn branch(&mut self, target: Value) {
-        let taken = match Branch::of(self.routine, target) {
-            Branch::Near => None,
-            Branch::NearIf(cond) => Some(cond),
-            Branch::Far => {
-                let target = self.get(target);
-                ptx!(self, "mov.b64 %target, {target};");
-                self.end = "BRANCH";
-                return;
-            }
-        };
-        let (to, distance) = (self.temp_r(), self.temp_r());
-        ptx!(self, "mad.lo.u32 {to}, %w2, 4, %bias;");
-        if let Some(cond) = taken {
-            let cond = self.get(cond);
-            ptx!(self, "selp.b32 {to}, {to}, %at, {cond};");
-        }
-        ptx!(self, "sub.u32 {distance}, {to}, %at;");
-        ptx!(self, "add.u32 %limit, %limit, {distance};");
-        ptx!(self, "mov.b32 %at, {to};");
-        self.end = "BRANCHED";
     }
 
     // Pure operations.
@@ -377,7 +384,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn binary(&mut self, op: BinOp, ty: Type, d: &str, a: &str, b: &str, known: Option<u64>) {
+    fn binary(&mut self, op: BinOp, ty: Type, d: &str, a: &str, b: &str) {
         let bits = ty.bits();
         let logic = if ty == Type::Bool { "pred".into() } else { format!("b{bits}") };
         match op {
@@ -386,71 +393,16 @@ impl<'a> Emitter<'a> {
             BinOp::Mul => ptx!(self, "mul.lo.u{bits} {d}, {a}, {b};"),
             BinOp::UMulH => ptx!(self, "mul.hi.u{bits} {d}, {a}, {b};"),
             BinOp::SMulH => ptx!(self, "mul.hi.s{bits} {d}, {a}, {b};"),
-            BinOp::UDiv => self.unsigned_divide(ty, d, a, b),
-            BinOp::SDiv => self.signed_divide(ty, d, a, b),
+            BinOp::UDiv => ptx!(self, "div.u{bits} {d}, {a}, {b};"),
+            BinOp::SDiv => ptx!(self, "div.s{bits} {d}, {a}, {b};"),
             BinOp::And => ptx!(self, "and.{logic} {d}, {a}, {b};"),
             BinOp::Or => ptx!(self, "or.{logic} {d}, {a}, {b};"),
             BinOp::Xor => ptx!(self, "xor.{logic} {d}, {a}, {b};"),
-            BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Rotr => {
-                let amount = self.amount(ty, b, known);
-                self.shift(op, ty, d, a, &amount);
-            }
+            BinOp::Shl => ptx!(self, "shl.b{bits} {d}, {a}, {b};"),
+            BinOp::Shr => ptx!(self, "shr.u{bits} {d}, {a}, {b};"),
+            BinOp::Sar => ptx!(self, "shr.s{bits} {d}, {a}, {b};"),
+            BinOp::Rotr => ptx!(self, "shf.r.wrap.b{bits} {d}, {a}, {a}, {b};"),
         }
-    }
-
-    /// A shift amount modulo the width: PTX would clamp it.
-    fn amount(&mut self, ty: Type, b: &str, known: Option<u64>) -> String {
-        match known {
-            Some(amount) => (amount % u64::from(ty.bits())).to_string(),
-            None => {
-                let t = self.temp_r();
-                ptx!(self, "and.b32 {t}, {b}, {};", ty.bits() - 1);
-                t
-            }
-        }
-    }
-
-    fn shift(&mut self, op: BinOp, ty: Type, d: &str, a: &str, amount: &str) {
-        let bits = ty.bits();
-        match (op, ty) {
-            (BinOp::Shl, _) => ptx!(self, "shl.b{bits} {d}, {a}, {amount};"),
-            (BinOp::Shr, _) => ptx!(self, "shr.u{bits} {d}, {a}, {amount};"),
-            (BinOp::Sar, _) => ptx!(self, "shr.s{bits} {d}, {a}, {amount};"),
-            (_, Type::U32) => ptx!(self, "shf.r.wrap.b32 {d}, {a}, {a}, {amount};"),
-            (_, _) => {
-                let (back, left, right) = (self.temp_r(), self.temp_d(), self.temp_d());
-                ptx!(self, "sub.u32 {back}, 64, {amount};");
-                ptx!(self, "shr.u64 {right}, {a}, {amount};");
-                // A shift by 64, for an amount of zero, gives zero.
-                ptx!(self, "shl.b64 {left}, {a}, {back};");
-                ptx!(self, "or.b64 {d}, {left}, {right};");
-            }
-        }
-    }
-
-    fn unsigned_divide(&mut self, ty: Type, d: &str, a: &str, b: &str) {
-        let bits = ty.bits();
-        let zero = self.temp_p();
-        let safe = self.temp(ty);
-        ptx!(self, "setp.eq.u{bits} {zero}, {b}, 0;");
-        ptx!(self, "selp.b{bits} {safe}, 1, {b}, {zero};");
-        ptx!(self, "div.u{bits} {safe}, {a}, {safe};");
-        ptx!(self, "selp.b{bits} {d}, 0, {safe}, {zero};");
-    }
-
-    /// Dividing by -1 is negation, which has no overflow.
-    fn signed_divide(&mut self, ty: Type, d: &str, a: &str, b: &str) {
-        let bits = ty.bits();
-        let (zero, minus) = (self.temp_p(), self.temp_p());
-        let (safe, negated) = (self.temp(ty), self.temp(ty));
-        ptx!(self, "setp.eq.u{bits} {zero}, {b}, 0;");
-        ptx!(self, "setp.eq.s{bits} {minus}, {b}, -1;");
-        ptx!(self, "selp.b{bits} {safe}, 1, {b}, {zero};");
-        ptx!(self, "selp.b{bits} {safe}, 1, {safe}, {minus};");
-        ptx!(self, "div.s{bits} {safe}, {a}, {safe};");
-        ptx!(self, "neg.s{bits} {negated}, {a};");
-        ptx!(self, "selp.b{bits} {safe}, {negated}, {safe}, {minus};");
-        ptx!(self, "selp.b{bits} {d}, 0, {safe}, {zero};");
     }
 
     /// A temporary for an integer of that type.
@@ -472,21 +424,8 @@ impl<'a> Emitter<'a> {
             (CmpOp::Ule, _) => ptx!(self, "setp.le.u{bits} {d}, {a}, {b};"),
             (CmpOp::Slt, _) => ptx!(self, "setp.lt.s{bits} {d}, {a}, {b};"),
             (CmpOp::Sle, _) => ptx!(self, "setp.le.s{bits} {d}, {a}, {b};"),
-            (CmpOp::SAddO, _) => self.overflow(ty, d, a, b, "add"),
-            (CmpOp::SSubO, _) => self.overflow(ty, d, a, b, "sub"),
+            (CmpOp::SAddO | CmpOp::SSubO, _) => unreachable!("not legal"),
         }
-    }
-
-    /// The sign bit of `(a ^ r) & (b ^ r)` for a sum, of `(a ^ b) & (a ^ r)` for a difference.
-    fn overflow(&mut self, ty: Type, d: &str, a: &str, b: &str, op: &str) {
-        let bits = ty.bits();
-        let (r, x, y) = (self.temp(ty), self.temp(ty), self.temp(ty));
-        ptx!(self, "{op}.u{bits} {r}, {a}, {b};");
-        let other = if op == "add" { r.as_str() } else { a };
-        ptx!(self, "xor.b{bits} {x}, {a}, {r};");
-        ptx!(self, "xor.b{bits} {y}, {b}, {other};");
-        ptx!(self, "and.b{bits} {x}, {x}, {y};");
-        ptx!(self, "setp.lt.s{bits} {d}, {x}, 0;");
     }
 
     fn select(&mut self, ty: Type, d: &str, c: &str, a: &str, b: &str) {

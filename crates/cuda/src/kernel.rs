@@ -6,16 +6,17 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{C, CpuState, EXCLUSIVE_LEN, N, V, VARS, X_SLOTS, Z};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
     BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
 use kvrm_ir::Var;
+use kvrm_ir::legalise::legalise;
 use kvrm_mem::PAGE;
 
-use crate::emit::{Emitter, flag_register};
+use crate::emit::{Emitter, FLAGS, LACKS};
 use crate::memory::{FRAME_BYTES, Memory};
 
 /// What a launch is given, in this order, all 64 bits wide.
@@ -133,7 +134,8 @@ pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
     fetch(&mut out, handlers, target);
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "// {}", handler.row.name);
-        Emitter::handler(&mut out, &target.memory, FIRST_HANDLER + index as u32, handler.routine());
+        let routine = legalise(&handler.routine, LACKS);
+        Emitter::handler(&mut out, &target.memory, FIRST_HANDLER + index as u32, &routine);
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
@@ -246,12 +248,11 @@ fn prologue(out: &mut String, target: &Target) {
         );
     }
     let _ = writeln!(out, "\tld.global.b64 %target, [%state+{}];", offset(kvrm_a64::state::PC));
-    for flag in [N, Z, C, V] {
-        let register = flag_register(flag).expect("a flag");
+    for (index, register) in FLAGS.into_iter().enumerate() {
+        let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(
             out,
-            "\tld.global.u8 %s6, [%state+{}];\n\tsetp.ne.u32 {register}, %s6, 0;",
-            offset(flag)
+            "\tld.global.u8 %s6, [%state+{offset}];\n\tsetp.ne.u32 {register}, %s6, 0;"
         );
     }
     let _ = write!(
@@ -600,12 +601,11 @@ LISTED:
         );
     }
     let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", offset(kvrm_a64::state::PC));
-    for flag in [N, Z, C, V] {
-        let register = flag_register(flag).expect("a flag");
+    for (index, register) in FLAGS.into_iter().enumerate() {
+        let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(
             out,
-            "\tselp.b32 %s13, 1, 0, {register};\n\tst.global.u8 [%state+{}], %s13;",
-            offset(flag)
+            "\tselp.b32 %s13, 1, 0, {register};\n\tst.global.u8 [%state+{offset}], %s13;"
         );
     }
     out.push_str("\tret;\n");

@@ -202,7 +202,7 @@ fn watch(
 ) -> Result<u64, CudaError> {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
+        let watcher = std::thread::Builder::new().spawn_scoped(scope, || {
             let mut reported = reported;
             while !ended.load(Ordering::Relaxed) {
                 let executed = mapped.read().executed.max(reported);
@@ -215,8 +215,13 @@ fn watch(
             }
             reported
         });
+        if watcher.is_err() {
+            // Nobody could end it later.
+            mapped.set_cancel(true);
+        }
         let result = wait();
         ended.store(true, Ordering::Relaxed);
+        let watcher = watcher.map_err(CudaError::NoThread)?;
         watcher.thread().unpark();
         let reported = watcher.join().unwrap_or_else(|panic| resume_unwind(panic));
         result.map(|()| reported)

@@ -9,13 +9,15 @@
 //! the page; other lanes go on reading the image. A store to a page the lane has not copied jumps to
 //! `OWN_PAGE`, which makes the copy and starts the instruction again.
 //!
-//! The device wants aligned accesses, the guest does not: unaligned ones are put together from aligned
-//! words.
+//! A *place* is looked up once, when it is made: where its first byte is, and how far apart its words are. The
+//! device wants aligned accesses, the guest does not: elements of a place that is not aligned, or crosses
+//! a page, are put together from words that are looked up one by one.
 
 use std::fmt::Write;
 
 use kvrm_engine::MemoryModel;
-use kvrm_ir::{Access, Order, RmwOp, Type};
+use kvrm_engine::kernel::stop;
+use kvrm_ir::{Access, Order, Place, PlaceData, RmwOp, Type};
 use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, ptx};
@@ -27,6 +29,27 @@ pub(crate) struct Memory {
     pub(crate) size: u64,
     /// Every write faults.
     pub(crate) read_only: bool,
+}
+
+/// Registers that say where a place is.
+#[derive(Clone)]
+pub(crate) struct PlaceRegisters {
+    /// The guest's address.
+    addr: String,
+    /// The device's address of the first byte, unless the place is slow.
+    base: String,
+    /// A predicate: its elements have to be looked up one by one.
+    slow: Option<String>,
+    /// Its page, in private memory.
+    in_page: Option<PageEntry>,
+}
+
+/// Registers of what the page table says: number of the page, its frame, and whether the lane has copied it.
+#[derive(Clone)]
+struct PageEntry {
+    page: String,
+    frame: String,
+    owned: String,
 }
 
 /// Lanes that share a frame.
@@ -55,28 +78,70 @@ impl Emitter<'_> {
         if self.private() { "global" } else { "relaxed.gpu.global" }
     }
 
-    pub(crate) fn probe(&mut self, access: Access, addr: &str, len: u32) {
-        if self.memory.read_only && access != Access::Read {
+    /// Checks a place, and finds out where it is.
+    pub(crate) fn probe(&mut self, place: PlaceData, addr: &str) -> PlaceRegisters {
+        let (access, len) = (place.access, place.len());
+        let writes = access != Access::Read;
+        if self.memory.read_only && writes {
             ptx!(self, "mov.b64 %detail, {addr};");
-            ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::fault(access));
+            ptx!(self, "mov.b32 %stop, {};", stop::fault(access));
             ptx!(self, "bra STOP;");
-            return;
         }
         let (outside, size) = (self.temp_p(), self.memory.size);
         let fault = self.cold(|e| {
             ptx!(e, "max.u64 %detail, {addr}, 0x{size:x};");
-            ptx!(e, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::fault(access));
+            ptx!(e, "mov.b32 %stop, {};", stop::fault(access));
             ptx!(e, "bra STOP;");
         });
         ptx!(self, "setp.gt.u64 {outside}, {addr}, 0x{:x};", size - u64::from(len));
         ptx!(self, "@{outside} bra {fault};");
-        if access == Access::Read {
-            return;
+        if writes {
+            self.check_code(addr, len);
         }
-        self.check_code(addr, len);
-        if self.private() {
-            self.check_owned(addr, len);
+        let in_page = self.private().then(|| {
+            let entry = self.page_entry(addr);
+            if writes {
+                self.check_owned(addr, len, &entry);
+            }
+            entry
+        });
+        self.registers(place, addr, in_page)
+    }
+
+    /// Where a place is that was checked, and whether it can be reached in the usual way.
+    fn registers(
+        &mut self,
+        place: PlaceData,
+        addr: &str,
+        in_page: Option<PageEntry>,
+    ) -> PlaceRegisters {
+        let slow = self.is_slow(place, addr, in_page.is_some());
+        let base = match &in_page {
+            None => self.flat(addr),
+            Some(entry) if place.access == Access::Read => self.owned_or_flat(addr, entry),
+            Some(entry) => self.in_frame(addr, &entry.frame),
+        };
+        PlaceRegisters { addr: addr.to_string(), base, slow, in_page }
+    }
+
+    /// A predicate for a place that is not aligned or crosses a page; none if it cannot be so.
+    fn is_slow(&mut self, place: PlaceData, addr: &str, paged: bool) -> Option<String> {
+        let unaligned = place.ty.bytes() > 1;
+        let crosses = paged && place.count > 1;
+        if !unaligned && !crosses {
+            return None;
         }
+        let (low, slow) = (self.temp_r(), self.temp_p());
+        let address = self.temp_r();
+        ptx!(self, "cvt.u32.u64 {address}, {addr};");
+        ptx!(self, "and.b32 {low}, {address}, {};", place.ty.bytes() - 1);
+        ptx!(self, "setp.ne.u32 {slow}, {low}, 0;");
+        if crosses {
+            let last = PAGE - u64::from(place.len());
+            ptx!(self, "and.b32 {low}, {address}, {};", PAGE - 1);
+            ptx!(self, "setp.gt.or.u32 {slow}, {low}, {last}, {slow};");
+        }
+        Some(slow)
     }
 
     /// Stops before a write to a granule with decoded words.
@@ -119,19 +184,17 @@ impl Emitter<'_> {
         ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
         ptx!(self, "@!{hit} bra {back};");
         ptx!(self, "mov.b64 %detail, {addr};");
-        ptx!(self, "mov.b32 %stop, {};", kvrm_engine::kernel::stop::CODE_WRITE);
+        ptx!(self, "mov.b32 %stop, {};", stop::CODE_WRITE);
         ptx!(self, "bra STOP;");
     }
 
     /// Goes to make copies of the pages that are about to be written, unless the lane has them.
-    fn check_owned(&mut self, addr: &str, len: u32) {
-        let (page, frame, owned) = self.page_entry(addr);
+    fn check_owned(&mut self, addr: &str, len: u32, first: &PageEntry) {
         let copy = self.cold(|e| {
-            ptx!(e, "mov.b32 %want, {page};");
+            ptx!(e, "mov.b32 %want, {};", first.page);
             ptx!(e, "bra OWN_PAGE;");
         });
-        ptx!(self, "@!{owned} bra {copy};");
-        self.probed = Some((addr.to_string(), frame));
+        ptx!(self, "@!{} bra {copy};", first.owned);
         if len == 1 {
             return;
         }
@@ -139,9 +202,9 @@ impl Emitter<'_> {
         let second = self.cold(|e| {
             let last = e.temp_d();
             ptx!(e, "add.u64 {last}, {addr}, {};", len - 1);
-            let (page, _, owned) = e.page_entry(&last);
-            ptx!(e, "@{owned} bra {back};");
-            ptx!(e, "mov.b32 %want, {page};");
+            let entry = e.page_entry(&last);
+            ptx!(e, "@{} bra {back};", entry.owned);
+            ptx!(e, "mov.b32 %want, {};", entry.page);
             ptx!(e, "bra OWN_PAGE;");
         });
         ptx!(self, "cvt.u32.u64 {low}, {addr};");
@@ -151,8 +214,8 @@ impl Emitter<'_> {
         let _ = writeln!(self.out, "{back}:");
     }
 
-    /// The page of an address, its frame in the page table, and whether the lane has copied it.
-    fn page_entry(&mut self, addr: &str) -> (String, String, String) {
+    /// Looks the page of an address up in the page table.
+    fn page_entry(&mut self, addr: &str) -> PageEntry {
         let (wide, page, entry) = (self.temp_d(), self.temp_r(), self.temp_d());
         let (frame, lanes, owned) = (self.temp_r(), self.temp_r(), self.temp_p());
         ptx!(self, "shr.u64 {wide}, {addr}, 12;");
@@ -161,7 +224,7 @@ impl Emitter<'_> {
         ptx!(self, "ld.global.v2.u32 {{{frame}, {lanes}}}, [{entry}];");
         ptx!(self, "and.b32 {lanes}, {lanes}, %lane_bit;");
         ptx!(self, "setp.ne.u32 {owned}, {lanes}, 0;");
-        (page, frame, owned)
+        PageEntry { page, frame, owned }
     }
 
     /// Where the byte at `addr` is in a frame, with those after it in its 8-byte word.
@@ -177,51 +240,100 @@ impl Emitter<'_> {
         own
     }
 
-    /// Where to read the byte at `addr`.
-    fn pointer(&mut self, addr: &str) -> String {
+    /// Where the byte at `addr` is in shared memory, or in the image.
+    fn flat(&mut self, addr: &str) -> String {
         let flat = self.temp_d();
         ptx!(self, "add.u64 {flat}, {addr}, %memory;");
-        if self.private() {
-            let (_, frame, owned) = self.page_entry(addr);
-            let own = self.in_frame(addr, &frame);
-            ptx!(self, "selp.b64 {flat}, {own}, {flat}, {owned};");
-        }
         flat
     }
 
-    /// Where to write the byte at `addr`, which was probed: the lane has its own copy.
-    fn own_pointer(&mut self, addr: &str) -> String {
+    /// Where to read the byte at `addr`: in the lane's copy of the page, if it has one, or in the image.
+    fn owned_or_flat(&mut self, addr: &str, entry: &PageEntry) -> String {
+        let (flat, own) = (self.flat(addr), self.in_frame(addr, &entry.frame));
+        ptx!(self, "selp.b64 {flat}, {own}, {flat}, {};", entry.owned);
+        flat
+    }
+
+    /// Where the byte at `addr` is, which was checked for that access, looked up anew.
+    fn pointer(&mut self, access: Access, addr: &str) -> String {
         if !self.private() {
-            return self.pointer(addr);
+            return self.flat(addr);
         }
-        let frame = match &self.probed {
-            Some((probed, frame)) if probed == addr => frame.clone(),
-            _ => self.page_entry(addr).1,
+        let entry = self.page_entry(addr);
+        match access {
+            Access::Read => self.owned_or_flat(addr, &entry),
+            Access::Write | Access::ReadWrite => self.in_frame(addr, &entry.frame),
+        }
+    }
+
+    /// An operand for an element of a place that is not slow.
+    fn element(&mut self, place: Place, index: u32) -> String {
+        let PlaceData { access, ty, .. } = self.routine.place(place);
+        let registers = self.place(place);
+        let offset = index * ty.bytes();
+        let Some(entry) = registers.in_page.filter(|_| index > 0) else {
+            return format!("[{}+{offset}]", registers.base);
         };
-        self.in_frame(addr, &frame)
+        if ty == Type::U64 && access != Access::Read {
+            return format!("[{}+{}]", registers.base, u64::from(offset) * FRAME_LANES);
+        }
+        let addr = self.element_address(&registers.addr, offset);
+        match access {
+            Access::Read => format!("[{}]", self.owned_or_flat(&addr, &entry)),
+            Access::Write | Access::ReadWrite => {
+                format!("[{}]", self.in_frame(&addr, &entry.frame))
+            }
+        }
     }
 
-    /// Branches to the label if the address is not a multiple of the size.
-    fn branch_if_unaligned(&mut self, ty: Type, addr: &str, label: &str) {
-        let (low, off) = (self.temp_r(), self.temp_p());
-        ptx!(self, "cvt.u32.u64 {low}, {addr};");
-        ptx!(self, "and.b32 {low}, {low}, {};", ty.bytes() - 1);
-        ptx!(self, "setp.ne.u32 {off}, {low}, 0;");
-        ptx!(self, "@{off} bra {label};");
+    fn element_address(&mut self, addr: &str, offset: u32) -> String {
+        if offset == 0 {
+            return addr.to_string();
+        }
+        let sum = self.temp_d();
+        ptx!(self, "add.u64 {sum}, {addr}, {offset};");
+        sum
     }
 
-    pub(crate) fn load(&mut self, order: Order, ty: Type, d: &str, addr: &str) {
+    fn place(&self, place: Place) -> PlaceRegisters {
+        self.places[place.0 as usize].clone().expect("places are made before they are used")
+    }
+
+    /// Branches to `slow`, which comes back to the label that it is given, if the place is not aligned or
+    /// crosses a page. `slow` gets the element's address.
+    fn unless_slow(
+        &mut self,
+        place: Place,
+        index: u32,
+        slow: impl FnOnce(&mut Self, &str),
+        usual: impl FnOnce(&mut Self),
+    ) {
+        let PlaceRegisters { addr, slow: is_slow, .. } = self.place(place);
         let back = self.label();
-        if ty != Type::U8 {
-            let slow = self.cold(|e| {
-                e.load_unaligned(ty, d, addr);
+        if let Some(is_slow) = is_slow {
+            let offset = index * self.routine.place(place).ty.bytes();
+            let label = self.cold(|e| {
+                let addr = e.element_address(&addr, offset);
+                slow(e, &addr);
                 ptx!(e, "bra {back};");
             });
-            self.branch_if_unaligned(ty, addr, &slow);
+            ptx!(self, "@{is_slow} bra {label};");
         }
-        let at = self.pointer(addr);
-        ptx!(self, "ld.{}.{} {d}, [{at}];", self.space(), access_type(ty));
+        usual(self);
         let _ = writeln!(self.out, "{back}:");
+    }
+
+    pub(crate) fn load(&mut self, order: Order, place: Place, index: u32, d: &str) {
+        let ty = self.routine.place(place).ty;
+        self.unless_slow(
+            place,
+            index,
+            |e, addr| e.load_unaligned(ty, d, addr),
+            |e| {
+                let at = e.element(place, index);
+                ptx!(e, "ld.{}.{} {d}, {at};", e.space(), access_type(ty));
+            },
+        );
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -237,7 +349,7 @@ impl Emitter<'_> {
     }
 
     fn load_unaligned(&mut self, ty: Type, d: &str, addr: &str) {
-        let [first, last] = self.words(ty, addr).map(|word| self.pointer(&word));
+        let [first, last] = self.words(ty, addr).map(|word| self.pointer(Access::Read, &word));
         let (low, high, bits, back) = (self.temp_d(), self.temp_d(), self.temp_r(), self.temp_r());
         ptx!(self, "ld.{}.b64 {low}, [{first}];", self.space());
         ptx!(self, "ld.{}.b64 {high}, [{last}];", self.space());
@@ -258,21 +370,20 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn store(&mut self, order: Order, ty: Type, addr: &str, value: &str) {
+    pub(crate) fn store(&mut self, order: Order, place: Place, index: u32, value: &str) {
         if order == Order::AcquireRelease {
             self.fence();
         }
-        let back = self.label();
-        if ty != Type::U8 {
-            let slow = self.cold(|e| {
-                e.store_unaligned(ty, addr, value);
-                ptx!(e, "bra {back};");
-            });
-            self.branch_if_unaligned(ty, addr, &slow);
-        }
-        let at = self.own_pointer(addr);
-        ptx!(self, "st.global.{} [{at}], {value};", access_type(ty));
-        let _ = writeln!(self.out, "{back}:");
+        let ty = self.routine.place(place).ty;
+        self.unless_slow(
+            place,
+            index,
+            |e, addr| e.store_unaligned(ty, addr, value),
+            |e| {
+                let at = e.element(place, index);
+                ptx!(e, "st.global.{} {at}, {value};", access_type(ty));
+            },
+        );
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -280,7 +391,7 @@ impl Emitter<'_> {
 
     /// Byte by byte: other lanes may be writing the rest of the words.
     fn store_unaligned(&mut self, ty: Type, addr: &str, value: &str) {
-        let [first, last] = self.words(ty, addr).map(|word| self.own_pointer(&word));
+        let [first, last] = self.words(ty, addr).map(|word| self.pointer(Access::Write, &word));
         let (wide, byte, at, position) =
             (self.temp_d(), self.temp_r(), self.temp_d(), self.temp_d());
         let (in_first, offset) = (self.temp_p(), self.temp_d());
@@ -309,8 +420,8 @@ impl Emitter<'_> {
 
     // Atomics: the address is aligned.
 
-    pub(crate) fn rmw(&mut self, op: RmwOp, ty: Type, d: &str, addr: &str, value: &str) {
-        let at = self.own_pointer(addr);
+    pub(crate) fn rmw(&mut self, op: RmwOp, place: Place, d: &str, value: &str) {
+        let (ty, at) = (self.routine.place(place).ty, self.place(place).base);
         if self.private() {
             ptx!(self, "ld.global.{} {d}, [{at}];", access_type(ty));
             let new = self.temp(ty);
@@ -389,8 +500,8 @@ impl Emitter<'_> {
         ptx!(self, "@{lost} bra {again};");
     }
 
-    pub(crate) fn cas(&mut self, ty: Type, d: &str, addr: &str, expected: &str, new: &str) {
-        let at = self.own_pointer(addr);
+    pub(crate) fn cas(&mut self, place: Place, d: &str, expected: &str, new: &str) {
+        let (ty, at) = (self.routine.place(place).ty, self.place(place).base);
         let (bits, same) = (ty.bits().max(32), self.temp_p());
         if self.private() {
             let stored = self.temp(ty);
@@ -417,24 +528,12 @@ impl Emitter<'_> {
     /// 128-bit exchanges see all of it or nothing.
     pub(crate) fn cas128(
         &mut self,
+        place: Place,
         old: &[String; 2],
-        addr: &str,
         expected: &[String; 2],
         new: &[String; 2],
     ) {
-        let at = self.own_pointer(addr);
-        let high = match self.private() {
-            true => {
-                let next = self.temp_d();
-                ptx!(self, "add.u64 {next}, {addr}, 8;");
-                self.own_pointer(&next)
-            }
-            false => {
-                let next = self.temp_d();
-                ptx!(self, "add.u64 {next}, {at}, 8;");
-                next
-            }
-        };
+        let [low, high] = [0, 1].map(|index| self.element(place, index));
         let (taken, was, end) = (self.temp_p(), self.temp_r(), self.label());
         let again = self.label();
         if !self.private() {
@@ -444,15 +543,15 @@ impl Emitter<'_> {
             ptx!(self, "@{taken} bra {again};");
             self.fence();
         }
-        ptx!(self, "ld.{}.b64 {}, [{at}];", self.space(), old[0]);
-        ptx!(self, "ld.{}.b64 {}, [{high}];", self.space(), old[1]);
+        ptx!(self, "ld.{}.b64 {}, {low};", self.space(), old[0]);
+        ptx!(self, "ld.{}.b64 {}, {high};", self.space(), old[1]);
         let (low_same, high_same) = (self.temp_p(), self.temp_p());
         ptx!(self, "setp.eq.u64 {low_same}, {}, {};", old[0], expected[0]);
         ptx!(self, "setp.eq.u64 {high_same}, {}, {};", old[1], expected[1]);
         ptx!(self, "and.pred {low_same}, {low_same}, {high_same};");
         ptx!(self, "@!{low_same} bra {end};");
-        ptx!(self, "st.{}.b64 [{at}], {};", self.space(), new[0]);
-        ptx!(self, "st.{}.b64 [{high}], {};", self.space(), new[1]);
+        ptx!(self, "st.{}.b64 {low}, {};", self.space(), new[0]);
+        ptx!(self, "st.{}.b64 {high}, {};", self.space(), new[1]);
         let _ = writeln!(self.out, "{end}:");
         if !self.private() {
             self.fence();

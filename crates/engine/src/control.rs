@@ -1,8 +1,8 @@
 //! Watches and cancels a run from another thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a run does while it executes no instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,18 @@ pub enum Activity {
 /// A function that a run asks at intervals whether it should end.
 type Interrupt = Box<dyn Fn() -> bool + Send + Sync>;
 
+/// The run has not been asked to end.
+const GOES_ON: u8 = 0;
+/// The run was cancelled.
+const CANCELLED: u8 = 1;
+/// The run's time was over.
+const TIMED_OUT: u8 = 2;
+
 /// Shared by a run and those who watch it.
 #[derive(Default)]
 pub struct RunControl {
-    cancelled: AtomicBool,
+    /// Whether and why it should end; the first reason counts.
+    end: AtomicU8,
     deadline: OnceLock<Instant>,
     interrupt: Option<Interrupt>,
     executed: AtomicU64,
@@ -32,6 +40,25 @@ impl RunControl {
     /// Makes a control for one run.
     pub fn new() -> RunControl {
         RunControl::default()
+    }
+
+    /// Sets a time from now after which the run ends, as if it were cancelled then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use kvrm_engine::RunControl;
+    /// let control = RunControl::new().with_timeout(Duration::ZERO);
+    /// assert!(control.is_cancelled() && control.timed_out());
+    /// let control = RunControl::new().with_timeout(Duration::MAX);
+    /// control.cancel();
+    /// assert!(control.is_cancelled() && !control.timed_out());
+    /// ```
+    pub fn with_timeout(self, timeout: Duration) -> RunControl {
+        // A deadline too far away to be represented is none.
+        if let Some(deadline) = Instant::now().checked_add(timeout) {
+            self.cancel_at(deadline);
+        }
+        self
     }
 
     /// Sets a deadline at which the run ends. Only the first call counts.
@@ -61,7 +88,7 @@ impl RunControl {
 
     /// Asks the run to end soon; lanes stop between two instructions.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.end_for(CANCELLED);
     }
 
     /// True if the run should end; checks the deadline and the interrupt.
@@ -69,17 +96,28 @@ impl RunControl {
         if self.was_cancelled() {
             return true;
         }
-        let late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
-        let over = late || self.interrupt.as_ref().is_some_and(|interrupt| interrupt());
-        if over {
+        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt()) {
             self.cancel();
+        // The clock is only read where there is a deadline.
+        } else if self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline) {
+            self.end_for(TIMED_OUT);
         }
-        over
+        self.was_cancelled()
     }
 
     /// True if the run has been cancelled; does not check the deadline or the interrupt.
     pub fn was_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.end.load(Ordering::Relaxed) != GOES_ON
+    }
+
+    /// True if the run should end because its time was over, and nobody had cancelled it before.
+    pub fn timed_out(&self) -> bool {
+        self.end.load(Ordering::Relaxed) == TIMED_OUT
+    }
+
+    fn end_for(&self, reason: u8) {
+        // The first reason stays.
+        let _ = self.end.compare_exchange(GOES_ON, reason, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Returns the instructions completed so far, over all lanes; lags slightly behind.
@@ -124,6 +162,18 @@ impl RunControl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_reason_to_end_counts() {
+        let control = RunControl::new();
+        control.cancel_at(Instant::now());
+        assert!(!control.was_cancelled(), "nobody has looked at the clock");
+        assert!(control.is_cancelled() && control.timed_out());
+        control.cancel();
+        assert!(control.timed_out());
+        let control = RunControl::new().with_interrupt(|| true).with_timeout(Duration::ZERO);
+        assert!(control.is_cancelled() && !control.timed_out());
+    }
 
     #[test]
     fn watchers_see_an_activity_while_it_lasts() {

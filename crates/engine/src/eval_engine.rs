@@ -59,14 +59,17 @@ impl EvalEngine {
         let space = self.space(lane);
         let space = &mut self.spaces[space];
         let Lane { state, status } = &mut self.lanes[lane];
+        let mut written = Vec::new();
         for done in 0..budget {
             let may_break = done > 0 || !passes;
             if may_break && breakpoints.binary_search(&state.pc).is_ok() {
                 status.stop = Some(Stop::Breakpoint { imm: None });
                 return done;
             }
-            let raw = space.raw();
-            match step(state, status.count, &raw, &mut |addr, len| space.touch(addr, len.into())) {
+            let note = &mut |addr, len: u32| written.push((addr, len.into()));
+            let end = step(state, status.count, &space.raw(), note);
+            written.drain(..).for_each(|(addr, len)| space.touch(addr, len));
+            match end {
                 Step::Done => status.count += 1,
                 Step::DoneAndStopped(stop) => {
                     status.count += 1;

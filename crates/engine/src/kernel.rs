@@ -9,10 +9,10 @@ pub mod stop;
 use std::collections::HashMap;
 
 use kvrm_a64::state::PC;
-use kvrm_a64::{Instruction, decode, shape_bits, shaped_form};
-use kvrm_ir::cut::{Cut, SMALL_PARAMS, WIDE_PARAM, cut};
-use kvrm_ir::eval::{Machine, eval_results};
-use kvrm_ir::{Access, BinOp, File, Op, Order, Routine, Type, Value, Var};
+use kvrm_a64::{Instruction, decode, shaped_form};
+use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
+use kvrm_ir::eval::{Inputs, eval_results};
+use kvrm_ir::{Routine, Var};
 
 /// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
 /// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
@@ -26,6 +26,8 @@ pub const NOT_DECODED: u32 = 0;
 pub const UNDEFINED: u32 = 1;
 /// Handler number of an address with a breakpoint.
 pub const BREAKPOINT: u32 = 2;
+/// The bits of a record's first word that hold the handler's number.
+pub const HANDLER_MASK: u32 = 0xffff;
 /// Number of the first handler that is made from a row.
 pub const FIRST_HANDLER: u32 = 3;
 
@@ -37,7 +39,7 @@ impl Record {
 
     /// Number of the handler.
     pub fn handler(&self) -> u32 {
-        self.0[0] & 0xffff
+        self.0[0] & HANDLER_MASK
     }
 }
 
@@ -49,61 +51,28 @@ pub fn small_param_position(index: u8) -> (usize, u32) {
 
 /// One handler.
 pub struct Handler {
-    /// The row it was made from.
+    /// The first row that wanted it; others may do the same.
     pub row: &'static Instruction,
-    cut: Cut,
+    /// What it does; its parameters come from the record.
+    pub routine: Routine,
 }
 
-impl Handler {
-    /// What the handler does; its parameters come from the record.
-    pub fn routine(&self) -> &Routine {
-        &self.cut.after
-    }
-}
-
-/// Where a handler that writes PC takes the lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Branch {
-    /// To the record's wide parameter, which is within reach of a 32-bit distance.
-    Near,
-    /// There, if the value is true, and otherwise to the instruction that follows.
-    NearIf(Value),
-    /// To any address.
-    Far,
-}
-
-impl Branch {
-    /// What kind of branch it is to write `target` to PC.
-    pub fn of(routine: &Routine, target: Value) -> Branch {
-        let definition = |v: Value| {
-            let stmt = routine.body.stmts.iter().find(|stmt| stmt.results.contains(&v));
-            stmt.map(|stmt| &stmt.op)
-        };
-        let is_wide_param = |v| matches!(definition(v), Some(Op::Param(WIDE_PARAM)));
-        let is_pc = |v| matches!(definition(v), Some(Op::ReadVar(var)) if var.id == PC.id);
-        let is_next_pc = |v| match definition(v) {
-            Some(Op::Binary(BinOp::Add, pc, four)) => {
-                is_pc(*pc) && routine.constant(*four) == Some(4)
-            }
-            _ => false,
-        };
-        match definition(target) {
-            Some(Op::Param(WIDE_PARAM)) => Branch::Near,
-            Some(Op::Select(cond, to, otherwise))
-                if is_wide_param(*to) && is_next_pc(*otherwise) =>
-            {
-                Branch::NearIf(*cond)
-            }
-            _ => Branch::Far,
-        }
-    }
+/// How the record of a word of one shape is made.
+struct Maker {
+    handler: u32,
+    /// Computes the parameters.
+    before: Routine,
+    /// How many of them are small.
+    small: usize,
 }
 
 /// The handlers that have been asked for.
 #[derive(Default)]
 pub struct Handlers {
     handlers: Vec<Handler>,
-    numbers: HashMap<(usize, u32), u32>,
+    makers: HashMap<(usize, usize), Maker>,
+    /// Numbers of handlers by what they do, written out.
+    numbers: HashMap<String, u32>,
 }
 
 impl Handlers {
@@ -112,7 +81,7 @@ impl Handlers {
         Handlers::default()
     }
 
-    /// Handlers for several shapes of every row, which a kernel is tested with.
+    /// The handlers of every shape of every row, which kernels are tested with.
     ///
     /// ```
     /// let handlers = kvrm_engine::kernel::Handlers::of_all_rows();
@@ -120,11 +89,10 @@ impl Handlers {
     /// ```
     pub fn of_all_rows() -> Handlers {
         let mut handlers = Handlers::new();
-        let mut random = 1u32;
         for row in kvrm_a64::table() {
-            for _ in 0..8 {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let word = random & !row.pattern.mask | row.pattern.value;
+            let word = row.pattern.value | row.pattern.preferred;
+            for shape in 0..row.shapes() {
+                let word = row.with_shape(word, shape);
                 if row.matches(word) {
                     handlers.record(0x1000, word);
                 }
@@ -153,21 +121,27 @@ impl Handlers {
         let Some(row) = decode(word) else {
             return Record::special(UNDEFINED, word.into());
         };
-        let number = self.number(row, word);
-        let cut = &self.handlers[(number - FIRST_HANDLER) as usize].cut;
-        let params = eval_results(&cut.before, &mut Decoding { pc, word });
-        pack(number, &params[..cut.small], params.get(cut.small).copied())
+        let shape = (row.index, row.shape(word));
+        if !self.makers.contains_key(&shape) {
+            let maker = self.maker(row, word);
+            self.makers.insert(shape, maker);
+        }
+        let maker = &self.makers[&shape];
+        let params = eval_results(&maker.before, &Decoding { pc, word });
+        pack(maker.handler, &params[..maker.small], params.get(maker.small).copied())
     }
 
-    fn number(&mut self, row: &'static Instruction, word: u32) -> u32 {
-        let shape = word & shape_bits(row);
+    fn maker(&mut self, row: &'static Instruction, word: u32) -> Maker {
+        let Cut { before, small, after } =
+            cut(&shaped_form(row, word), &[PC]).expect("every row fits a record");
+        // Values are numbered as they occur, so routines that do the same read the same.
         let next = FIRST_HANDLER + self.handlers.len() as u32;
-        let number = *self.numbers.entry((row.index, shape)).or_insert(next);
-        if number == next {
-            let cut = cut(&shaped_form(row, word), &[PC]).expect("every row fits a record");
-            self.handlers.push(Handler { row, cut });
+        let handler = *self.numbers.entry(after.to_string()).or_insert(next);
+        if handler == next {
+            assert!(handler <= HANDLER_MASK, "a record has no room for so many handlers");
+            self.handlers.push(Handler { row, routine: after });
         }
-        number
+        Maker { handler, before, small }
     }
 }
 
@@ -182,63 +156,44 @@ fn pack(number: u32, small: &[u64], wide: Option<u64>) -> Record {
     Record(words)
 }
 
-/// The machine that the part before a cut sees: a word at an address.
+/// What the part before a cut is computed from: a word at an address.
 struct Decoding {
     pc: u64,
     word: u32,
 }
 
-impl Machine for Decoding {
+impl Inputs for Decoding {
     fn word(&self) -> u32 {
         self.word
-    }
-
-    fn read_var(&self, var: Var) -> u64 {
-        assert_eq!(var.id, PC.id, "only the address is known beforehand");
-        self.pc
     }
 
     fn param(&self, _: u8) -> u64 {
         unreachable!("computed here")
     }
 
-    fn count(&self) -> u64 {
-        unreachable!("known only at run time")
+    fn read_var(&self, var: Var) -> u64 {
+        assert_eq!(var.id, PC.id, "only the address is known beforehand");
+        self.pc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_with_the_same_code_are_one() {
+        let mut handlers = Handlers::new();
+        // ldur x0, [x1]; ldtr x0, [x1]: no privileges are told apart. nop; yield; bti: nothing is done.
+        let [ldur, ldtr] = [0xf840_0020, 0xf840_0820].map(|word| handlers.record(0, word));
+        assert_eq!(ldur, ldtr);
+        let hints = [0xd503_201f, 0xd503_203f, 0xd503_241f].map(|word| handlers.record(0, word));
+        assert_eq!((hints[0], hints[0]), (hints[1], hints[2]));
+        assert_eq!(handlers.len(), 2);
     }
 
-    fn read_reg(&self, _: File, _: u32) -> u64 {
-        unreachable!("known only at run time")
-    }
-
-    fn write_reg(&mut self, _: File, _: u32, _: u64) {
-        unreachable!("done at run time")
-    }
-
-    fn write_var(&mut self, _: Var, _: u64) {
-        unreachable!("done at run time")
-    }
-
-    fn probe(&mut self, _: Access, _: u64, _: u32) -> Result<(), u64> {
-        unreachable!("done at run time")
-    }
-
-    fn load(&mut self, _: Type, _: Order, _: u64) -> u64 {
-        unreachable!("done at run time")
-    }
-
-    fn store(&mut self, _: Type, _: Order, _: u64, _: u64) {
-        unreachable!("done at run time")
-    }
-
-    fn cas(&mut self, _: Type, _: u64, _: u64, _: u64) -> u64 {
-        unreachable!("done at run time")
-    }
-
-    fn cas128(&mut self, _: u64, _: [u64; 2], _: [u64; 2]) -> [u64; 2] {
-        unreachable!("done at run time")
-    }
-
-    fn fence(&mut self) {
-        unreachable!("done at run time")
+    #[test]
+    fn all_handlers_fit_a_record_with_room_for_many_more() {
+        assert!(Handlers::of_all_rows().len() < 2_000);
     }
 }

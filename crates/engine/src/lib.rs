@@ -117,7 +117,7 @@ impl LaneStatus {
 pub enum EngineError {
     /// The operating system refused memory.
     #[error(
-        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, and Linux allows 65,530 of them unless `sysctl vm.max_map_count` is raised)"
+        "cannot map {size} bytes of guest memory for lane {lane}: {source}; use fewer lanes, or a smaller memory if that is what is lacking (every lane is a mapping, of which Linux allows 65,530 unless `sysctl vm.max_map_count` is raised, and a thousand are kept free)"
     )]
     Memory {
         /// The lane.
@@ -127,6 +127,9 @@ pub enum EngineError {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// The operating system gave no thread.
+    #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
+    NoThread(std::io::Error),
     /// One memory cannot be on several devices.
     #[error(
         "lanes that share memory cannot be split over devices: use private memory or one device"

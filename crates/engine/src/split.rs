@@ -116,6 +116,7 @@ fn of_whole(error: EngineError, first: usize) -> EngineError {
             EngineError::Memory { lane: first + lane, size, source }
         }
         EngineError::SharedMemoryIsWhole
+        | EngineError::NoThread(_)
         | EngineError::Unsupported(_)
         | EngineError::Device(_)
         | EngineError::DeviceFull(_)
@@ -240,11 +241,14 @@ impl Engine for SplitEngine {
             result.map_err(|error| of_whole(error, part.lanes.start))
         };
         thread::scope(|scope| {
-            let threads: Vec<_> =
-                self.parts.iter_mut().map(|part| scope.spawn(|| run(part))).collect();
-            let results = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|p| resume_unwind(p)));
+            let spawn = |part| thread::Builder::new().spawn_scoped(scope, || run(part));
+            let threads: Vec<_> = self.parts.iter_mut().map(spawn).collect();
+            if threads.iter().any(Result::is_err) {
+                request.control.cancel();
+            }
+            let results = threads.into_iter().map(|thread| {
+                thread.map_err(EngineError::NoThread)?.join().unwrap_or_else(|p| resume_unwind(p))
+            });
             results.fold(Ok(()), Result::and)
         })
     }

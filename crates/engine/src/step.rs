@@ -2,9 +2,9 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC};
-use kvrm_a64::{decode, kernel_form, table};
-use kvrm_ir::eval::{End, Machine, eval};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN};
+use kvrm_a64::{Instruction, decode, shaped_form, table};
+use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
 use kvrm_mem::GuestMemory;
 
@@ -62,14 +62,15 @@ fn step_inner(
     let Some(row) = decode(word) else {
         return Step::Stopped(Stop::Undefined { word });
     };
-    let routine = routine(row.index);
     let next = state.pc.wrapping_add(4);
-    let branches = routine.writes_var(PC);
-    match eval(routine, &mut Stepping { state, count, word, memory, before_write }) {
-        End::Done => {
-            if !branches {
-                state.pc = next;
-            }
+    let mut stepping = Stepping { state, count, word, memory, before_write };
+    match eval(routine(row, word), &mut stepping) {
+        End::Next => {
+            state.pc = next;
+            Step::Done
+        }
+        End::Jump(target) => {
+            state.pc = target;
             Step::Done
         }
         End::Exit { exit, detail } => {
@@ -84,11 +85,13 @@ fn step_inner(
     }
 }
 
-/// Returns the kernel form of a row, built on first use.
-fn routine(index: usize) -> &'static Routine {
-    static ROUTINES: LazyLock<Vec<OnceLock<Routine>>> =
-        LazyLock::new(|| table().iter().map(|_| OnceLock::new()).collect());
-    ROUTINES[index].get_or_init(|| kernel_form(&table()[index]))
+/// Returns the routine for the words of a shape, built on first use.
+fn routine(row: &Instruction, word: u32) -> &'static Routine {
+    static ROUTINES: LazyLock<Vec<Vec<OnceLock<Routine>>>> = LazyLock::new(|| {
+        let shapes = |row: &Instruction| (0..row.shapes()).map(|_| OnceLock::new()).collect();
+        table().iter().map(shapes).collect()
+    });
+    ROUTINES[row.index][row.shape(word)].get_or_init(|| shaped_form(row, word))
 }
 
 /// The machine a routine sees while one instruction executes.
@@ -100,7 +103,7 @@ struct Stepping<'a, M> {
     before_write: &'a mut dyn FnMut(u64, u32),
 }
 
-impl<M: GuestMemory> Machine for Stepping<'_, M> {
+impl<M> Inputs for Stepping<'_, M> {
     fn word(&self) -> u32 {
         self.word
     }
@@ -109,6 +112,12 @@ impl<M: GuestMemory> Machine for Stepping<'_, M> {
         unreachable!("rows are not cut")
     }
 
+    fn read_var(&self, var: Var) -> u64 {
+        self.state.var(var)
+    }
+}
+
+impl<M: GuestMemory> Machine for Stepping<'_, M> {
     fn count(&self) -> u64 {
         self.count
     }
@@ -121,20 +130,24 @@ impl<M: GuestMemory> Machine for Stepping<'_, M> {
         self.state.x[index as usize] = value;
     }
 
-    fn read_var(&self, var: Var) -> u64 {
-        self.state.var(var)
-    }
-
     fn write_var(&mut self, var: Var, value: u64) {
         self.state.set_var(var, value);
     }
 
-    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+    fn flags(&self) -> [bool; 4] {
+        self.state.flags.map(|flag| flag != 0)
+    }
+
+    fn set_flags(&mut self, flags: [bool; 4]) {
+        self.state.flags = flags.map(u8::from);
+    }
+
+    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<u64, u64> {
         self.memory.probe(access, addr, len)?;
         if access != Access::Read {
             (self.before_write)(addr, len);
         }
-        Ok(())
+        Ok(addr)
     }
 
     fn load(&mut self, ty: Type, order: Order, addr: u64) -> u64 {

@@ -8,11 +8,14 @@ use kvrm_ir::Access;
 /// Why a lane stopped: exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
-    /// HLT, or the all-zero word. PC is at the instruction.
+    /// HLT. PC is at the instruction.
     Halt {
         /// Immediate of the HLT.
         imm: u16,
     },
+    /// The word at PC is zero: the program ran into memory that holds nothing. It is a `HALT` too, because programs may
+    /// end so.
+    ZeroWord,
     /// SVC. PC is at the next instruction: running again resumes.
     Syscall {
         /// Immediate of the SVC.
@@ -68,11 +71,14 @@ impl Stop {
     /// Returns the stop's name, for tools and scripts.
     ///
     /// ```
-    /// assert_eq!(kvrm_engine::Stop::MaxCycles.name(), "MAX_CYCLES");
+    /// use kvrm_engine::Stop;
+    /// assert_eq!(Stop::MaxCycles.name(), "MAX_CYCLES");
+    /// assert_eq!((Stop::ZeroWord.name(), Stop::Halt { imm: 0 }.name()), ("HALT", "HALT"));
+    /// assert_eq!(Stop::ZeroWord.to_string(), "HALT (all-zero word)");
     /// ```
     pub fn name(&self) -> &'static str {
         match self {
-            Stop::Halt { .. } => "HALT",
+            Stop::Halt { .. } | Stop::ZeroWord => "HALT",
             Stop::Syscall { .. } => "SYSCALL",
             Stop::Breakpoint { .. } => "BREAKPOINT",
             Stop::MaxCycles => "MAX_CYCLES",
@@ -90,7 +96,7 @@ impl Stop {
     pub fn code(&self) -> u8 {
         match self {
             Stop::MaxCycles => 0,
-            Stop::Halt { .. } => 1,
+            Stop::Halt { .. } | Stop::ZeroWord => 1,
             Stop::Syscall { .. } => 2,
             Stop::Breakpoint { .. } => 3,
             Stop::Undefined { .. } => 4,
@@ -113,7 +119,7 @@ impl Stop {
             exit::SVC => Stop::Syscall { imm },
             exit::HLT => Stop::Halt { imm },
             exit::BRK => Stop::Breakpoint { imm: Some(imm) },
-            exit::UDF if imm == 0 => Stop::Halt { imm },
+            exit::UDF if imm == 0 => Stop::ZeroWord,
             exit::UDF => Stop::Undefined { word: imm.into() },
             exit::UNALIGNED => Stop::Fault { kind: FaultKind::Unaligned, address: detail },
             _ => unreachable!("no such exit"),
@@ -142,6 +148,7 @@ impl Display for Stop {
             Stop::Halt { imm } | Stop::Syscall { imm } | Stop::Breakpoint { imm: Some(imm) } => {
                 write!(f, " #{imm:#x}")
             }
+            Stop::ZeroWord => f.write_str(" (all-zero word)"),
             Stop::Breakpoint { imm: None } | Stop::MaxCycles => Ok(()),
             Stop::Undefined { word } => write!(f, " {word:#010x}"),
             Stop::Fault { kind, address } => write!(f, " {} at {address:#x}", kind.name()),

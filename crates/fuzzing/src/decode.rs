@@ -1,6 +1,6 @@
 //! Any word can be decoded, and what it decodes to is sound.
 
-use kvrm_a64::{decode, kernel_form, translated_form};
+use kvrm_a64::{decode, shaped_form, translated_form};
 use kvrm_ir::verify::verify;
 
 use crate::{Habit, Source};
@@ -21,7 +21,7 @@ pub fn check(bytes: &[u8]) {
 pub fn check_word(word: u32, pc: u64) {
     let Some(row) = decode(word) else { return };
     assert!(row.matches(word), "{word:#010x} is not a {}", row.name);
-    for routine in [kernel_form(row), translated_form(row, word, pc)] {
+    for routine in [shaped_form(row, word), translated_form(row, word, pc)] {
         if let Err(e) = verify(&routine) {
             panic!("{word:#010x} ({}) at {pc:#x}: {e}\n{routine}", row.name);
         }

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use kvrm_a64::state::{N, PC};
-use kvrm_a64::{Instruction, kernel_form, table};
+use kvrm_a64::{Instruction, shaped_form, table};
+use kvrm_ir::{Op, Terminator};
 
 use crate::Source;
 
@@ -32,12 +32,13 @@ impl Habit {
 
 /// Rows that set or read flags, and branches.
 static FLAG_ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
-    let reads = ["CSEL", "CSINC", "CSINV", "CSNEG", "ADC", "SBC", "MRS_NZCV"];
     let wanted = |row: &&Instruction| {
-        let routine = kernel_form(row);
-        routine.writes_var(N)
-            || routine.writes_var(PC)
-            || reads.iter().any(|name| row.name.starts_with(name))
+        let routine = shaped_form(row, row.pattern.value);
+        let mut flags = false;
+        routine.body.for_each_stmt(&mut |stmt| {
+            flags |= matches!(stmt.op, Op::Test(_) | Op::SetFlags(_));
+        });
+        flags || !matches!(routine.end, Terminator::Next | Terminator::Stop { .. })
     };
     table().iter().filter(wanted).map(|row| row.index).collect()
 });

@@ -1,12 +1,14 @@
 //! Building routines: [`Builder`] and its value handles, [`Val`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops;
 
 use crate::arith;
 use crate::dce;
+use crate::flags;
 use crate::fold::{self, Folded};
+use crate::legalise::{self, Lacks};
 use crate::op::*;
 
 /// Builds one [`Routine`], simplifying as it goes.
@@ -33,16 +35,46 @@ use crate::op::*;
 pub struct Builder {
     inner: RefCell<Inner>,
     /// Bits of the word that are known, and their values.
-    known: (u32, u32),
+    known: Cell<(u32, u32)>,
+    /// What must not be built.
+    lacks: Lacks,
 }
 
+#[derive(Default)]
 struct Inner {
     values: Vec<ValueData>,
+    places: Vec<PlaceData>,
     constants: HashMap<(Type, u64), Value>,
     /// The block being filled is the last one; those before it are the `if`s around it.
     open: Vec<Vec<Stmt>>,
+    end: Terminator,
     /// The word, once read.
     word: Option<Value>,
+    facts: Facts,
+    /// What a value is the zero extension of.
+    extended: HashMap<Value, Value>,
+    /// A wide value whose low bits a narrow one is.
+    wide: HashMap<Value, Value>,
+    /// Sums and differences that were computed outside every `if`.
+    sums: HashMap<(BinOp, Value, Value), Value>,
+}
+
+/// What is known of the lane's state at this point of the routine.
+#[derive(Clone, Default)]
+struct Facts {
+    /// Contents of register slots, by file and number.
+    slots: HashMap<(u8, u64), Value>,
+    flags: Option<Flags>,
+}
+
+impl Facts {
+    /// Keeps what is also known after another way here.
+    fn meet(&mut self, other: &Facts) {
+        self.slots.retain(|slot, value| other.slots.get(slot) == Some(value));
+        if self.flags != other.flags {
+            self.flags = None;
+        }
+    }
 }
 
 /// A value of a routine under construction.
@@ -50,6 +82,14 @@ struct Inner {
 pub struct Val<'b> {
     builder: &'b Builder,
     value: Value,
+    ty: Type,
+}
+
+/// A place of a routine under construction: guest memory that was checked.
+#[derive(Clone, Copy)]
+pub struct Checked<'b> {
+    builder: &'b Builder,
+    place: Place,
     ty: Type,
 }
 
@@ -62,27 +102,95 @@ impl Builder {
 
     /// Starts a routine for words of which some bits are known: a mask, and the values under it.
     pub fn with_known_bits(known: (u32, u32)) -> Builder {
-        Builder {
-            inner: RefCell::new(Inner {
-                values: Vec::new(),
-                constants: HashMap::new(),
-                open: vec![Vec::new()],
-                word: None,
-            }),
-            known,
-        }
+        Builder { known: Cell::new(known), ..Builder::for_target(Lacks::default()) }
+    }
+
+    /// Starts a routine without operations that a target lacks. No bit of the word is known, until
+    /// [`set_word`](Self::set_word) says what it is.
+    pub fn for_target(lacks: Lacks) -> Builder {
+        let inner = Inner { open: vec![Vec::new()], ..Inner::default() };
+        Builder { inner: RefCell::new(inner), known: Cell::new((0, 0)), lacks }
     }
 
     /// Ends the routine and removes what nothing needs.
     pub fn finish(self) -> Routine {
-        let mut inner = self.inner.into_inner();
-        let stmts = inner.open.pop().expect("the outermost block is open");
-        assert!(inner.open.is_empty(), "an if is still open");
-        let mut routine =
-            Routine { body: Block { stmts, yields: Vec::new() }, values: inner.values };
+        self.finish_with(&[])
+    }
+
+    /// The same for a routine with results.
+    pub(crate) fn finish_with(self, results: &[Value]) -> Routine {
+        let (stmts, end) = self.take();
+        let Inner { values, places, .. } = self.inner.into_inner();
+        let body = Block { stmts, yields: results.to_vec() };
+        let mut routine = Routine { body, end, values, places };
         dce::remove_dead(&mut routine);
         routine
     }
+
+    // Several instructions, one after the other.
+
+    /// Goes on with the next instruction, whose word is known.
+    pub fn set_word(&self, word: u32) {
+        self.known.set((u32::MAX, word));
+    }
+
+    /// Takes what was built since the last call: the statements of an instruction, and where control goes
+    /// after it. What the builder knows of the lane's state stays.
+    pub fn take(&self) -> (Vec<Stmt>, Terminator) {
+        let inner = &mut *self.inner.borrow_mut();
+        assert_eq!(inner.open.len(), 1, "an if is still open");
+        (std::mem::take(&mut inner.open[0]), std::mem::take(&mut inner.end))
+    }
+
+    /// The values and places of everything built so far.
+    pub fn into_tables(self) -> (Vec<ValueData>, Vec<PlaceData>) {
+        let Inner { values, places, .. } = self.inner.into_inner();
+        (values, places)
+    }
+
+    /// Says what the flags are, without changing them.
+    pub fn assume_flags(&self, flags: Flags<Val<'_>>) {
+        self.inner.borrow_mut().facts.flags = Some(flags.map(|v| v.value));
+    }
+
+    /// Says that a sum or difference is known already.
+    pub fn assume<'b>(&'b self, op: BinOp, x: Val<'b>, y: Val<'b>, result: Val<'b>) {
+        self.inner.borrow_mut().sums.insert((op, x.value, y.value), result.value);
+    }
+
+    /// Forgets what is known of the lane's state: control may come from elsewhere.
+    pub fn forget(&self) {
+        let inner = &mut *self.inner.borrow_mut();
+        inner.facts = Facts::default();
+        inner.sums.clear();
+    }
+
+    /// The sum or difference of two values, if it was computed.
+    pub fn computed(&self, op: BinOp, x: Value, y: Value) -> Option<Value> {
+        self.inner.borrow().sums.get(&(op, x, y)).copied()
+    }
+
+    /// What is known of the flags.
+    pub fn known_flags(&self) -> Option<Flags> {
+        self.inner.borrow().facts.flags
+    }
+
+    /// The constant slot of a file that is known to hold a value, in its low bits if it is narrower.
+    pub fn slot_with(&self, file: File, value: Value) -> Option<u64> {
+        let inner = self.inner.borrow();
+        let value = inner.wide.get(&value).copied().unwrap_or(value);
+        let holds = |((id, slot), held): (&(u8, u64), &Value)| {
+            (*id == file.id && *held == value).then_some(*slot)
+        };
+        inner.facts.slots.iter().filter_map(holds).min()
+    }
+
+    /// The handle of a value of this routine.
+    pub fn val(&self, value: Value) -> Val<'_> {
+        self.handle(value, self.data(value).ty)
+    }
+
+    // Values.
 
     fn handle(&self, value: Value, ty: Type) -> Val<'_> {
         Val { builder: self, value, ty }
@@ -145,7 +253,7 @@ impl Builder {
 
     /// The instruction word.
     pub fn word(&self) -> Val<'_> {
-        if let (u32::MAX, word) = self.known {
+        if let (u32::MAX, word) = self.known.get() {
             return self.u32(word);
         }
         let known = self.inner.borrow().word;
@@ -159,14 +267,24 @@ impl Builder {
         }
     }
 
+    /// The `len` bits of the word from `low` on, if they are known.
+    pub fn known_bits(&self, low: u32, len: u32) -> Option<u32> {
+        let (mask, value) = self.known.get();
+        let field = u32::MAX >> (32 - len);
+        (mask >> low & field == field).then_some(value >> low & field)
+    }
+
     /// The `len` bits of the word from `low` on: a constant, if they are known.
     pub fn word_bits(&self, low: u32, len: u32) -> Val<'_> {
-        let (mask, value) = self.known;
-        let field = u32::MAX >> (32 - len);
-        match mask >> low & field == field {
-            true => self.u32(value >> low & field),
-            false => self.word().bits(low, len),
+        match self.known_bits(low, len) {
+            Some(bits) => self.u32(bits),
+            None => self.word().bits(low, len),
         }
+    }
+
+    /// A parameter of a routine that was cut.
+    pub(crate) fn param(&self, ty: Type, index: u8) -> Val<'_> {
+        self.define(Op::Param(index), ty)
     }
 
     /// Instructions the lane has completed before this one.
@@ -174,41 +292,94 @@ impl Builder {
         self.define(Op::Count, Type::U64)
     }
 
-    fn unary<'b>(&'b self, op: UnOp, a: Val<'b>) -> Val<'b> {
-        self.fold_or(fold::unary(op, self.data(a.value)), a.ty, || Op::Unary(op, a.value))
+    pub(crate) fn unary<'b>(&'b self, op: UnOp, a: Val<'b>) -> Val<'b> {
+        let folded = fold::unary(op, self.data(a.value));
+        if folded.is_none()
+            && let Some(legal) = legalise::unary(&self.lacks, op, a)
+        {
+            return legal;
+        }
+        self.fold_or(folded, a.ty, || Op::Unary(op, a.value))
     }
 
-    fn binary<'b>(&'b self, op: BinOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
+    pub(crate) fn binary<'b>(&'b self, op: BinOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
         let (da, db) = (self.data(a.value), self.data(b.value));
-        self.fold_or(fold::binary(op, (a.value, da), (b.value, db)), a.ty, || {
-            Op::Binary(op, a.value, b.value)
-        })
+        let folded = fold::binary(op, (a.value, da), (b.value, db));
+        if folded.is_none() {
+            let raw = |op, a, b| self.plain_binary(op, a, b);
+            if let Some(legal) = legalise::binary(&self.lacks, op, a, b, &raw) {
+                return legal;
+            }
+        }
+        self.plain_binary(op, a, b)
     }
 
-    fn compare<'b>(&'b self, op: CmpOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
+    /// A binary operation that the target has.
+    fn plain_binary<'b>(&'b self, op: BinOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
         let (da, db) = (self.data(a.value), self.data(b.value));
-        self.fold_or(fold::compare(op, (a.value, da), (b.value, db)), Type::Bool, || {
-            Op::Compare(op, a.value, b.value)
-        })
+        let folded = fold::binary(op, (a.value, da), (b.value, db))
+            .or_else(|| self.computed(op, a.value, b.value).map(Folded::Same));
+        let result = self.fold_or(folded, a.ty, || Op::Binary(op, a.value, b.value));
+        if matches!(op, BinOp::Add | BinOp::Sub) && self.inner.borrow().open.len() == 1 {
+            self.assume(op, a, b, result);
+        }
+        result
     }
 
-    fn convert<'b>(&'b self, op: ConvOp, a: Val<'b>, to: Type) -> Val<'b> {
+    pub(crate) fn compare<'b>(&'b self, op: CmpOp, a: Val<'b>, b: Val<'b>) -> Val<'b> {
+        let (da, db) = (self.data(a.value), self.data(b.value));
+        let folded = fold::compare(op, (a.value, da), (b.value, db));
+        if folded.is_none()
+            && let Some(legal) = legalise::compare(&self.lacks, op, a, b)
+        {
+            return legal;
+        }
+        self.fold_or(folded, Type::Bool, || Op::Compare(op, a.value, b.value))
+    }
+
+    pub(crate) fn convert<'b>(&'b self, op: ConvOp, a: Val<'b>, to: Type) -> Val<'b> {
         if a.ty == to {
             return a;
         }
-        match self.data(a.value).constant {
-            Some(bits) => self.konst(to, arith::convert(op, a.ty, to, bits)),
-            None => self.define(Op::Convert(op, a.value), to),
+        if let Some(bits) = self.data(a.value).constant {
+            return self.konst(to, arith::convert(op, a.ty, to, bits));
         }
+        let narrow = self.inner.borrow().extended.get(&a.value).copied();
+        if let (ConvOp::Trunc, Some(narrow)) = (op, narrow)
+            && self.data(narrow).ty == to
+        {
+            return self.handle(narrow, to);
+        }
+        let result = self.define(Op::Convert(op, a.value), to);
+        let inner = &mut *self.inner.borrow_mut();
+        match op {
+            ConvOp::Trunc => _ = inner.wide.insert(result.value, a.value),
+            ConvOp::Zext => {
+                inner.extended.insert(result.value, a.value);
+                inner.wide.insert(a.value, result.value);
+            }
+            ConvOp::Sext => {}
+        }
+        result
     }
+
+    // State.
 
     /// Reads a slot of a register file.
     pub fn read_reg<'b>(&'b self, file: File, index: Val<'b>) -> Val<'b> {
-        let slot = self.data(index.value).constant;
-        if slot.is_some() && slot == file.zero.map(u64::from) {
+        let Some(slot) = self.data(index.value).constant else {
+            return self.define(Op::ReadReg(file, index.value), Type::U64);
+        };
+        if file.zero.map(u64::from) == Some(slot) {
             return self.u64(0);
         }
-        self.define(Op::ReadReg(file, index.value), Type::U64)
+        let known = self.inner.borrow().facts.slots.get(&(file.id, slot)).copied();
+        if let Some(value) = known {
+            return self.handle(value, Type::U64);
+        }
+        let read = self.define(Op::ReadReg(file, index.value), Type::U64);
+        self.inner.borrow_mut().facts.slots.insert((file.id, slot), read.value);
+        read
     }
 
     /// Writes a slot of a register file.
@@ -218,6 +389,11 @@ impl Builder {
             return;
         }
         self.push(Op::WriteReg(file, index.value, value.value), vec![]);
+        let slots = &mut self.inner.borrow_mut().facts.slots;
+        match slot {
+            Some(slot) => _ = slots.insert((file.id, slot), value.value),
+            None => slots.retain(|(id, _), _| *id != file.id),
+        }
     }
 
     /// Reads a variable.
@@ -230,52 +406,67 @@ impl Builder {
         self.push(Op::WriteVar(var, value.value), vec![]);
     }
 
-    /// Ends the routine with a fault unless `len` bytes from `addr` on may be accessed so.
-    pub fn probe<'b>(&'b self, access: Access, addr: Val<'b>, len: u32) {
-        self.push(Op::Probe { access, addr: addr.value, len }, vec![]);
-    }
-
-    /// Loads a value of type `ty`.
-    pub fn load<'b>(&'b self, ty: Type, order: Order, addr: Val<'b>) -> Val<'b> {
-        self.define(Op::Load { order, addr: addr.value }, ty)
-    }
-
-    /// Stores a value.
-    pub fn store<'b>(&'b self, order: Order, addr: Val<'b>, value: Val<'b>) {
-        self.push(Op::Store { order, addr: addr.value, value: value.value }, vec![]);
-    }
-
-    /// Atomic read-modify-write; the old contents.
-    pub fn rmw<'b>(&'b self, op: RmwOp, addr: Val<'b>, value: Val<'b>) -> Val<'b> {
-        self.define(Op::Rmw { op, addr: addr.value, value: value.value }, value.ty)
-    }
-
-    /// Atomic compare and swap; the old contents.
-    pub fn cas<'b>(&'b self, addr: Val<'b>, expected: Val<'b>, new: Val<'b>) -> Val<'b> {
-        self.define(Op::Cas { addr: addr.value, expected: expected.value, new: new.value }, new.ty)
-    }
-
-    /// Atomic compare and swap of two consecutive `u64`; the old contents.
-    pub fn cas128<'b>(
-        &'b self,
-        addr: Val<'b>,
-        expected: [Val<'b>; 2],
-        new: [Val<'b>; 2],
-    ) -> [Val<'b>; 2] {
-        let old = [self.new_value(Type::U64), self.new_value(Type::U64)];
-        let op = Op::Cas128 {
-            addr: addr.value,
-            expected: expected.map(|v| v.value),
-            new: new.map(|v| v.value),
+    /// Whether a condition holds.
+    pub fn test(&self, cond: Cond) -> Val<'_> {
+        let Some(known) = self.known_flags() else {
+            return match self.lacks.flag_operands && !Cond::FLAGS.contains(&cond) {
+                true => flags::of_bits(Cond::FLAGS.map(|flag| self.test(flag)), cond),
+                false => self.define(Op::Test(cond), Type::Bool),
+            };
         };
-        self.push(op, old.to_vec());
-        old.map(|v| self.handle(v, Type::U64))
+        if let (Cond::Eq | Cond::Ne, Flags::Sub(x, y)) = (cond, known)
+            && let Some(difference) = self.computed(BinOp::Sub, x, y)
+            && !self.is_held(x)
+            && self.is_held(difference)
+        {
+            // The minuend would have to be kept for this alone.
+            return flags::test(self, Flags::Logic(self.val(difference)), cond);
+        }
+        flags::test(self, known.map(|v| self.val(v)), cond)
+    }
+
+    /// True if a register is known to hold the value.
+    fn is_held(&self, value: Value) -> bool {
+        let inner = self.inner.borrow();
+        let wide = inner.wide.get(&value).copied();
+        inner.facts.slots.values().any(|held| *held == value || Some(*held) == wide)
+    }
+
+    /// Sets the flags.
+    pub fn set_flags(&self, flags: Flags<Val<'_>>) {
+        let flags = match self.lacks.flag_operands {
+            true => Flags::Bits(self.flag_bits(flags)),
+            false => flags,
+        };
+        let flags = flags.map(|v| v.value);
+        self.push(Op::SetFlags(flags), vec![]);
+        self.inner.borrow_mut().facts.flags = Some(flags);
+    }
+
+    /// N, Z, C and V of an operation, as `bool`s.
+    pub fn flag_bits<'b>(&'b self, flags: Flags<Val<'b>>) -> [Val<'b>; 4] {
+        flags::bits(self, flags)
+    }
+
+    // Memory.
+
+    /// Ends the routine with a fault unless `count` elements of type `ty` from `addr` on may be accessed so.
+    pub fn probe<'b>(&'b self, access: Access, addr: Val<'b>, ty: Type, count: u32) -> Checked<'b> {
+        let place = {
+            let places = &mut self.inner.borrow_mut().places;
+            places.push(PlaceData { access, ty, count });
+            Place(places.len() as u32 - 1)
+        };
+        self.push(Op::Probe { place, addr: addr.value }, vec![]);
+        Checked { builder: self, place, ty }
     }
 
     /// Orders all of the lane's accesses.
     pub fn fence(&self) {
         self.push(Op::Fence, vec![]);
     }
+
+    // Control.
 
     /// Stops the lane if `cond` holds.
     pub fn exit_if<'b>(&'b self, cond: Val<'b>, exit: Exit, detail: Val<'b>) {
@@ -285,6 +476,37 @@ impl Builder {
         self.push(Op::Exit { exit, cond: cond.value, detail: detail.value }, vec![]);
     }
 
+    /// Ends the routine by stopping the lane.
+    pub fn stop<'b>(&'b self, exit: Exit, detail: Val<'b>) {
+        self.end(Terminator::Stop { exit, detail: detail.value });
+    }
+
+    /// Ends the routine by going to a known address.
+    pub fn jump<'b>(&'b self, target: Val<'b>, call: bool) {
+        self.end(Terminator::Jump { target: target.value, call });
+    }
+
+    /// Ends the routine by going to a known address if `cond` holds.
+    pub fn branch_if<'b>(&'b self, cond: Val<'b>, target: Val<'b>) {
+        match self.data(cond.value).constant {
+            Some(0) => {}
+            Some(_) => self.jump(target, false),
+            None => self.end(Terminator::Branch { cond: cond.value, target: target.value }),
+        }
+    }
+
+    /// Ends the routine by going to a computed address.
+    pub fn indirect<'b>(&'b self, target: Val<'b>, hint: Hint) {
+        self.end(Terminator::Indirect { target: target.value, hint });
+    }
+
+    pub(crate) fn end(&self, end: Terminator) {
+        let inner = &mut *self.inner.borrow_mut();
+        assert_eq!(inner.open.len(), 1, "a routine ends outside every if");
+        assert_eq!(inner.end, Terminator::Next, "a routine ends once");
+        inner.end = end;
+    }
+
     /// Runs `then` if `cond` holds and `otherwise` if not; both give the same number of values.
     pub fn if_else<'b, const N: usize>(
         &'b self,
@@ -292,32 +514,91 @@ impl Builder {
         then: impl FnOnce() -> [Val<'b>; N],
         otherwise: impl FnOnce() -> [Val<'b>; N],
     ) -> [Val<'b>; N] {
+        let results = self.choose(cond, || then().to_vec(), || otherwise().to_vec());
+        std::array::from_fn(|i| results[i])
+    }
+
+    /// [`if_else`](Self::if_else) for any number of values.
+    pub(crate) fn choose<'b>(
+        &'b self,
+        cond: Val<'b>,
+        then: impl FnOnce() -> Vec<Val<'b>>,
+        otherwise: impl FnOnce() -> Vec<Val<'b>>,
+    ) -> Vec<Val<'b>> {
         match self.data(cond.value).constant {
             Some(0) => return otherwise(),
             Some(_) => return then(),
             None => {}
         }
+        let before = self.inner.borrow().facts.clone();
         let (then, a) = self.nested(then);
+        let after_then = std::mem::replace(&mut self.inner.borrow_mut().facts, before.clone());
         let (otherwise, b) = self.nested(otherwise);
-        let results = std::array::from_fn(|i| {
-            assert_eq!(a[i].ty, b[i].ty, "both arms of an if yield the same types");
-            self.handle(self.new_value(a[i].ty), a[i].ty)
-        });
+        {
+            // What an arm has found out holds only there.
+            let facts = &mut self.inner.borrow_mut().facts;
+            facts.meet(&after_then);
+            facts.meet(&before);
+        }
+        assert_eq!(a.len(), b.len(), "both arms of an if yield as many values");
+        let result = |(a, b): (&Val<'b>, &Val<'b>)| {
+            assert_eq!(a.ty, b.ty, "both arms of an if yield the same types");
+            self.handle(self.new_value(a.ty), a.ty)
+        };
+        let results: Vec<Val<'b>> = a.iter().zip(&b).map(result).collect();
         let op = Op::If { cond: cond.value, then, otherwise };
-        self.push(op, results.iter().map(|v: &Val| v.value).collect());
+        self.push(op, results.iter().map(|v| v.value).collect());
         results
     }
 
-    fn nested<'b, const N: usize>(
-        &'b self,
-        fill: impl FnOnce() -> [Val<'b>; N],
-    ) -> (Block, [Val<'b>; N]) {
+    fn nested<'b>(&'b self, fill: impl FnOnce() -> Vec<Val<'b>>) -> (Block, Vec<Val<'b>>) {
         // Read before the block opens, so that the one `word` value is visible everywhere.
         self.word();
         self.inner.borrow_mut().open.push(Vec::new());
         let yields = fill();
         let stmts = self.inner.borrow_mut().open.pop().expect("pushed above");
         (Block { stmts, yields: yields.iter().map(|v| v.value).collect() }, yields)
+    }
+}
+
+impl<'b> Checked<'b> {
+    /// The elements' type.
+    pub fn ty(self) -> Type {
+        self.ty
+    }
+
+    /// Loads an element.
+    pub fn load(self, order: Order, index: u32) -> Val<'b> {
+        self.builder.define(Op::Load { order, place: self.place, index }, self.ty)
+    }
+
+    /// Stores an element.
+    pub fn store(self, order: Order, index: u32, value: Val<'b>) {
+        let op = Op::Store { order, place: self.place, index, value: value.value };
+        self.builder.push(op, vec![]);
+    }
+
+    /// Atomic read-modify-write of the first element; the old contents.
+    pub fn rmw(self, op: RmwOp, value: Val<'b>) -> Val<'b> {
+        self.builder.define(Op::Rmw { op, place: self.place, value: value.value }, self.ty)
+    }
+
+    /// Atomic compare and swap of the first element; the old contents.
+    pub fn cas(self, expected: Val<'b>, new: Val<'b>) -> Val<'b> {
+        let op = Op::Cas { place: self.place, expected: expected.value, new: new.value };
+        self.builder.define(op, self.ty)
+    }
+
+    /// Atomic compare and swap of the first two elements, each a `u64`; the old contents.
+    pub fn cas128(self, expected: [Val<'b>; 2], new: [Val<'b>; 2]) -> [Val<'b>; 2] {
+        let [low, high] = [(); 2].map(|()| self.builder.new_value(Type::U64));
+        let op = Op::Cas128 {
+            place: self.place,
+            expected: expected.map(|v| v.value),
+            new: new.map(|v| v.value),
+        };
+        self.builder.push(op, vec![low, high]);
+        [low, high].map(|v| self.builder.handle(v, Type::U64))
     }
 }
 
@@ -420,6 +701,16 @@ impl<'b> Val<'b> {
     /// The value's type.
     pub fn ty(self) -> Type {
         self.ty
+    }
+
+    /// The value in the routine's table.
+    pub fn value(self) -> Value {
+        self.value
+    }
+
+    /// A constant of the same type.
+    pub(crate) fn like(self, bits: u64) -> Val<'b> {
+        self.builder.konst(self.ty, bits)
     }
 
     /// The bits, if they are known already.

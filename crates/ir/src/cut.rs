@@ -7,7 +7,8 @@
 //!
 //! A record holds up to [`SMALL_PARAMS`] parameters of a byte each (register numbers, shift amounts,
 //! booleans) and one of 64 bits, or eight more bytes in its place. Where an instruction would want
-//! more, values are computed at run time again from ones that fit.
+//! more, values are computed at run time again from ones that fit. The address that a direct branch goes
+//! to is always the parameter of 64 bits.
 
 use std::collections::HashMap;
 
@@ -35,8 +36,15 @@ pub struct Cut {
 pub fn cut(routine: &Routine, known: &[Var]) -> Option<Cut> {
     let analysis = Analysis::of(routine, known);
     let frontier = analysis.frontier();
-    let wide: Vec<Value> = frontier.iter().copied().filter(|v| !analysis.is_small(*v)).collect();
-    let choices = std::iter::once(None).chain(wide.iter().map(|v| Some(*v)));
+    let choices = match routine.end {
+        Terminator::Jump { target, .. } | Terminator::Branch { target, .. } => {
+            vec![Some(analysis.canonical(target))]
+        }
+        Terminator::Next | Terminator::Indirect { .. } | Terminator::Stop { .. } => {
+            let wide = frontier.iter().copied().filter(|v| !analysis.is_small(*v));
+            std::iter::once(None).chain(wide.map(Some)).collect()
+        }
+    };
     choices
         .into_iter()
         .find_map(|choice| analysis.plan(&frontier, choice))
@@ -67,6 +75,7 @@ impl<'a> Analysis<'a> {
         let mut numbers = HashMap::new();
         analysis.find_early(&routine.body, &mut numbers);
         analysis.find_whole_uses(&routine.body);
+        routine.end.for_each_operand(&mut |v| analysis.used_whole(*v));
         analysis
     }
 
@@ -76,6 +85,10 @@ impl<'a> Analysis<'a> {
 
     fn canonical(&self, v: Value) -> Value {
         self.same_as.get(&v).copied().unwrap_or(v)
+    }
+
+    fn make_canonical(&self, op: &mut Op) {
+        op.for_each_operand_mut(&mut |v| *v = self.canonical(*v));
     }
 
     fn find_early(&mut self, block: &'a Block, numbers: &mut HashMap<String, Value>) {
@@ -95,7 +108,7 @@ impl<'a> Analysis<'a> {
                 | Op::Convert(..) => {
                     let mut all = true;
                     stmt.op.for_each_operand(&mut |v| {
-                        all &= self.is_const(v) || self.early.contains_key(&v);
+                        all &= self.is_const(*v) || self.early.contains_key(v);
                     });
                     all
                 }
@@ -114,7 +127,7 @@ impl<'a> Analysis<'a> {
     /// The same for statements that compute the same.
     fn key(&self, stmt: &Stmt) -> String {
         let mut op = stmt.op.clone();
-        map_operands(&mut op, &mut |v| self.canonical(v));
+        self.make_canonical(&mut op);
         format!("{op:?} {:?}", self.routine.value(stmt.results[0]).ty)
     }
 
@@ -130,7 +143,7 @@ impl<'a> Analysis<'a> {
                     then.yields.iter().chain(&otherwise.yields).for_each(|v| self.used_whole(*v));
                 }
                 Op::Binary(op, a, _) if op.is_shift() => self.used_whole(*a),
-                op => op.for_each_operand(&mut |v| self.used_whole(v)),
+                op => op.for_each_operand(&mut |v| self.used_whole(*v)),
             }
         }
     }
@@ -144,7 +157,15 @@ impl<'a> Analysis<'a> {
     fn frontier(&self) -> Vec<Value> {
         let mut frontier = Vec::new();
         self.late_uses(&self.routine.body, &mut frontier);
+        self.routine.end.for_each_operand(&mut |v| self.late_use(*v, &mut frontier));
         frontier
+    }
+
+    fn late_use(&self, v: Value, uses: &mut Vec<Value>) {
+        let v = self.canonical(v);
+        if self.early.contains_key(&v) && !uses.contains(&v) {
+            uses.push(v);
+        }
     }
 
     fn late_uses(&self, block: &Block, uses: &mut Vec<Value>) {
@@ -153,12 +174,7 @@ impl<'a> Analysis<'a> {
             if is_early {
                 continue;
             }
-            stmt.op.for_each_operand(&mut |v| {
-                let v = self.canonical(v);
-                if self.early.contains_key(&v) && !uses.contains(&v) {
-                    uses.push(v);
-                }
-            });
+            stmt.op.for_each_operand(&mut |v| self.late_use(*v, uses));
         }
     }
 
@@ -223,8 +239,8 @@ impl<'a> Analysis<'a> {
             }
             let mut fits = true;
             stmt.op.for_each_operand(&mut |operand| {
-                let small = self.bound(self.canonical(operand)) < 256;
-                fits = fits && self.place(plan, operand, small);
+                let small = self.bound(self.canonical(*operand)) < 256;
+                fits = fits && self.place(plan, *operand, small);
             });
             plan.again.push(v);
             return fits;
@@ -260,12 +276,13 @@ impl Plan {
     fn cut(self, analysis: &Analysis<'_>) -> Cut {
         let routine = analysis.routine;
         let params: Vec<Value> = self.small.iter().copied().chain(self.wide).collect();
-        let mut before = Routine { body: Block::default(), values: routine.values.clone() };
+        let mut before = Routine { values: routine.values.clone(), ..Routine::default() };
         collect_early(analysis, &routine.body, &mut before.body.stmts);
         before.body.yields = params.clone();
         crate::dce::remove_dead(&mut before);
 
-        let mut after = Routine { body: Block::default(), values: routine.values.clone() };
+        let mut after = Routine { body: Block::default(), ..routine.clone() };
+        after.end.for_each_operand_mut(&mut |v| *v = analysis.canonical(*v));
         for (index, v) in self.small.iter().enumerate() {
             let op = Op::Param(index as u8);
             after.body.stmts.push(Stmt { op, results: vec![*v] });
@@ -275,7 +292,7 @@ impl Plan {
         }
         for v in &self.again {
             let mut stmt = analysis.early[v].clone();
-            map_operands(&mut stmt.op, &mut |v| analysis.canonical(v));
+            analysis.make_canonical(&mut stmt.op);
             after.body.stmts.push(stmt);
         }
         copy_late(analysis, &routine.body, &mut after.body);
@@ -310,39 +327,7 @@ fn copy_late(analysis: &Analysis<'_>, block: &Block, into: &mut Block) {
                 *arm = copy;
             }
         }
-        map_operands(&mut stmt.op, &mut |v| analysis.canonical(v));
+        analysis.make_canonical(&mut stmt.op);
         into.stmts.push(stmt);
-    }
-}
-
-/// Replaces every operand, but for those in nested blocks' statements, which were mapped before.
-fn map_operands(op: &mut Op, f: &mut impl FnMut(Value) -> Value) {
-    let mut each = |v: &mut Value| *v = f(*v);
-    match op {
-        Op::Word | Op::Param(_) | Op::Count | Op::ReadVar(_) | Op::Fence => {}
-        Op::Unary(_, a) | Op::Convert(_, a) | Op::ReadReg(_, a) | Op::WriteVar(_, a) => each(a),
-        Op::Probe { addr, .. } | Op::Load { addr, .. } => each(addr),
-        Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::WriteReg(_, a, b) => {
-            each(a);
-            each(b);
-        }
-        Op::Store { addr, value, .. } | Op::Rmw { addr, value, .. } => {
-            each(addr);
-            each(value);
-        }
-        Op::Select(a, b, c) => [a, b, c].into_iter().for_each(each),
-        Op::Cas { addr, expected, new } => [addr, expected, new].into_iter().for_each(each),
-        Op::Cas128 { addr, expected, new } => {
-            each(addr);
-            expected.iter_mut().chain(new).for_each(each);
-        }
-        Op::Exit { cond, detail, .. } => {
-            each(cond);
-            each(detail);
-        }
-        Op::If { cond, then, otherwise } => {
-            each(cond);
-            then.yields.iter_mut().chain(&mut otherwise.yields).for_each(each);
-        }
     }
 }

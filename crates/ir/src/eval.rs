@@ -3,34 +3,43 @@
 use crate::arith;
 use crate::op::*;
 
-/// The machine a routine works on.
+/// What a routine that only computes may ask for.
 ///
 /// Integers travel as `u64` with the bits above the type's width zero.
-pub trait Machine {
+pub trait Inputs {
     /// The instruction word.
     fn word(&self) -> u32;
     /// A parameter of a routine that was cut; only such routines ask for it.
     fn param(&self, index: u8) -> u64;
+    /// Reads a variable.
+    fn read_var(&self, var: Var) -> u64;
+}
+
+/// The machine a routine works on.
+pub trait Machine: Inputs {
     /// Instructions completed so far.
     fn count(&self) -> u64;
     /// Reads a register slot.
     fn read_reg(&self, file: File, index: u32) -> u64;
     /// Writes a register slot.
     fn write_reg(&mut self, file: File, index: u32, value: u64);
-    /// Reads a variable.
-    fn read_var(&self, var: Var) -> u64;
     /// Writes a variable.
     fn write_var(&mut self, var: Var, value: u64);
-    /// The first byte of `addr .. addr + len` that may not be accessed so, if there is one.
-    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<(), u64>;
+    /// Reads N, Z, C and V.
+    fn flags(&self) -> [bool; 4];
+    /// Sets N, Z, C and V.
+    fn set_flags(&mut self, flags: [bool; 4]);
+    /// Where the memory at `addr .. addr + len` is, for the operations below, or the first byte of it
+    /// that may not be accessed so.
+    fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<u64, u64>;
     /// Loads from probed memory.
-    fn load(&mut self, ty: Type, order: Order, addr: u64) -> u64;
+    fn load(&mut self, ty: Type, order: Order, at: u64) -> u64;
     /// Stores to probed memory.
-    fn store(&mut self, ty: Type, order: Order, addr: u64, value: u64);
+    fn store(&mut self, ty: Type, order: Order, at: u64, value: u64);
     /// Compares and swaps atomically; the old contents.
-    fn cas(&mut self, ty: Type, addr: u64, expected: u64, new: u64) -> u64;
+    fn cas(&mut self, ty: Type, at: u64, expected: u64, new: u64) -> u64;
     /// Compares and swaps two consecutive `u64`; the old contents.
-    fn cas128(&mut self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2];
+    fn cas128(&mut self, at: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2];
     /// Orders all accesses.
     fn fence(&mut self);
 }
@@ -38,9 +47,11 @@ pub trait Machine {
 /// How a routine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It ran to its end.
-    Done,
-    /// An `exit` was taken.
+    /// Control goes to the next instruction.
+    Next,
+    /// Control goes to an address.
+    Jump(u64),
+    /// An `exit` was taken, or the routine ends with one.
     Exit {
         /// Which.
         exit: Exit,
@@ -58,15 +69,14 @@ pub enum End {
 
 /// Runs a routine once.
 pub fn eval(routine: &Routine, machine: &mut impl Machine) -> End {
-    let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
-    let mut walk = Walk { routine, machine, bits };
-    walk.block(&routine.body).err().unwrap_or(End::Done)
+    let mut walk = Walk::new(routine, machine);
+    walk.block(&routine.body).err().unwrap_or_else(|| walk.end(&routine.end))
 }
 
 /// Runs a routine that only computes; its results.
-pub fn eval_results(routine: &Routine, machine: &mut impl Machine) -> Vec<u64> {
-    let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
-    let mut walk = Walk { routine, machine, bits };
+pub fn eval_results(routine: &Routine, inputs: &impl Inputs) -> Vec<u64> {
+    let mut machine = Computing(inputs);
+    let mut walk = Walk::new(routine, &mut machine);
     walk.block(&routine.body).expect("a routine that only computes does not leave");
     routine.body.yields.iter().map(|v| walk.get(*v)).collect()
 }
@@ -88,13 +98,60 @@ pub fn rmw_result(op: RmwOp, ty: Type, old: u64, operand: u64) -> u64 {
     }
 }
 
+/// Whether a condition holds, by N, Z, C and V.
+fn holds(cond: Cond, [n, z, c, v]: [bool; 4]) -> bool {
+    match cond {
+        Cond::Eq => z,
+        Cond::Ne => !z,
+        Cond::Cs => c,
+        Cond::Cc => !c,
+        Cond::Mi => n,
+        Cond::Pl => !n,
+        Cond::Vs => v,
+        Cond::Vc => !v,
+        Cond::Hi => c && !z,
+        Cond::Ls => !c || z,
+        Cond::Ge => n == v,
+        Cond::Lt => n != v,
+        Cond::Gt => n == v && !z,
+        Cond::Le => n != v || z,
+    }
+}
+
 struct Walk<'a, M> {
     routine: &'a Routine,
     machine: &'a mut M,
     bits: Vec<u64>,
+    /// Where the places are.
+    places: Vec<u64>,
 }
 
-impl<M: Machine> Walk<'_, M> {
+impl<'a, M: Machine> Walk<'a, M> {
+    fn new(routine: &'a Routine, machine: &'a mut M) -> Self {
+        let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
+        Walk { routine, machine, bits, places: vec![0; routine.places.len()] }
+    }
+
+    /// Where an element of a place is.
+    fn at(&self, place: Place, index: u32) -> u64 {
+        let size = self.routine.place(place).ty.bytes();
+        self.places[place.0 as usize].wrapping_add((index * size).into())
+    }
+
+    fn end(&self, end: &Terminator) -> End {
+        match *end {
+            Terminator::Next => End::Next,
+            Terminator::Jump { target, .. } | Terminator::Indirect { target, .. } => {
+                End::Jump(self.get(target))
+            }
+            Terminator::Branch { cond, target } => match self.get(cond) {
+                0 => End::Next,
+                _ => End::Jump(self.get(target)),
+            },
+            Terminator::Stop { exit, detail } => End::Exit { exit, detail: self.get(detail) },
+        }
+    }
+
     fn get(&self, v: Value) -> u64 {
         self.bits[v.0 as usize]
     }
@@ -137,33 +194,41 @@ impl<M: Machine> Walk<'_, M> {
                 self.machine.write_var(*var, self.get(*value));
                 [None; 2]
             }
-            Op::Probe { access, addr, len } => {
-                let fault = |addr| End::Fault { access: *access, addr };
-                self.machine.probe(*access, self.get(*addr), *len).map_err(fault)?;
+            Op::Test(cond) => one(holds(*cond, self.machine.flags()).into()),
+            Op::SetFlags(flags) => {
+                let flags = self.flags(*flags);
+                self.machine.set_flags(flags);
                 [None; 2]
             }
-            Op::Load { order, addr } => {
+            Op::Probe { place, addr } => {
+                let data = self.routine.place(*place);
+                let fault = |addr| End::Fault { access: data.access, addr };
+                let at = self.machine.probe(data.access, self.get(*addr), data.len());
+                self.places[place.0 as usize] = at.map_err(fault)?;
+                [None; 2]
+            }
+            Op::Load { order, place, index } => {
                 let ty = ty.expect("a load has a result");
-                one(self.machine.load(ty, *order, self.get(*addr)))
+                one(self.machine.load(ty, *order, self.at(*place, *index)))
             }
-            Op::Store { order, addr, value } => {
+            Op::Store { order, place, index, value } => {
                 let ty = self.ty(*value);
-                self.machine.store(ty, *order, self.get(*addr), self.get(*value));
+                self.machine.store(ty, *order, self.at(*place, *index), self.get(*value));
                 [None; 2]
             }
-            Op::Rmw { op, addr, value } => {
+            Op::Rmw { op, place, value } => {
                 let ty = self.ty(*value);
-                one(self.rmw(*op, ty, self.get(*addr), self.get(*value)))
+                one(self.rmw(*op, ty, self.at(*place, 0), self.get(*value)))
             }
-            Op::Cas { addr, expected, new } => {
+            Op::Cas { place, expected, new } => {
                 let ty = self.ty(*new);
                 let (expected, new) = (self.get(*expected), self.get(*new));
-                one(self.machine.cas(ty, self.get(*addr), expected, new))
+                one(self.machine.cas(ty, self.at(*place, 0), expected, new))
             }
-            Op::Cas128 { addr, expected, new } => {
+            Op::Cas128 { place, expected, new } => {
                 let expected = expected.map(|v| self.get(v));
                 let new = new.map(|v| self.get(v));
-                self.machine.cas128(self.get(*addr), expected, new).map(Some)
+                self.machine.cas128(self.at(*place, 0), expected, new).map(Some)
             }
             Op::Fence => {
                 self.machine.fence();
@@ -190,6 +255,32 @@ impl<M: Machine> Walk<'_, M> {
         Ok(())
     }
 
+    /// N, Z, C and V of an operation.
+    fn flags(&self, flags: Flags) -> [bool; 4] {
+        let sums = |op, overflow, x: Value, y: Value| {
+            let ty = self.ty(x);
+            let (x, y) = (self.get(x), self.get(y));
+            let result = arith::binary(op, ty, x, y);
+            let carry = match op {
+                BinOp::Add => arith::compare(CmpOp::Ult, ty, result, x),
+                _ => arith::compare(CmpOp::Ule, ty, y, x),
+            };
+            [self.is_negative(ty, result), result == 0, carry, arith::compare(overflow, ty, x, y)]
+        };
+        match flags {
+            Flags::Add(x, y) => sums(BinOp::Add, CmpOp::SAddO, x, y),
+            Flags::Sub(x, y) => sums(BinOp::Sub, CmpOp::SSubO, x, y),
+            Flags::Logic(x) => {
+                [self.is_negative(self.ty(x), self.get(x)), self.get(x) == 0, false, false]
+            }
+            Flags::Bits(bits) => bits.map(|v| self.get(v) != 0),
+        }
+    }
+
+    fn is_negative(&self, ty: Type, bits: u64) -> bool {
+        arith::compare(CmpOp::Slt, ty, bits, 0)
+    }
+
     fn rmw(&mut self, op: RmwOp, ty: Type, addr: u64, operand: u64) -> u64 {
         let mut old = self.machine.load(ty, Order::AcquireRelease, addr);
         loop {
@@ -199,5 +290,75 @@ impl<M: Machine> Walk<'_, M> {
             }
             old = seen;
         }
+    }
+}
+
+/// A machine with inputs and nothing else.
+struct Computing<'a, I>(&'a I);
+
+impl<I: Inputs> Inputs for Computing<'_, I> {
+    fn word(&self) -> u32 {
+        self.0.word()
+    }
+
+    fn param(&self, index: u8) -> u64 {
+        self.0.param(index)
+    }
+
+    fn read_var(&self, var: Var) -> u64 {
+        self.0.read_var(var)
+    }
+}
+
+/// What a routine that only computes does not do.
+const ONLY_COMPUTES: &str = "the routine only computes";
+
+impl<I: Inputs> Machine for Computing<'_, I> {
+    fn count(&self) -> u64 {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn read_reg(&self, _: File, _: u32) -> u64 {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn write_reg(&mut self, _: File, _: u32, _: u64) {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn write_var(&mut self, _: Var, _: u64) {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn flags(&self) -> [bool; 4] {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn set_flags(&mut self, _: [bool; 4]) {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn probe(&mut self, _: Access, _: u64, _: u32) -> Result<u64, u64> {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn load(&mut self, _: Type, _: Order, _: u64) -> u64 {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn store(&mut self, _: Type, _: Order, _: u64, _: u64) {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn cas(&mut self, _: Type, _: u64, _: u64, _: u64) -> u64 {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn cas128(&mut self, _: u64, _: [u64; 2], _: [u64; 2]) -> [u64; 2] {
+        unreachable!("{ONLY_COMPUTES}")
+    }
+
+    fn fence(&mut self) {
+        unreachable!("{ONLY_COMPUTES}")
     }
 }

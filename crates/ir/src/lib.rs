@@ -46,13 +46,18 @@
 //! not occur (the verifier checks constants, the producer guarantees the rest). A *variable*
 //! ([`Var`]) is a single typed cell. Reads see earlier writes of the same routine.
 //!
+//! There are four *flags*: N (negative), Z (zero), C (carry) and V (overflow). `set flags` says what they
+//! are the flags of ([`Flags`]): a sum, a difference, a logical result, or four given bits. `test` asks
+//! whether a condition holds ([`Cond`]). So an engine may compute the four bits at once, or keep the
+//! operands and compute what is asked for.
+//!
 //! # Memory
 //!
-//! Addresses are `u64` guest addresses. `probe` is the only operation that looks at permissions: if
-//! any byte of `addr .. addr + len` (computed without wrap-around) may not be accessed as asked, the
-//! routine ends there with a fault of the lane; the fault address is the first such byte. Every
-//! other memory operation must be covered by an earlier probe of the same routine (the verifier
-//! insists), and so cannot fail. Memory is little-endian; `load` and `store` need no alignment.
+//! `probe` is the only operation that sees a guest address, a `u64`. It asks for a number of elements
+//! of one type from that address on: if any byte of them (computed without wrap-around) may not be
+//! accessed as asked, the routine ends there with a fault of the lane; the fault address is the first
+//! such byte. Otherwise it makes a *place* ([`Place`]), through which all other operations reach memory,
+//! element by element; they cannot fail. Memory is little-endian; `load` and `store` need no alignment.
 //!
 //! `rmw` and `cas` are single-copy atomic with respect to other lanes and return the old contents;
 //! the producer has checked their alignment. `cas128` compares and exchanges two consecutive `u64`.
@@ -70,20 +75,27 @@
 //!
 //! `if` runs one of two nested blocks; each yields as many values as the statement has results. There
 //! are no loops: an instruction's work is bounded.
+//!
+//! A routine ends with a [`Terminator`], which says where control goes: to the next instruction, to an
+//! address that is known when the instruction is decoded (always, or if a condition holds), to a
+//! computed address, or nowhere, because the lane stops. Calls and returns are told apart from other
+//! branches. Only the terminator changes the program counter.
 
 mod arith;
 mod builder;
 pub mod cut;
 mod dce;
 pub mod eval;
+mod flags;
 mod fold;
 pub mod legalise;
 mod op;
 mod print;
 pub mod verify;
 
-pub use builder::{Builder, IntoVal, Val};
+pub use builder::{Builder, Checked, IntoVal, Val};
+pub use dce::remove_dead_stmts;
 pub use op::{
-    Access, BinOp, Block, CmpOp, ConvOp, Exit, File, Op, Order, RmwOp, Routine, Stmt, Type, UnOp,
-    Value, ValueData, Var,
+    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Hint, Op, Order, Place,
+    PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData, Var,
 };

@@ -66,6 +66,33 @@ pub struct ValueData {
     pub constant: Option<u64>,
 }
 
+/// A piece of guest memory that was checked: an index into a [`Routine`]'s table of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(pub u32);
+
+/// What may be done with a place: it is `count` elements of type `ty`, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlaceData {
+    /// What was asked for.
+    pub access: Access,
+    /// What an element is.
+    pub ty: Type,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl PlaceData {
+    /// Length in bytes.
+    pub const fn len(&self) -> u32 {
+        self.ty.bytes() * self.count
+    }
+
+    /// True if there is no element, which the verifier refuses.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// A register file: an array of `u64` slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct File {
@@ -241,6 +268,80 @@ pub struct Exit {
     pub completes: bool,
 }
 
+/// What the flags N, Z, C and V are the flags of. Operands are of type `u32` or `u64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flags<V = Value> {
+    /// The sum of two.
+    Add(V, V),
+    /// The first less the second; the carry is set if nothing was borrowed.
+    Sub(V, V),
+    /// The result of a logical operation: carry and overflow are clear.
+    Logic(V),
+    /// Given one by one, as `bool`s.
+    Bits([V; 4]),
+}
+
+impl<V: Copy> Flags<V> {
+    /// The same of other operands.
+    pub fn map<W>(self, mut f: impl FnMut(V) -> W) -> Flags<W> {
+        match self {
+            Flags::Add(x, y) => Flags::Add(f(x), f(y)),
+            Flags::Sub(x, y) => Flags::Sub(f(x), f(y)),
+            Flags::Logic(x) => Flags::Logic(f(x)),
+            Flags::Bits(bits) => Flags::Bits(bits.map(f)),
+        }
+    }
+}
+
+/// What a `test` asks of the flags, in the order of Arm's condition codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cond {
+    /// Z: equal.
+    Eq,
+    /// Not Z.
+    Ne,
+    /// C: unsigned higher or same.
+    Cs,
+    /// Not C.
+    Cc,
+    /// N: negative.
+    Mi,
+    /// Not N.
+    Pl,
+    /// V: overflow.
+    Vs,
+    /// Not V.
+    Vc,
+    /// C and not Z: unsigned higher.
+    Hi,
+    /// Not C, or Z.
+    Ls,
+    /// N equals V: signed greater or equal.
+    Ge,
+    /// N differs from V.
+    Lt,
+    /// Not Z, and N equals V: signed greater.
+    Gt,
+    /// Z, or N differs from V.
+    Le,
+}
+
+impl Cond {
+    /// The conditions that test N, Z, C and V.
+    pub const FLAGS: [Cond; 4] = [Cond::Mi, Cond::Eq, Cond::Cs, Cond::Vs];
+
+    /// The condition with that code, or `None` for the codes 14 and 15, which always hold.
+    ///
+    /// ```
+    /// assert_eq!(kvrm_ir::Cond::from_code(0b1010), Some(kvrm_ir::Cond::Ge));
+    /// ```
+    pub const fn from_code(code: u32) -> Option<Cond> {
+        use Cond::*;
+        const CODES: [Cond; 14] = [Eq, Ne, Cs, Cc, Mi, Pl, Vs, Vc, Hi, Ls, Ge, Lt, Gt, Le];
+        if code < 14 { Some(CODES[code as usize]) } else { None }
+    }
+}
+
 /// One operation. See the [crate] documentation for what each means.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the operands are described in the crate documentation")]
@@ -257,15 +358,64 @@ pub enum Op {
     WriteReg(File, Value, Value),
     ReadVar(Var),
     WriteVar(Var, Value),
-    Probe { access: Access, addr: Value, len: u32 },
-    Load { order: Order, addr: Value },
-    Store { order: Order, addr: Value, value: Value },
-    Rmw { op: RmwOp, addr: Value, value: Value },
-    Cas { addr: Value, expected: Value, new: Value },
-    Cas128 { addr: Value, expected: [Value; 2], new: [Value; 2] },
+    Test(Cond),
+    SetFlags(Flags),
+    Probe { place: Place, addr: Value },
+    Load { order: Order, place: Place, index: u32 },
+    Store { order: Order, place: Place, index: u32, value: Value },
+    Rmw { op: RmwOp, place: Place, value: Value },
+    Cas { place: Place, expected: Value, new: Value },
+    Cas128 { place: Place, expected: [Value; 2], new: [Value; 2] },
     Fence,
     Exit { exit: Exit, cond: Value, detail: Value },
     If { cond: Value, then: Block, otherwise: Block },
+}
+
+/// Where control goes after a routine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Terminator {
+    /// To the instruction that follows.
+    #[default]
+    Next,
+    /// To an address that the word and its own address give.
+    Jump {
+        /// Where to.
+        target: Value,
+        /// It is a call: the link register has been set.
+        call: bool,
+    },
+    /// To such an address if a condition holds, and otherwise to the instruction that follows.
+    Branch {
+        /// A `bool`.
+        cond: Value,
+        /// Where to if it is true.
+        target: Value,
+    },
+    /// To a computed address.
+    Indirect {
+        /// Where to.
+        target: Value,
+        /// What the program says it is for.
+        hint: Hint,
+    },
+    /// Nowhere: the lane stops, whatever its state.
+    Stop {
+        /// Why and how.
+        exit: Exit,
+        /// The detail of the stop.
+        detail: Value,
+    },
+}
+
+/// What an indirect branch is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// Nothing in particular.
+    Jump,
+    /// A call: the link register has been set.
+    Call,
+    /// A return from a call.
+    Return,
 }
 
 impl Op {
@@ -282,9 +432,11 @@ impl Op {
             | Op::Convert(..)
             | Op::ReadReg(..)
             | Op::ReadVar(..)
+            | Op::Test(_)
             | Op::Load { order: Order::Plain, .. } => true,
             Op::WriteReg(..)
             | Op::WriteVar(..)
+            | Op::SetFlags(_)
             | Op::Probe { .. }
             | Op::Load { order: Order::AcquireRelease, .. }
             | Op::Store { .. }
@@ -297,42 +449,88 @@ impl Op {
         }
     }
 
-    /// Calls `f` with every operand, those of nested blocks included.
-    pub fn for_each_operand(&self, f: &mut impl FnMut(Value)) {
-        match self {
-            Op::Word | Op::Param(_) | Op::Count | Op::ReadVar(_) | Op::Fence => {}
-            Op::Unary(_, a) | Op::Convert(_, a) | Op::ReadReg(_, a) | Op::WriteVar(_, a) => f(*a),
-            Op::Probe { addr, .. } | Op::Load { addr, .. } => f(*addr),
-            Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::WriteReg(_, a, b) => {
-                f(*a);
-                f(*b);
-            }
-            Op::Store { addr, value, .. } | Op::Rmw { addr, value, .. } => {
-                f(*addr);
-                f(*value);
-            }
-            Op::Select(a, b, c) => [a, b, c].into_iter().for_each(|v| f(*v)),
-            Op::Cas { addr, expected, new } => {
-                [addr, expected, new].into_iter().for_each(|v| f(*v));
-            }
-            Op::Cas128 { addr, expected, new } => {
-                f(*addr);
-                expected.iter().chain(new).for_each(|v| f(*v));
-            }
-            Op::Exit { cond, detail, .. } => {
-                f(*cond);
-                f(*detail);
-            }
-            Op::If { cond, then, otherwise } => {
-                f(*cond);
-                for block in [then, otherwise] {
-                    block.stmts.iter().for_each(|s| s.op.for_each_operand(f));
-                    block.yields.iter().for_each(|v| f(*v));
+    /// True if the operation changes the lane's registers, flags, variables or memory.
+    pub fn is_write(&self) -> bool {
+        matches!(
+            self,
+            Op::WriteReg(..)
+                | Op::WriteVar(..)
+                | Op::SetFlags(_)
+                | Op::Store { .. }
+                | Op::Rmw { .. }
+                | Op::Cas { .. }
+                | Op::Cas128 { .. }
+        )
+    }
+}
+
+/// Visits the operands of operations and terminators, by reference or by mutable reference.
+macro_rules! operand_visitors {
+    ($each:ident $(, $mutable:tt)?) => {
+        impl Op {
+            /// Calls `f` with every operand, those of nested blocks included.
+            pub fn $each(& $($mutable)? self, f: &mut impl FnMut(& $($mutable)? Value)) {
+                match self {
+                    Op::Word | Op::Param(_) | Op::Count | Op::ReadVar(_) | Op::Test(_) => {}
+                    Op::Fence | Op::Load { .. } => {}
+                    Op::Unary(_, a) | Op::Convert(_, a) | Op::ReadReg(_, a) => f(a),
+                    Op::WriteVar(_, a) | Op::Probe { addr: a, .. } => f(a),
+                    Op::Store { value: a, .. } | Op::Rmw { value: a, .. } => f(a),
+                    Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::WriteReg(_, a, b) => {
+                        [a, b].into_iter().for_each(f);
+                    }
+                    Op::Cas { expected: a, new: b, .. } | Op::Exit { cond: a, detail: b, .. } => {
+                        [a, b].into_iter().for_each(f);
+                    }
+                    Op::Select(a, b, c) => [a, b, c].into_iter().for_each(f),
+                    Op::SetFlags(flags) => flags.$each(f),
+                    Op::Cas128 { expected: [a, b], new: [c, d], .. } => {
+                        [a, b, c, d].into_iter().for_each(f);
+                    }
+                    Op::If { cond, then, otherwise } => {
+                        f(cond);
+                        for block in [then, otherwise] {
+                            for stmt in & $($mutable)? block.stmts {
+                                stmt.op.$each(f);
+                            }
+                            for v in & $($mutable)? block.yields {
+                                f(v);
+                            }
+                        }
+                    }
                 }
             }
         }
-    }
+
+        impl Flags {
+            /// Calls `f` with every operand.
+            pub fn $each(& $($mutable)? self, f: &mut impl FnMut(& $($mutable)? Value)) {
+                match self {
+                    Flags::Add(x, y) | Flags::Sub(x, y) => [x, y].into_iter().for_each(f),
+                    Flags::Logic(x) => f(x),
+                    Flags::Bits([n, z, c, v]) => [n, z, c, v].into_iter().for_each(f),
+                }
+            }
+        }
+
+        impl Terminator {
+            /// Calls `f` with every operand.
+            pub fn $each(& $($mutable)? self, f: &mut impl FnMut(& $($mutable)? Value)) {
+                match self {
+                    Terminator::Next => {}
+                    Terminator::Jump { target: a, .. } => f(a),
+                    Terminator::Indirect { target: a, .. } | Terminator::Stop { detail: a, .. } => {
+                        f(a);
+                    }
+                    Terminator::Branch { cond, target } => [cond, target].into_iter().for_each(f),
+                }
+            }
+        }
+    };
 }
+
+operand_visitors!(for_each_operand);
+operand_visitors!(for_each_operand_mut, mut);
 
 /// An operation and the values it defines.
 #[derive(Clone, Debug, PartialEq)]
@@ -352,13 +550,30 @@ pub struct Block {
     pub yields: Vec<Value>,
 }
 
+impl Block {
+    /// Calls `f` with every statement, those of nested blocks included.
+    pub fn for_each_stmt<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
+        for stmt in &self.stmts {
+            f(stmt);
+            if let Op::If { then, otherwise, .. } = &stmt.op {
+                then.for_each_stmt(f);
+                otherwise.for_each_stmt(f);
+            }
+        }
+    }
+}
+
 /// What one guest instruction does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Routine {
     /// The outermost block; what it yields are the routine's results, if it has any.
     pub body: Block,
+    /// Where control goes after it.
+    pub end: Terminator,
     /// Type and constant of every value, by index.
     pub values: Vec<ValueData>,
+    /// What may be done with every place, by index.
+    pub places: Vec<PlaceData>,
 }
 
 impl Routine {
@@ -372,17 +587,8 @@ impl Routine {
         self.value(v).constant
     }
 
-    /// True if some path writes the variable.
-    pub fn writes_var(&self, var: Var) -> bool {
-        fn block_writes(block: &Block, var: Var) -> bool {
-            block.stmts.iter().any(|s| match &s.op {
-                Op::WriteVar(v, _) => v.id == var.id,
-                Op::If { then, otherwise, .. } => {
-                    block_writes(then, var) || block_writes(otherwise, var)
-                }
-                _ => false,
-            })
-        }
-        block_writes(&self.body, var)
+    /// What may be done with a place.
+    pub fn place(&self, place: Place) -> PlaceData {
+        self.places[place.0 as usize]
     }
 }

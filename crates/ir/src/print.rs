@@ -24,7 +24,9 @@ impl Display for Routine {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut numbers = HashMap::new();
         number(&self.body, &mut numbers);
-        Printer { routine: self, numbers }.block(f, &self.body, 0)
+        let printer = Printer { routine: self, numbers };
+        printer.block(f, &self.body, 0)?;
+        printer.end(f)
     }
 }
 
@@ -80,6 +82,35 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// Where control goes, unless it is to the next instruction.
+    fn end(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.routine.end {
+            Terminator::Next => Ok(()),
+            Terminator::Jump { target, call } => {
+                writeln!(f, "{} {}", if *call { "call" } else { "jump" }, self.name(*target))
+            }
+            Terminator::Branch { cond, target } => {
+                writeln!(f, "jump {} if {}", self.name(*target), self.name(*cond))
+            }
+            Terminator::Indirect { target, hint } => {
+                writeln!(f, "indirect {} {}", Lower(hint), self.name(*target))
+            }
+            Terminator::Stop { exit, detail } => {
+                let completes = if exit.completes { " completing" } else { "" };
+                writeln!(f, "stop {}{completes}, {}", exit.reason, self.name(*detail))
+            }
+        }
+    }
+
+    fn flags(&self, f: &mut Formatter<'_>, flags: &Flags) -> fmt::Result {
+        match flags {
+            Flags::Add(x, y) => write!(f, "flags := {} + {}", self.name(*x), self.name(*y)),
+            Flags::Sub(x, y) => write!(f, "flags := {} - {}", self.name(*x), self.name(*y)),
+            Flags::Logic(x) => write!(f, "flags := logic {}", self.name(*x)),
+            Flags::Bits(bits) => write!(f, "flags := {}", self.names(bits)),
+        }
+    }
+
     fn op(&self, f: &mut Formatter<'_>, op: &Op, depth: usize) -> fmt::Result {
         let n = |v: &Value| self.name(*v);
         match op {
@@ -97,21 +128,26 @@ impl Printer<'_> {
             }
             Op::ReadVar(var) => write!(f, "{}", var.name),
             Op::WriteVar(var, value) => write!(f, "{} := {}", var.name, n(value)),
-            Op::Probe { access, addr, len } => {
-                write!(f, "probe {} {}, {len}", Lower(access), n(addr))
+            Op::Test(cond) => write!(f, "test {}", Lower(cond)),
+            Op::SetFlags(flags) => self.flags(f, flags),
+            Op::Probe { place, addr } => {
+                let PlaceData { access, ty, count } = self.routine.place(*place);
+                write!(f, "p{} = probe {} {}, {count} {ty}", place.0, Lower(access), n(addr))
             }
-            Op::Load { order, addr } => write!(f, "load{} {}", suffix(*order), n(addr)),
-            Op::Store { order, addr, value } => {
-                write!(f, "store{} {}, {}", suffix(*order), n(addr), n(value))
+            Op::Load { order, place, index } => {
+                write!(f, "load{} p{}[{index}]", suffix(*order), place.0)
             }
-            Op::Rmw { op, addr, value } => {
-                write!(f, "rmw {} {}, {}", Lower(op), n(addr), n(value))
+            Op::Store { order, place, index, value } => {
+                write!(f, "store{} p{}[{index}], {}", suffix(*order), place.0, n(value))
             }
-            Op::Cas { addr, expected, new } => {
-                write!(f, "cas {}, {}, {}", n(addr), n(expected), n(new))
+            Op::Rmw { op, place, value } => {
+                write!(f, "rmw {} p{}, {}", Lower(op), place.0, n(value))
             }
-            Op::Cas128 { addr, expected, new } => {
-                write!(f, "cas128 {}, {}, {}", n(addr), self.names(expected), self.names(new))
+            Op::Cas { place, expected, new } => {
+                write!(f, "cas p{}, {}, {}", place.0, n(expected), n(new))
+            }
+            Op::Cas128 { place, expected, new } => {
+                write!(f, "cas128 p{}, {}, {}", place.0, self.names(expected), self.names(new))
             }
             Op::Fence => write!(f, "fence"),
             Op::Exit { exit, cond, detail } => {

@@ -2,33 +2,33 @@
 
 use crate::op::*;
 
-/// Checks types, visibility of values, the cover of memory operations by probes, and that nothing
+/// Checks types, visibility of values and places, that accesses stay within their places, and that nothing
 /// that can stop the lane follows a write. The error says which statement breaks which rule.
 ///
 /// ```
-/// use kvrm_ir::{Builder, Order, Type, verify::verify};
+/// use kvrm_ir::{Access, Builder, Order, Type, verify::verify};
 /// let b = Builder::new(None);
-/// b.store(Order::Plain, b.u64(8), b.u64(1));
+/// let pair = b.probe(Access::Read, b.u64(8), Type::U32, 2);
+/// b.write_var(kvrm_ir::Var { id: 0, name: "v", ty: Type::U32 }, pair.load(Order::Plain, 2));
 /// let error = verify(&b.finish()).unwrap_err();
-/// assert!(error.contains("no probe covers"));
+/// assert!(error.contains("beyond the place"));
 /// ```
 pub fn verify(routine: &Routine) -> Result<(), String> {
     let mut check = Check {
         routine,
         visible: routine.values.iter().map(|v| v.constant.is_some()).collect(),
-        sums: vec![None; routine.values.len()],
-        probes: Vec::new(),
+        probed: vec![false; routine.places.len()],
         written: None,
     };
-    check.block(&routine.body)
+    check.block(&routine.body)?;
+    check.end(&routine.end).map_err(|rule| format!("{rule}: {:?}", routine.end))
 }
 
 struct Check<'a> {
     routine: &'a Routine,
     visible: Vec<bool>,
-    /// `base + offset` for values that are such a sum.
-    sums: Vec<Option<(Value, u64)>>,
-    probes: Vec<(Access, Value, u32)>,
+    /// Places that a probe on every way here has made.
+    probed: Vec<bool>,
     /// The first statement that wrote something.
     written: Option<String>,
 }
@@ -55,7 +55,7 @@ impl Check<'_> {
             let mut hidden = None;
             stmt.op.for_each_operand(&mut |v| {
                 if !self.visible[v.0 as usize] {
-                    hidden = Some(v);
+                    hidden = Some(*v);
                 }
             });
             if let Some(v) = hidden {
@@ -71,7 +71,7 @@ impl Check<'_> {
 
     /// A nested block: what it defines and probes is forgotten after it.
     fn arm(&mut self, arm: &Block, results: &[Value]) -> Result<(), String> {
-        let (visible, probes) = (self.visible.clone(), self.probes.len());
+        let (visible, probed) = (self.visible.clone(), self.probed.clone());
         self.block(arm)?;
         if arm.yields.len() != results.len() {
             return Err("an arm yields another number of values than the if has results".into());
@@ -79,9 +79,25 @@ impl Check<'_> {
         for (v, result) in arm.yields.iter().zip(results) {
             self.expect(*v, self.ty(*result))?;
         }
-        self.visible = visible;
-        self.probes.truncate(probes);
+        (self.visible, self.probed) = (visible, probed);
         Ok(())
+    }
+
+    fn end(&self, end: &Terminator) -> Result<(), String> {
+        match *end {
+            Terminator::Next => Ok(()),
+            Terminator::Jump { target, .. } | Terminator::Indirect { target, .. } => {
+                self.expect(target, Type::U64)
+            }
+            Terminator::Branch { cond, target } => {
+                self.expect(cond, Type::Bool)?;
+                self.expect(target, Type::U64)
+            }
+            Terminator::Stop { exit, detail } => {
+                self.expect(detail, Type::U64)?;
+                self.may_stop(!exit.completes)
+            }
+        }
     }
 
     fn expect(&self, v: Value, ty: Type) -> Result<(), String> {
@@ -100,7 +116,7 @@ impl Check<'_> {
         }
     }
 
-    fn types(&mut self, stmt: &Stmt) -> Result<(), String> {
+    fn types(&self, stmt: &Stmt) -> Result<(), String> {
         let result = stmt.results.first().copied();
         let is = |ty| result.map_or(Err("no result".to_string()), |r| self.expect_type(r, ty));
         match stmt.op {
@@ -114,9 +130,7 @@ impl Check<'_> {
             Op::Binary(op, a, b) => {
                 self.arithmetic(a, matches!(op, BinOp::And | BinOp::Or | BinOp::Xor))?;
                 self.expect(b, if op.is_shift() { Type::U32 } else { self.ty(a) })?;
-                is(self.ty(a))?;
-                self.remember_sum(op, a, b, stmt.results[0]);
-                Ok(())
+                is(self.ty(a))
             }
             Op::Compare(_, a, b) => {
                 self.arithmetic(a, true)?;
@@ -150,20 +164,39 @@ impl Check<'_> {
             }
             Op::ReadVar(var) => is(var.ty),
             Op::WriteVar(var, value) => self.expect(value, var.ty),
+            Op::Test(_) => is(Type::Bool),
+            Op::SetFlags(flags) => match flags {
+                Flags::Add(x, y) | Flags::Sub(x, y) => {
+                    self.arithmetic(x, false)?;
+                    self.expect(y, self.ty(x))
+                }
+                Flags::Logic(x) => self.arithmetic(x, false),
+                Flags::Bits(bits) => bits.iter().try_for_each(|v| self.expect(*v, Type::Bool)),
+            },
             Op::Exit { cond, detail, .. } => {
                 self.expect(cond, Type::Bool)?;
                 self.expect(detail, Type::U64)
             }
-            Op::Cas { expected, new, .. } => {
-                self.expect(expected, self.ty(new))?;
-                is(self.ty(new))
+            Op::Probe { addr, .. } => self.expect(addr, Type::U64),
+            Op::Load { place, .. } => is(self.routine.place(place).ty),
+            Op::Store { place, value, .. } => self.expect(value, self.routine.place(place).ty),
+            Op::Rmw { place, value, .. } => {
+                let ty = self.routine.place(place).ty;
+                self.expect(value, ty)?;
+                is(ty)
             }
-            Op::Rmw { value, .. } => is(self.ty(value)),
-            Op::Cas128 { expected, new, .. } => {
-                expected.iter().chain(&new).try_for_each(|v| self.expect(*v, Type::U64))
+            Op::Cas { place, expected, new } => {
+                let ty = self.routine.place(place).ty;
+                [expected, new].iter().try_for_each(|v| self.expect(*v, ty))?;
+                is(ty)
             }
-            Op::Probe { addr, .. } | Op::Load { addr, .. } | Op::Store { addr, .. } => {
-                self.expect(addr, Type::U64)
+            Op::Cas128 { place, expected, new } => {
+                let operands = expected.iter().chain(&new);
+                operands.into_iter().try_for_each(|v| self.expect(*v, Type::U64))?;
+                match self.routine.place(place).ty {
+                    Type::U64 => Ok(()),
+                    ty => Err(format!("128 bits are two u64, not two {ty}")),
+                }
             }
             Op::Fence | Op::If { .. } => Ok(()),
         }
@@ -181,71 +214,59 @@ impl Check<'_> {
         }
     }
 
-    fn remember_sum(&mut self, op: BinOp, a: Value, b: Value, result: Value) {
-        if let (BinOp::Add, Some(offset)) = (op, self.routine.constant(b)) {
-            self.sums[result.0 as usize] = Some((a, offset));
-        }
-    }
-
     fn memory(&mut self, stmt: &Stmt) -> Result<(), String> {
-        let ty = |v: Value| self.ty(v).bytes();
         match stmt.op {
-            Op::Probe { access, addr, len } => {
-                self.probes.push((access, addr, len));
+            Op::Probe { place, .. } => {
+                let PlaceData { ty, count, .. } = self.routine.place(place);
+                if count == 0 || ty == Type::Bool {
+                    return Err(format!("no place is made of {count} {ty}"));
+                }
+                if std::mem::replace(&mut self.probed[place.0 as usize], true) {
+                    return Err(format!("p{} is made twice", place.0));
+                }
                 Ok(())
             }
-            Op::Load { addr, .. } => self.covered(Access::Read, addr, ty(stmt.results[0])),
-            Op::Store { addr, value, .. } => self.covered(Access::Write, addr, ty(value)),
-            Op::Rmw { addr, value, .. } => self.covered(Access::ReadWrite, addr, ty(value)),
-            Op::Cas { addr, new, .. } => self.covered(Access::ReadWrite, addr, ty(new)),
-            Op::Cas128 { addr, .. } => self.covered(Access::ReadWrite, addr, 16),
+            Op::Load { place, index, .. } => self.within(Access::Read, place, index),
+            Op::Store { place, index, .. } => self.within(Access::Write, place, index),
+            Op::Rmw { place, .. } | Op::Cas { place, .. } => {
+                self.within(Access::ReadWrite, place, 0)
+            }
+            Op::Cas128 { place, .. } => self.within(Access::ReadWrite, place, 1),
             _ => Ok(()),
         }
     }
 
-    fn covered(&self, access: Access, addr: Value, len: u32) -> Result<(), String> {
-        let (base, offset) = self.sums[addr.0 as usize].unwrap_or((addr, 0));
-        let covers = |(allowed, probed, probed_len): &(Access, Value, u32)| {
-            let direct = *probed == addr && len <= *probed_len;
-            let by_sum = *probed == base && offset + u64::from(len) <= u64::from(*probed_len);
-            // Sums of constants have been folded.
-            let constants = self.routine.constant(*probed).zip(self.routine.constant(addr));
-            let by_value = constants.is_some_and(|(start, addr)| {
-                addr.checked_sub(start)
-                    .is_some_and(|offset| offset + u64::from(len) <= u64::from(*probed_len))
-            });
-            allowed.allows(access) && (direct || by_sum || by_value)
-        };
-        if self.probes.iter().any(covers) {
-            Ok(())
+    /// An access to an element of a place, and to those before it.
+    fn within(&self, access: Access, place: Place, index: u32) -> Result<(), String> {
+        let data = self.routine.place(place);
+        if !self.probed[place.0 as usize] {
+            Err(format!("p{} is used where no probe has made it", place.0))
+        } else if !data.access.allows(access) {
+            Err(format!("p{} was not checked for this access", place.0))
+        } else if index >= data.count {
+            Err(format!("an access beyond the place p{}", place.0))
         } else {
-            Err("no probe covers the access".into())
+            Ok(())
         }
     }
 
     fn order(&mut self, stmt: &Stmt) -> Result<(), String> {
-        let stops = match stmt.op {
+        self.may_stop(match stmt.op {
             Op::Probe { .. } => true,
             Op::Exit { exit, .. } => !exit.completes,
             _ => false,
-        };
+        })?;
+        if stmt.op.is_write() && self.written.is_none() {
+            self.written = Some(format!("{:?}", stmt.op));
+        }
+        Ok(())
+    }
+
+    /// Nothing may have been written where the lane stops as if the instruction had not begun.
+    fn may_stop(&self, stops: bool) -> Result<(), String> {
         match &self.written {
             Some(write) if stops => Err(format!("the lane may stop here, after {write}")),
-            _ => {
-                let writes = matches!(
-                    stmt.op,
-                    Op::WriteReg(..)
-                        | Op::WriteVar(..)
-                        | Op::Store { .. }
-                        | Op::Rmw { .. }
-                        | Op::Cas { .. }
-                        | Op::Cas128 { .. }
-                );
-                if writes && self.written.is_none() {
-                    self.written = Some(format!("{:?}", stmt.op));
-                }
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 }

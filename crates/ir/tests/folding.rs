@@ -1,7 +1,7 @@
 //! Folding changes nothing: an expression over constants is what the evaluator makes of the same
 //! expression over variables.
 
-use kvrm_ir::eval::{End, Machine, eval};
+use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::verify::verify;
 use kvrm_ir::{Access, Builder, File, Order, Type, Val, Var};
 
@@ -36,11 +36,23 @@ impl Rng {
 /// Variables with given values; nothing else.
 struct Variables(Vec<u64>, u64);
 
-impl Machine for Variables {
+impl Inputs for Variables {
     fn word(&self) -> u32 {
         unreachable!()
     }
     fn param(&self, _: u8) -> u64 {
+        unreachable!()
+    }
+    fn read_var(&self, var: Var) -> u64 {
+        self.0[usize::from(var.id)]
+    }
+}
+
+impl Machine for Variables {
+    fn flags(&self) -> [bool; 4] {
+        unreachable!()
+    }
+    fn set_flags(&mut self, _: [bool; 4]) {
         unreachable!()
     }
     fn count(&self) -> u64 {
@@ -52,13 +64,10 @@ impl Machine for Variables {
     fn write_reg(&mut self, _: File, _: u32, _: u64) {
         unreachable!()
     }
-    fn read_var(&self, var: Var) -> u64 {
-        self.0[usize::from(var.id)]
-    }
     fn write_var(&mut self, _: Var, value: u64) {
         self.1 = value;
     }
-    fn probe(&mut self, _: Access, _: u64, _: u32) -> Result<(), u64> {
+    fn probe(&mut self, _: Access, _: u64, _: u32) -> Result<u64, u64> {
         unreachable!()
     }
     fn load(&mut self, _: Type, _: Order, _: u64) -> u64 {
@@ -179,7 +188,7 @@ fn value(seed: u64, constants: u64) -> u64 {
     let routine = b.finish();
     verify(&routine).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{routine}"));
     let mut machine = Variables(vars, 0);
-    assert_eq!(eval(&routine, &mut machine), End::Done);
+    assert_eq!(eval(&routine, &mut machine), End::Next);
     machine.1
 }
 

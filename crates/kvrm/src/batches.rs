@@ -21,7 +21,8 @@ pub struct Batches {
     pub cycles: u64,
     /// Limit of batches; `None` means no limit.
     pub max: Option<u64>,
-    /// Time after which the run is cancelled, even in the middle of a batch.
+    /// Time after which the run is cancelled, even in the middle of a batch: the report then says
+    /// [`timed_out`](RunReport::timed_out).
     pub timeout: Option<Duration>,
 }
 

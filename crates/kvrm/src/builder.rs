@@ -59,9 +59,12 @@ pub(crate) fn cores() -> usize {
 const LANE_BYTES: usize = 512;
 
 /// Checks that the host has memory for this many lanes: an allocation that fails later would end the process.
+/// What lanes will write is not known and not counted.
 fn check_room(lanes: usize) -> Result<()> {
-    let probe = Vec::<u8>::new().try_reserve_exact(lanes * LANE_BYTES);
-    probe.map_err(|_| Error::NoRoomForLanes(lanes))
+    let bytes = lanes * LANE_BYTES;
+    let there_is =
+        kvrm_mem::may_have(bytes as u64) && Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    if there_is { Ok(()) } else { Err(Error::NoRoomForLanes(lanes)) }
 }
 
 /// Lanes per host thread from which `auto` takes a GPU.

@@ -94,7 +94,9 @@ impl Core {
         })?;
         // A cancellation that comes after the end does not count.
         let cancelled = control.was_cancelled() && (unfinished || run.cut_short);
-        Ok(RunReport { cycles, elapsed, cancelled, committed: true, batches: run.batches })
+        let timed_out = cancelled && control.timed_out();
+        let batches = run.batches;
+        Ok(RunReport { cycles, elapsed, cancelled, timed_out, committed: true, batches })
     }
 
     /// Ends a run, and rolls it back if it failed.

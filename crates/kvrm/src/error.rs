@@ -30,7 +30,9 @@ pub enum Error {
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
     /// Text is not a size.
-    #[error("\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M)")]
+    #[error(
+        "\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M, 4MiB; 4MB for powers of 1000)"
+    )]
     NotASize(String),
     /// An array has the wrong length for the lanes.
     #[error("{len} values were given where all lanes together need {wanted}")]
@@ -100,6 +102,11 @@ pub enum Error {
     /// The machine is running on another thread.
     #[error("the machine is running: wait for it, or cancel the run, and then try again")]
     Running,
+    /// The machine belongs to the process that this one was forked from.
+    #[error(
+        "the machine was made before this process was forked, and belongs to the process that made it: build machines after the fork"
+    )]
+    Forked,
     /// There is no run to wait for.
     #[error("no run was started, or its result has been given already: start one first")]
     NotStarted,
@@ -109,7 +116,7 @@ pub enum Error {
     )]
     Lost,
     /// The operating system refused a thread.
-    #[error("cannot start a thread to run on: {0}")]
+    #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
     NoThread(std::io::Error),
     /// Batches of no instructions would never end.
     #[error("a batch needs at least one instruction")]

@@ -50,12 +50,12 @@ pub use kvrm_cuda::lanes_that_fit;
 pub use kvrm_engine::{
     Activity, EngineError, FaultKind, KernelLoad, LaneStatus, RunControl, StartTimes, Stop,
 };
-pub use kvrm_mem::{PAGE, View};
+pub use kvrm_mem::{PAGE, ProcessMark, View};
 pub use machine::{Lanes, Machine, RunReport};
 pub use model::MemoryModel;
 pub use register::{Reg, Registers};
 pub use running::Progress;
-pub use size::{parse_size, parse_unsigned, parse_with_suffix};
+pub use size::{parse_memory_size, parse_size, parse_unsigned, parse_with_suffix};
 
 /// The guide's page about this crate, so that its examples are tested.
 #[cfg(doctest)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{Config, Engine, LaneStatus, RunControl, StartTimes, Stop};
+use kvrm_mem::ProcessMark;
 
 use crate::core::{Core, Limits};
 use crate::running::{LastStart, Place};
@@ -35,8 +36,10 @@ pub struct RunReport {
     pub cycles: u64,
     /// Time it took.
     pub elapsed: Duration,
-    /// True if it was cancelled: lanes without a stop can go on.
+    /// True if it was cancelled, by a call or by its timeout: lanes without a stop can continue.
     pub cancelled: bool,
+    /// True if its timeout cancelled it: see [`RunControl::with_timeout`].
+    pub timed_out: bool,
     /// False if memory is double-buffered and the run was rolled back:
     /// see [`MemoryModel::DoubleBuffered`].
     pub committed: bool,
@@ -52,7 +55,11 @@ impl RunReport {
 }
 
 /// One or more ARM64 machines that run the same program.
+///
+/// A machine belongs to the process that built it. In a forked process, every use of it returns [`Error::Forked`], and
+/// dropping it frees nothing.
 pub struct Machine {
+    process: ProcessMark,
     pub(crate) place: Place,
     pub(crate) last_start: LastStart,
     pub(crate) breakpoints: Vec<u64>,
@@ -60,6 +67,15 @@ pub struct Machine {
     engine: &'static str,
     config: Config,
     model: MemoryModel,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // Freeing it would wait for a thread or a driver that is not there.
+            std::mem::forget(std::mem::replace(&mut self.place, Place::Lost));
+        }
+    }
 }
 
 impl Machine {
@@ -70,6 +86,7 @@ impl Machine {
 
     pub(crate) fn new(engine: Box<dyn Engine>, model: MemoryModel) -> Machine {
         Machine {
+            process: ProcessMark::here(),
             engine: engine.name(),
             config: engine.config().clone(),
             model,
@@ -80,8 +97,15 @@ impl Machine {
         }
     }
 
+    /// Fails in a process that was forked from the one that built the machine: its memory is still shared with that
+    /// process, and threads and drivers do not survive a fork.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.process.is_here() { Ok(()) } else { Err(Error::Forked) }
+    }
+
     /// Returns the core, unless the machine is running.
     pub(crate) fn core(&self) -> Result<&Core> {
+        self.check_process()?;
         match &self.place {
             Place::Here(core) => Ok(core),
             Place::Running(_) => Err(Error::Running),
@@ -90,6 +114,7 @@ impl Machine {
     }
 
     pub(crate) fn core_mut(&mut self) -> Result<&mut Core> {
+        self.check_process()?;
         self.settle();
         match &mut self.place {
             Place::Here(core) => Ok(core),
@@ -305,7 +330,8 @@ impl Machine {
         self.run_with(max_cycles, &RunControl::new())
     }
 
-    /// Like [`run`](Self::run), watched and cancelled from another thread.
+    /// Like [`run`](Self::run), watched and cancelled from another thread, or by a
+    /// [timeout](RunControl::with_timeout).
     ///
     /// ```
     /// use kvrm::{Machine, RunControl};
@@ -322,6 +348,11 @@ impl Machine {
     ///     machine.run_with(u64::MAX, &control)
     /// })?;
     /// assert!(report.cancelled && report.cycles >= 1000);
+    ///
+    /// // A tenth of a second and no more.
+    /// let control = RunControl::new().with_timeout(std::time::Duration::from_millis(100));
+    /// let report = machine.run_with(u64::MAX, &control)?;
+    /// assert!(report.cancelled && report.timed_out);
     /// # Ok::<(), kvrm::Error>(())
     /// ```
     pub fn run_with(&mut self, max_cycles: u64, control: &RunControl) -> Result<RunReport> {
@@ -362,6 +393,7 @@ impl Machine {
         single_launch: bool,
         control: &RunControl,
     ) -> Result<RunReport> {
+        self.check_process()?;
         self.settle();
         match &mut self.place {
             Place::Here(core) => {

@@ -99,17 +99,44 @@ impl Machine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn start(&mut self, max_cycles: u64) -> Result<()> {
-        self.start_request(Limits { max_cycles, single_launch: false })
+        self.start_with(max_cycles, RunControl::new())
+    }
+
+    /// Like [`start`](Self::start), with a control that may have a timeout.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use kvrm::{Machine, RunControl};
+    /// let mut machine = Machine::builder().build()?;
+    /// machine.load(0, &0x1400_0000u32.to_le_bytes())?; // b .
+    /// machine.start_with(u64::MAX, RunControl::new().with_timeout(Duration::from_millis(100)))?;
+    /// assert!(machine.wait()?.timed_out);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn start_with(
+        &mut self,
+        max_cycles: u64,
+        control: impl Into<Arc<RunControl>>,
+    ) -> Result<()> {
+        self.start_request(Limits { max_cycles, single_launch: false }, control.into())
     }
 
     /// Runs like [`run_mega`](Self::run_mega), without waiting for the end: see [`start`](Self::start).
     pub fn start_mega(&mut self, max_cycles: u64) -> Result<()> {
-        self.start_request(Limits { max_cycles, single_launch: true })
+        self.start_mega_with(max_cycles, RunControl::new())
     }
 
-    fn start_request(&mut self, limits: Limits) -> Result<()> {
+    /// Like [`start_mega`](Self::start_mega), with a control that may have a timeout.
+    pub fn start_mega_with(
+        &mut self,
+        max_cycles: u64,
+        control: impl Into<Arc<RunControl>>,
+    ) -> Result<()> {
+        self.start_request(Limits { max_cycles, single_launch: true }, control.into())
+    }
+
+    fn start_request(&mut self, limits: Limits, control: Arc<RunControl>) -> Result<()> {
         self.core_mut()?;
-        let control = Arc::new(RunControl::new());
         let (breakpoints, its_control) = (self.breakpoints.clone(), control.clone());
         let (give, take) = channel::<Box<Core>>();
         let (done, end) = channel();
@@ -157,6 +184,7 @@ impl Machine {
 
     /// Waits for the end of the run that was started.
     pub fn wait(&mut self) -> Result<RunReport> {
+        self.check_process()?;
         if let Place::Running(Running { end, .. }) = &self.place {
             let outcome = end.recv().ok();
             self.ended(outcome);
@@ -167,6 +195,7 @@ impl Machine {
     /// Waits for the end of the run that was started, for a limited time; returns `None` if it is still
     /// running.
     pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<RunReport>> {
+        self.check_process()?;
         if let Place::Running(Running { end, .. }) = &self.place {
             match end.recv_timeout(timeout) {
                 Ok(outcome) => self.ended(Some(outcome)),

@@ -1,17 +1,56 @@
 //! Parses sizes and numbers.
 
+use kvrm_mem::PAGE;
+
 use crate::{Error, Result};
 
-/// Parses a number of bytes: `4M`, `64K`, `2GiB`, `0x100000`, `65536`. The suffixes are powers of 1024.
+/// Parses a number of bytes: `4M`, `64K`, `2GiB`, `1MB`, `0x100000`, `65536`.
+///
+/// K, M, G and T, also written KiB, MiB, GiB and TiB, are powers of 1024; KB, MB, GB and TB are powers of 1000.
 ///
 /// ```
-/// assert_eq!(kvrm::parse_size("64K")?, 65536);
+/// assert_eq!((kvrm::parse_size("64K")?, kvrm::parse_size("64KiB")?), (65536, 65536));
+/// assert_eq!(kvrm::parse_size("64KB")?, 64000);
 /// assert!(kvrm::parse_size("4.5M").is_err());
 /// # Ok::<(), kvrm::Error>(())
 /// ```
 pub fn parse_size(text: &str) -> Result<u64> {
-    let bytes = text.strip_suffix("iB").unwrap_or(text);
-    parse_with_suffix(bytes, 1024).ok_or_else(|| Error::NotASize(text.to_string()))
+    let upper = text.to_ascii_uppercase();
+    let (digits, step) = match upper.strip_suffix("IB") {
+        Some(digits) => (Some(digits).filter(|digits| has_suffix(digits)), 1024),
+        None => match upper.strip_suffix('B') {
+            // The digit of a hexadecimal number.
+            Some(_) if is_hexadecimal(&upper) => (Some(upper.as_str()), 1024),
+            Some(digits) => (Some(digits), 1000),
+            None => (Some(upper.as_str()), 1024),
+        },
+    };
+    let bytes = digits.and_then(|digits| parse_with_suffix(digits, step));
+    bytes.ok_or_else(|| Error::NotASize(text.to_string()))
+}
+
+/// Parses the size of a memory, which consists of whole pages: like [`parse_size`], but powers of 1000 are rounded up.
+///
+/// ```
+/// assert_eq!(kvrm::parse_memory_size("4MB")?, 4_001_792);
+/// assert_eq!(kvrm::parse_memory_size("4MiB")?, 4 << 20);
+/// # Ok::<(), kvrm::Error>(())
+/// ```
+pub fn parse_memory_size(text: &str) -> Result<u64> {
+    let (size, upper) = (parse_size(text)?, text.to_ascii_uppercase());
+    let is_decimal = upper.strip_suffix('B').is_some_and(has_suffix);
+    Ok(if is_decimal { size.next_multiple_of(PAGE) } else { size })
+}
+
+/// Suffixes of numbers, in ascending order.
+const SUFFIXES: [char; 4] = ['K', 'M', 'G', 'T'];
+
+fn has_suffix(upper: &str) -> bool {
+    upper.ends_with(SUFFIXES)
+}
+
+fn is_hexadecimal(upper: &str) -> bool {
+    upper.starts_with("0X") && !upper[..upper.len() - 1].ends_with(SUFFIXES)
 }
 
 /// Parses a number with an optional suffix K, M, G or T, each `step` times the previous one; returns `None` if
@@ -21,10 +60,9 @@ pub fn parse_size(text: &str) -> Result<u64> {
 /// assert_eq!(kvrm::parse_with_suffix("2M", 1000), Some(2_000_000));
 /// ```
 pub fn parse_with_suffix(text: &str, step: u64) -> Option<u64> {
-    let suffixes = ["K", "M", "G", "T"];
     let upper = text.to_ascii_uppercase();
     let (digits, power) = (1..)
-        .zip(suffixes)
+        .zip(SUFFIXES)
         .find_map(|(power, suffix)| Some((upper.strip_suffix(suffix)?, power)))
         .unwrap_or((&upper, 0));
     parse_unsigned(digits)?.checked_mul(step.pow(power))

@@ -5,7 +5,7 @@ use std::io;
 
 use memmap2::{MmapMut, MmapOptions};
 
-use crate::PAGE;
+use crate::{PAGE, RawMemory};
 
 /// The initial contents of guest memory, in a file that lanes can map copy-on-write.
 pub struct Image {
@@ -39,6 +39,13 @@ impl Image {
     /// Returns the contents, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
+    }
+
+    /// Returns the contents as guests see them.
+    pub fn raw(&mut self) -> RawMemory<'_> {
+        let (base, size) = (self.bytes.as_mut_ptr(), self.size());
+        // SAFETY: the image stays mapped while it is borrowed, and borrowed mutably nobody else refers to its bytes.
+        unsafe { RawMemory::new(base, size) }
     }
 
     /// Maps the same bytes a second time: a change in one mapping is visible in the other.

@@ -9,11 +9,15 @@
 //! proceed. If it is [`CLOSED`], the engine must check first, because the page has not been written since the
 //! last reset, or because code was translated from the granule.
 
+mod host;
 mod image;
+mod process;
 mod raw;
 mod space;
 
+pub use host::may_have;
 pub use image::Image;
+pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
 pub use space::{Space, View};
 

@@ -1,5 +1,6 @@
 //! Typed access to guest memory that other threads may be using.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use kvrm_ir::{Access, Order, Type};
@@ -20,32 +21,33 @@ pub trait GuestMemory {
     fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2];
 }
 
-/// A pointer to a guest's bytes, with bounds.
+/// A pointer to a guest's bytes, with bounds, for as long as they are borrowed.
 ///
 /// Guest memory can be shared by lanes on several threads, so it is never a Rust reference.
 #[derive(Clone, Copy)]
-pub struct RawMemory {
+pub struct RawMemory<'m> {
     base: *mut u8,
     size: u64,
     writable: bool,
+    memory: PhantomData<&'m ()>,
 }
 
 // SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
-unsafe impl Send for RawMemory {}
+unsafe impl Send for RawMemory<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for RawMemory {}
+unsafe impl Sync for RawMemory<'_> {}
 
-impl RawMemory {
+impl<'m> RawMemory<'m> {
     /// Returns memory of `size` bytes at `base`.
     ///
     /// # Safety
-    /// It must stay mapped for as long as the result is used.
-    pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory {
-        RawMemory { base, size, writable: true }
+    /// It must stay mapped for the lifetime of the result, and nobody may have a reference to its bytes.
+    pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory<'m> {
+        RawMemory { base, size, writable: true, memory: PhantomData }
     }
 
     /// Returns the same memory, which refuses every write.
-    pub fn read_only(self) -> RawMemory {
+    pub fn read_only(self) -> RawMemory<'m> {
         RawMemory { writable: false, ..self }
     }
 
@@ -56,7 +58,7 @@ impl RawMemory {
     }
 }
 
-impl GuestMemory for RawMemory {
+impl GuestMemory for RawMemory<'_> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
         if access != Access::Read && !self.writable {
             return Err(addr);

@@ -8,6 +8,12 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::{CLOSED, GRANULE, Image, OPEN, PAGE, RawMemory};
 
+/// Mappings that are kept free for everything else: an allocation or a thread that cannot get one ends the process.
+/// Translated code takes some, too.
+const SPARE: usize = 1024;
+/// Number of lanes up to which the limit of mappings is far away.
+const FEW: usize = 4096;
+
 /// Granules in a page.
 const GRANULES: usize = (PAGE / GRANULE) as usize;
 
@@ -44,14 +50,21 @@ impl Space {
     }
 
     /// Makes copy-on-write views of the image, one per lane. All granules start closed. An error has the number
-    /// of the lane for which there was no room.
+    /// of the lane for which there was no room, and mappings to spare.
     pub fn private(image: &Image, lanes: usize) -> Result<Vec<Space>, (usize, io::Error)> {
         let granules = granules(image.size(), lanes).map_err(|e| (0, e))?;
-        let spaces = granules.into_iter().enumerate().map(|(lane, granules)| {
+        let mut spaces: Vec<Space> = Vec::new();
+        spaces.try_reserve_exact(lanes).map_err(|_| (0, io::ErrorKind::OutOfMemory.into()))?;
+        for (lane, granules) in granules.into_iter().enumerate() {
             let bytes = image.map_private().map_err(|e| (lane, e))?;
-            Ok(Space::over(bytes, granules, true))
-        });
-        spaces.collect()
+            spaces.push(Space::over(bytes, granules, true));
+        }
+        if lanes > FEW {
+            let spare = (0..SPARE).map(|_| image.map_private());
+            let spare: io::Result<Vec<MmapMut>> = spare.collect();
+            drop(spare.map_err(|e| (lanes.saturating_sub(SPARE), e))?);
+        }
+        Ok(spaces)
     }
 
     fn over(bytes: MmapMut, granules: Part, private: bool) -> Space {
@@ -76,10 +89,17 @@ impl Space {
         &self.bytes
     }
 
-    /// Returns the memory for typed access and for translated code.
-    pub fn raw(&mut self) -> RawMemory {
+    /// Returns the memory for typed access and for translated code. It cannot outlive the space:
+    ///
+    /// ```compile_fail,E0716
+    /// use kvrm_mem::{GuestMemory, Image, PAGE, Space};
+    /// let raw = Space::shared(&Image::new(PAGE)?)?.raw();
+    /// assert_eq!(raw.probe(kvrm_ir::Access::Read, 0, 8), Ok(()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn raw(&mut self) -> RawMemory<'_> {
         let (base, size) = (self.bytes.as_mut_ptr(), self.size());
-        // SAFETY: engines use it only while they hold the space.
+        // SAFETY: the space stays mapped while it is borrowed, and borrowed mutably nobody else refers to its bytes.
         let raw = unsafe { RawMemory::new(base, size) };
         if self.read_only { raw.read_only() } else { raw }
     }
@@ -230,9 +250,12 @@ fn granules(size: u64, count: usize) -> io::Result<Vec<Part>> {
     let total = len.checked_mul(count).ok_or_else(too_large)?;
     let arena = MmapOptions::new().len(total).no_reserve_swap().map_anon()?;
     let Part { start, mapping, .. } = Part::whole(arena);
+    let mut parts = Vec::new();
+    parts.try_reserve_exact(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let part =
         |i: usize| Part { start: start.wrapping_add(i * len), len, mapping: mapping.clone() };
-    Ok((0..count).map(part).collect())
+    parts.extend((0..count).map(part));
+    Ok(parts)
 }
 
 /// Part of a mapping that only one space writes.
@@ -347,7 +370,8 @@ mod tests {
     #[test]
     fn raw_memory_knows_its_bounds() {
         let image = Image::new(PAGE).unwrap();
-        let raw = Space::shared(&image).unwrap().raw();
+        let mut space = Space::shared(&image).unwrap();
+        let raw = space.raw();
         let probe = |addr, len| raw.probe(kvrm_ir::Access::Read, addr, len);
         assert_eq!(probe(PAGE - 8, 8), Ok(()));
         assert_eq!(probe(PAGE - 4, 8), Err(PAGE));

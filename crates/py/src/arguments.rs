@@ -198,7 +198,9 @@ fn not_a_program(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
 pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
     let Some(memory) = memory else { return Ok(None) };
     match memory.cast::<PyString>() {
-        Ok(text) => kvrm::parse_size(&text.to_cow()?).map(Some).map_err(crate::errors::exception),
+        Ok(text) => {
+            kvrm::parse_memory_size(&text.to_cow()?).map(Some).map_err(crate::errors::exception)
+        }
         Err(_) => unsigned(memory, "memory").map(Some),
     }
 }

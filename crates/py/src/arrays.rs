@@ -34,6 +34,16 @@ impl Machine {
     }
 }
 
+/// Returns an array of the machine's property of that name. Assigning to its items sets them in the machine, too.
+pub(crate) fn written_through<'py>(
+    machine: &Bound<'py, Machine>,
+    name: &str,
+    array: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let arrays = machine.py().import("kvrm._arrays")?;
+    arrays.call_method1("written_through", (machine, name, array))
+}
+
 /// Makes a NumPy array; raises MemoryError if there is no room.
 pub(crate) fn empty<'py, S: IntoPyObject<'py>>(
     py: Python<'py>,

@@ -35,6 +35,9 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::NoDevices(_)
         | Error::UnknownRegister(_)
         | Error::EmptyBatches => PyValueError::new_err(text),
+        Error::Forked => {
+            PyRuntimeError::new_err(format!("{text}, or start processes by \"spawn\""))
+        }
         Error::Running | Error::NotStarted => PyRuntimeError::new_err(text),
         Error::NoRoomForCopy(_)
         | Error::NoRoomForLanes(_)

@@ -68,9 +68,7 @@ impl Machine {
         py: Python<'_>,
     ) -> PyResult<Option<MutexGuard<'_, Option<kvrm::Machine>>>> {
         if self.is_of_another_process() {
-            return Err(PyRuntimeError::new_err(
-                "the machine was made before this process was forked, and its GPU cannot be reached from here: make machines after the fork, or start processes by \"spawn\"",
-            ));
+            return Err(exception(kvrm::Error::Forked));
         }
         let mut guard = match self.machine.try_lock() {
             Ok(guard) => guard,

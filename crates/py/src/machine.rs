@@ -1,20 +1,20 @@
 //! The class `Machine`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use kvrm::{Batches, EngineKind, MemoryModel, Reg};
+use kvrm::{Batches, EngineKind, MemoryModel, ProcessMark, Reg};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 
 use crate::arguments::{self, device_numbers, memory_size, seconds};
-use crate::arrays::{empty, to_lanes};
+use crate::arrays::{empty, to_lanes, written_through};
 use crate::errors::{exception, guarded};
 use crate::hold::{Current, Ended, LOOK, lock};
 use crate::result::{Progress, RunResult};
-use crate::run::Watcher;
+use crate::run::{Watcher, control};
 use crate::stops::{Stop, Stops, code};
 
 /// One or more ARM64 machines, called lanes, that run the same program.
@@ -47,17 +47,7 @@ pub(crate) struct Machine {
     memory_size: u64,
     model: MemoryModel,
     /// The process that built it.
-    process: u32,
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        if self.is_of_another_process() {
-            // Freeing it would wait for a driver that is not there.
-            let machine = self.machine.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(machine.take());
-        }
-    }
+    process: ProcessMark,
 }
 
 #[pymethods]
@@ -97,7 +87,7 @@ impl Machine {
             lanes: machine.lanes(),
             memory_size: machine.memory_size(),
             model,
-            process: std::process::id(),
+            process: ProcessMark::here(),
             machine: Mutex::new(Some(machine)),
             current: Mutex::default(),
             ended: Mutex::default(),
@@ -161,37 +151,42 @@ impl Machine {
 
     /// Runs every lane until it stops or has completed max_cycles instructions.
     ///
+    /// timeout: seconds after which the run ends as if it were cancelled; its result then says timed_out.
     /// progress: show the progress on stderr, with tqdm if it is installed. Ctrl-C ends the run and raises
-    /// KeyboardInterrupt; the lanes can continue from where they are.
+    /// KeyboardInterrupt. In either case the lanes can continue from where they are.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
     /// >>> m.load([0x14000000])                        # b .
     /// >>> m.run(1000)                                 # doctest: +ELLIPSIS
     /// <kvrm.RunResult 1000 instructions in ... s, MAX_CYCLES: the limit was reached, goes on at 0x0>
-    #[pyo3(signature = (max_cycles=None, *, progress=false))]
+    /// >>> m.run(timeout=0.1).timed_out
+    /// True
+    #[pyo3(signature = (max_cycles=None, *, timeout=None, progress=false))]
     fn run(
         &self,
         py: Python<'_>,
         max_cycles: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
         progress: bool,
     ) -> PyResult<RunResult> {
         let max_cycles = arguments::cycles(max_cycles)?;
-        let watcher = Watcher::new(None, self.bar(py, progress, max_cycles)?);
+        let watcher = Watcher::new(seconds(timeout)?, self.bar(py, progress, max_cycles)?);
         self.run_watched(py, &watcher, |machine, control, _| machine.run_with(max_cycles, control))
     }
 
     /// Like run, but in a single launch if the engine supports it (cuda). Use it only on GPUs that do nothing
     /// else: a display on the same GPU freezes until the run ends.
-    #[pyo3(signature = (max_cycles=None, *, progress=false))]
+    #[pyo3(signature = (max_cycles=None, *, timeout=None, progress=false))]
     fn run_mega(
         &self,
         py: Python<'_>,
         max_cycles: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
         progress: bool,
     ) -> PyResult<RunResult> {
         let max_cycles = arguments::cycles(max_cycles)?;
-        let watcher = Watcher::new(None, self.bar(py, progress, max_cycles)?);
+        let watcher = Watcher::new(seconds(timeout)?, self.bar(py, progress, max_cycles)?);
         self.run_watched(py, &watcher, |machine, control, _| {
             machine.run_mega_with(max_cycles, control)
         })
@@ -227,10 +222,11 @@ impl Machine {
             let given = arguments::type_name(callback);
             return Err(PyTypeError::new_err(format!("callback must be callable, not {given}")));
         }
-        let batches = Batches { cycles, max, timeout: seconds(timeout)? };
+        let batches = Batches { cycles, max, timeout: None };
         let total = max.map_or(u64::MAX, |max| max.saturating_mul(cycles));
         let bar = self.bar(py, progress, total)?;
-        let watcher = Watcher::new(callback.map(Bound::unbind), bar);
+        let watcher =
+            Watcher::new(seconds(timeout)?, bar).with_callback(callback.map(Bound::unbind));
         self.run_watched(py, &watcher, |machine, control, caller| {
             machine.run_batches_with(batches, control, |machine, report| {
                 watcher.between(machine, report, control, caller)
@@ -239,7 +235,7 @@ impl Machine {
     }
 
     /// Starts a run and returns at once: see poll, wait and cancel. Until the run has ended, nothing else can
-    /// be done with the machine. mega: as in run_mega.
+    /// be done with the machine. mega: as in run_mega. timeout: as in run; the timeout of wait is a different one.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
@@ -249,18 +245,19 @@ impl Machine {
     /// True
     /// >>> m.cancel().cancelled
     /// True
-    #[pyo3(signature = (max_cycles=None, *, mega=false))]
+    #[pyo3(signature = (max_cycles=None, *, timeout=None, mega=false))]
     fn start(
         &self,
         py: Python<'_>,
         max_cycles: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
         mega: bool,
     ) -> PyResult<()> {
-        let max_cycles = arguments::cycles(max_cycles)?;
+        let (max_cycles, timeout) = (arguments::cycles(max_cycles)?, seconds(timeout)?);
         self.with(py, |machine| {
             match mega {
-                true => machine.start_mega(max_cycles)?,
-                false => machine.start(max_cycles)?,
+                true => machine.start_mega_with(max_cycles, control(timeout))?,
+                false => machine.start_with(max_cycles, control(timeout))?,
             }
             *lock(&self.current) = machine.control().map(Current::started);
             *lock(&self.ended) = None;
@@ -310,30 +307,36 @@ impl Machine {
     }
 
     /// Like run, for use with await: other tasks continue in the meantime. Cancelling the task cancels the run.
-    #[pyo3(signature = (max_cycles=None))]
+    #[pyo3(signature = (max_cycles=None, *, timeout=None))]
     fn run_async<'py>(
         slf: &Bound<'py, Self>,
         max_cycles: Option<&Bound<'py, PyAny>>,
+        timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("kvrm._async")?.call_method1("run_async", (slf, max_cycles))
+        slf.py().import("kvrm._async")?.call_method1("run_async", (slf, max_cycles, timeout))
     }
 
     // Registers.
 
-    /// x0 to x30 of all lanes: a copy, of shape (lanes, 31). Assigning sets them; the value is broadcast.
+    /// x0 to x30 of all lanes as they are now, of shape (lanes, 31). Assigning sets them, all or some; the value is
+    /// broadcast. The array does not change when the machine runs.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine(lanes=2)
     /// >>> m.registers = 7
-    /// >>> m.registers.shape, int(m.registers[1, 30])
-    /// ((2, 31), 7)
+    /// >>> m.registers[1, 30] = 9
+    /// >>> m.registers[:, 0] += 1
+    /// >>> m.registers.shape, m.registers[:, 0].tolist(), m.get_register("x30", lane=1)
+    /// ((2, 31), [8, 8], 9)
     #[getter]
-    fn registers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let array = empty(py, (self.lanes, 31), "uint64")?.cast_into::<PyArray2<u64>>()?;
+    fn registers<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, machine) = (slf.py(), slf.get());
+        let array = empty(py, (machine.lanes, 31), "uint64")?.cast_into::<PyArray2<u64>>()?;
         let mut values = array.try_readwrite()?;
-        let values = values.as_slice_mut()?;
-        self.with(py, |machine| machine.read_general_registers(values))?;
-        Ok(array)
+        let slice = values.as_slice_mut()?;
+        machine.with(py, |machine| machine.read_general_registers(slice))?;
+        drop(values);
+        written_through(slf, "registers", array.into_any())
     }
 
     #[setter]
@@ -345,10 +348,10 @@ impl Machine {
         self.with(value.py(), |machine| machine.write_general_registers(values))
     }
 
-    /// The stack pointers of all lanes: a copy. Assigning sets them.
+    /// The stack pointers of all lanes as they are now. Assigning sets them, all or some.
     #[getter]
-    fn sp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        self.column(py, Reg::Sp)
+    fn sp<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        written_through(slf, "sp", slf.get().column(slf.py(), Reg::Sp)?.into_any())
     }
 
     #[setter]
@@ -356,10 +359,10 @@ impl Machine {
         self.set_column(value, Reg::Sp)
     }
 
-    /// The program counters of all lanes: a copy. Assigning sets them.
+    /// The program counters of all lanes as they are now. Assigning sets them, all or some.
     #[getter]
-    fn pc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        self.column(py, Reg::Pc)
+    fn pc<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        written_through(slf, "pc", slf.get().column(slf.py(), Reg::Pc)?.into_any())
     }
 
     #[setter]
@@ -367,10 +370,10 @@ impl Machine {
         self.set_column(value, Reg::Pc)
     }
 
-    /// The thread pointers of all lanes: a copy. Assigning sets them.
+    /// The thread pointers of all lanes as they are now. Assigning sets them, all or some.
     #[getter]
-    fn tpidr_el0<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        self.column(py, Reg::TpidrEl0)
+    fn tpidr_el0<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        written_through(slf, "tpidr_el0", slf.get().column(slf.py(), Reg::TpidrEl0)?.into_any())
     }
 
     #[setter]
@@ -378,10 +381,11 @@ impl Machine {
         self.set_column(value, Reg::TpidrEl0)
     }
 
-    /// The flags of all lanes as 32-bit numbers: N in bit 31, then Z, C and V. Assigning sets them.
+    /// The flags of all lanes as 32-bit numbers: N in bit 31, then Z, C and V. Assigning sets them, all or some.
     #[getter]
-    fn nzcv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.column(py, Reg::Nzcv)?.call_method1("astype", ("uint32",))
+    fn nzcv<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let column = slf.get().column(slf.py(), Reg::Nzcv)?;
+        written_through(slf, "nzcv", column.call_method1("astype", ("uint32",))?)
     }
 
     #[setter]
@@ -389,18 +393,19 @@ impl Machine {
         self.set_column(value, Reg::Nzcv)
     }
 
-    /// The flags of all lanes as booleans, of shape (lanes, 4): N, Z, C, V.
+    /// The flags of all lanes as booleans, of shape (lanes, 4): N, Z, C, V. They are to be read; nzcv can be assigned.
     #[getter]
-    fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
-        let column = self.column(py, Reg::Nzcv)?;
-        let array = empty(py, (self.lanes, 4), "bool")?.cast_into::<PyArray2<bool>>()?;
+    fn flags<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, machine) = (slf.py(), slf.get());
+        let column = machine.column(py, Reg::Nzcv)?;
+        let array = empty(py, (machine.lanes, 4), "bool")?.cast_into::<PyArray2<bool>>()?;
         let (nzcv, mut flags) = (column.try_readonly()?, array.try_readwrite()?);
         let (rows, _) = flags.as_slice_mut()?.as_chunks_mut::<4>();
         for (row, nzcv) in rows.iter_mut().zip(nzcv.as_slice()?) {
             *row = [31, 30, 29, 28].map(|bit| nzcv >> bit & 1 != 0);
         }
         drop(flags);
-        Ok(array)
+        written_through(slf, "flags", array.into_any())
     }
 
     /// Returns a register of a lane.
@@ -614,7 +619,7 @@ impl Machine {
         if self.is_of_another_process() {
             // Who had it when the process was forked has it for ever.
             if let Ok(mut guard) = self.machine.try_lock() {
-                std::mem::forget(guard.take());
+                drop(guard.take());
             }
             return Ok(());
         }
@@ -660,10 +665,9 @@ impl Machine {
 }
 
 impl Machine {
-    /// True in a process that was forked from the one that built the machine: GPU drivers do not survive a
-    /// fork.
+    /// True in a process that was forked from the one that built the machine, where even locks may be held forever.
     pub(crate) fn is_of_another_process(&self) -> bool {
-        matches!(self.engine, "cuda" | "wgpu") && self.process != std::process::id()
+        !self.process.is_here()
     }
 
     fn statuses(&self, py: Python<'_>) -> PyResult<Vec<kvrm::LaneStatus>> {

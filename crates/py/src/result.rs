@@ -94,10 +94,16 @@ impl RunResult {
         self.0.report.ips()
     }
 
-    /// True if the run was cancelled. Lanes that had not stopped can continue.
+    /// True if the run was cancelled, by a call or by its timeout. Lanes that had not stopped can continue.
     #[getter]
     fn cancelled(&self) -> bool {
         self.0.report.cancelled
+    }
+
+    /// True if its timeout cancelled the run.
+    #[getter]
+    fn timed_out(&self) -> bool {
+        self.0.report.timed_out
     }
 
     /// Number of batches: one, except for run_batches.
@@ -119,7 +125,11 @@ impl RunResult {
             1 => self.0.stops.get(0).__str__(),
             lanes => format!("{lanes} lanes ({})", self.counts()),
         };
-        let cancelled = if cancelled { ", cancelled" } else { "" };
+        let cancelled = match cancelled {
+            true if self.timed_out() => ", timed out",
+            true => ", cancelled",
+            false => "",
+        };
         let committed = if committed { "" } else { ", rolled back" };
         format!(
             "<kvrm.RunResult {cycles} instructions in {seconds:.6} s, {stops}{cancelled}{committed}>"
@@ -136,7 +146,8 @@ impl RunResult {
             ("stops", self.counts()),
         ];
         rows.extend((batches > 1).then(|| ("batches", batches.to_string())));
-        rows.extend(cancelled.then(|| ("cancelled", "yes".to_string())));
+        let why = if self.timed_out() { "by its timeout" } else { "yes" };
+        rows.extend(cancelled.then(|| ("cancelled", why.to_string())));
         rows.extend((!committed).then(|| ("committed", "no: rolled back".to_string())));
         let row = |(name, value)| format!("<tr><th>{name}</th><td>{value}</td></tr>");
         format!("<table>{}</table>", rows.into_iter().map(row).collect::<String>())

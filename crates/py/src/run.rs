@@ -37,13 +37,20 @@ pub(crate) struct Watcher {
     pub(crate) callback: Option<Py<PyAny>>,
     /// A progress bar.
     pub(crate) bar: Option<Py<PyAny>>,
+    /// Time that the run may take.
+    timeout: Option<Duration>,
     /// The exception that Python raised, to be raised again after the run.
     raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl Watcher {
-    pub(crate) fn new(callback: Option<Py<PyAny>>, bar: Option<Py<PyAny>>) -> Watcher {
-        Watcher { callback, bar, raised: Arc::default() }
+    pub(crate) fn new(timeout: Option<Duration>, bar: Option<Py<PyAny>>) -> Watcher {
+        Watcher { callback: None, bar, timeout, raised: Arc::default() }
+    }
+
+    /// The same, with something to call between batches.
+    pub(crate) fn with_callback(self, callback: Option<Py<PyAny>>) -> Watcher {
+        Watcher { callback, ..self }
     }
 
     /// True if the run needs no thread of its own, because it asks for signals itself and shows nothing.
@@ -51,14 +58,15 @@ impl Watcher {
         self.bar.is_none() && machine.runs_on_caller().unwrap_or(true)
     }
 
-    /// Makes a control for a run. A run on this thread ends when Python has a signal for it.
+    /// Makes a control for a run that begins now. A run on this thread ends when Python has a signal for it.
     pub(crate) fn control(&self, machine: &Machine) -> RunControl {
+        let control = control(self.timeout);
         if !self.stays_here(machine) {
-            return RunControl::new();
+            return control;
         }
         let (start, next, raised) = (Instant::now(), AtomicU64::new(0), self.raised.clone());
         next.store(ASK.as_millis() as u64, Ordering::Relaxed);
-        RunControl::new().with_interrupt(move || {
+        control.with_interrupt(move || {
             let now = start.elapsed();
             let due = now.as_millis() as u64 >= next.load(Ordering::Relaxed);
             if due {
@@ -185,6 +193,14 @@ impl Watcher {
                 ControlFlow::Break(())
             }
         }
+    }
+}
+
+/// Makes a control for a run that begins now and may take this long.
+pub(crate) fn control(timeout: Option<Duration>) -> RunControl {
+    match timeout {
+        Some(timeout) => RunControl::new().with_timeout(timeout),
+        None => RunControl::new(),
     }
 }
 

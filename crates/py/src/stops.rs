@@ -41,7 +41,7 @@ fn detail(reason: Reason) -> Option<u64> {
     match reason {
         Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm.into()),
         Reason::Breakpoint { imm } => imm.map(u64::from),
-        Reason::MaxCycles => None,
+        Reason::MaxCycles | Reason::ZeroWord => None,
         Reason::Undefined { word } => Some(word.into()),
         Reason::Fault { address, .. } => Some(address),
     }
@@ -54,7 +54,7 @@ fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Opti
     let kinds = [FaultKind::Read, FaultKind::Write, FaultKind::Fetch, FaultKind::Unaligned];
     let kind = kinds.into_iter().find(|it| Some(it.name()) == kind);
     let all = [
-        imm.flatten().map(|imm| Reason::Halt { imm }),
+        imm.map(|imm| imm.map_or(Reason::ZeroWord, |imm| Reason::Halt { imm })),
         imm.flatten().map(|imm| Reason::Syscall { imm }),
         imm.map(|imm| Reason::Breakpoint { imm }),
         Some(Reason::MaxCycles),
@@ -87,21 +87,25 @@ impl Stop {
         code(self.reason)
     }
 
-    /// The immediate of HLT, SVC or BRK; None for other stops.
+    /// The immediate of HLT, SVC or BRK; None for other stops. A HALT without one is an all-zero word.
     #[getter]
     fn immediate(&self) -> Option<u16> {
         match self.reason? {
             Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm),
             Reason::Breakpoint { imm } => imm,
-            Reason::MaxCycles | Reason::Undefined { .. } | Reason::Fault { .. } => None,
+            Reason::ZeroWord
+            | Reason::MaxCycles
+            | Reason::Undefined { .. }
+            | Reason::Fault { .. } => None,
         }
     }
 
-    /// For UNDEFINED: the word that is not an instruction.
+    /// For UNDEFINED: the word that is not an instruction. For HALT at an all-zero word: 0.
     #[getter]
     fn word(&self) -> Option<u32> {
         match self.reason? {
             Reason::Undefined { word } => Some(word),
+            Reason::ZeroWord => Some(0),
             _ => None,
         }
     }
@@ -130,6 +134,7 @@ impl Stop {
         let name = reason.name();
         match reason {
             Reason::Halt { imm } => format!("{name}: HLT #{imm:#x} at {pc:#x}"),
+            Reason::ZeroWord => format!("{name}: the word at {pc:#x} is zero"),
             Reason::Syscall { imm } => format!("{name}: SVC #{imm:#x}, goes on at {pc:#x}"),
             Reason::Breakpoint { imm: Some(imm) } => format!("{name}: BRK #{imm:#x} at {pc:#x}"),
             Reason::Breakpoint { imm: None } => format!("{name}: the one set at {pc:#x}"),

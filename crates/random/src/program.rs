@@ -8,7 +8,7 @@
 //! Accesses go through registers that nothing else writes and that point to the data, or where there is no
 //! memory. So lanes hardly ever change code; other tests are about that.
 
-use kvrm_a64::{Instruction, shape_bits, table};
+use kvrm_a64::{Instruction, table};
 
 use crate::Random;
 
@@ -147,7 +147,7 @@ impl Shape {
                 break word;
             }
         };
-        Shape { row, word: tamed(random, row, word, 0), mask: shape_bits(row) }
+        Shape { row, word: tamed(random, row, word, 0), mask: row.shape_bits() }
     }
 
     /// Another word of the shape, for a position in a program.
@@ -219,7 +219,7 @@ mod tests {
         let image = programs.image(3);
         let shape = |word: &u32| {
             let row = decode(*word).expect("all words are instructions");
-            (row.index, word & shape_bits(row))
+            (row.index, word & row.shape_bits())
         };
         let (primer, rest) = {
             let words = words(&image, DATA);

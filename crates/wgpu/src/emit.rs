@@ -7,20 +7,24 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{C, N, PC, V, Z};
-use kvrm_engine::kernel::{Branch, small_param_position, stop};
+use kvrm_a64::state::PC;
+use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
-    Access, BinOp, Block, CmpOp, ConvOp, Op, RmwOp, Routine, Stmt, Type, UnOp, Value, Var,
+    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, Flags, Op, Place, PlaceData, RmwOp, Routine,
+    Stmt, Terminator, Type, UnOp, Value, Var,
 };
 
 use crate::kernel::word_of;
 
+/// The variables of N, Z, C and V.
+const FLAGS: [&str; 4] = ["flag_n", "flag_z", "flag_c", "flag_v"];
+
 /// What comes after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum Continuation {
     /// The instruction that follows.
-    GoesOn,
+    Next,
     /// That, or the lane has stopped or wants a page.
     MayLeave,
     /// Something else: it is a branch, or stops.
@@ -30,7 +34,7 @@ pub(crate) enum Flow {
 /// What the kernel has to know of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handler {
-    pub(crate) flow: Flow,
+    pub(crate) then: Continuation,
     /// There is one for addresses that are not aligned.
     pub(crate) has_unaligned: bool,
 }
@@ -42,8 +46,8 @@ struct Emitter<'a> {
     depth: usize,
     /// What an instruction that cannot be completed does in the end.
     leave: &'static str,
-    /// The size of its accesses, if those that are not aligned are left to another handler.
-    aligned: Option<u32>,
+    /// Accesses that are not aligned are left to another handler.
+    is_aligned: bool,
 }
 
 macro_rules! wgsl {
@@ -58,62 +62,52 @@ macro_rules! wgsl {
 /// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
 /// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
 pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handler {
-    let flow = flow(&routine.body);
-    let aligned = access_size(routine, &routine.body).filter(|size| *size > 1);
-    function(out, &format!("h{number}"), routine, flow, aligned);
-    if aligned.is_some() {
-        function(out, &format!("unaligned_{number}"), routine, flow, None);
+    let then = continuation(routine);
+    // (Atomics are always aligned.)
+    let has_unaligned = any_stmt(routine, |op| match op {
+        Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).ty != Type::U8,
+        _ => false,
+    });
+    function(out, &format!("h{number}"), routine, then, has_unaligned);
+    if has_unaligned {
+        function(out, &format!("unaligned_{number}"), routine, then, false);
     }
-    Handler { flow, has_unaligned: aligned.is_some() }
+    Handler { then, has_unaligned }
 }
 
-fn function(out: &mut String, name: &str, routine: &Routine, flow: Flow, aligned: Option<u32>) {
-    let (result, leave, end) = match flow {
-        Flow::MayLeave => (" -> bool", "return false;", "  return true;\n"),
-        Flow::GoesOn | Flow::Leaves => ("", "return;", ""),
+fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_aligned: bool) {
+    let (result, leave, end) = match then {
+        Continuation::Next => ("", "return;", ""),
+        Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
+        Continuation::Leaves => ("", "return;", ""),
     };
     let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
-    Emitter { out, routine, depth: 1, leave, aligned }.block(&routine.body);
+    let mut emitter = Emitter { out, routine, depth: 1, leave, is_aligned };
+    emitter.block(&routine.body);
+    emitter.end();
     out.push_str(end);
     out.push_str("}\n");
 }
 
-/// The size of the largest load or store, if there are any. (Atomics are always aligned.)
-fn access_size(routine: &Routine, block: &Block) -> Option<u32> {
-    let size = |v: Value| Some(routine.value(v).ty.bytes());
-    let sizes = block.stmts.iter().map(|stmt| match &stmt.op {
-        Op::Load { .. } => size(stmt.results[0]),
-        Op::Store { value, .. } => size(*value),
-        Op::If { then, otherwise, .. } => {
-            access_size(routine, then).max(access_size(routine, otherwise))
-        }
-        _ => None,
-    });
-    sizes.max().flatten()
+fn any_stmt(routine: &Routine, is: impl Fn(&Op) -> bool) -> bool {
+    let mut any = false;
+    routine.body.for_each_stmt(&mut |stmt| any |= is(&stmt.op));
+    any
 }
 
-fn flow(block: &Block) -> Flow {
-    let mut flow = Flow::GoesOn;
-    for stmt in &block.stmts {
-        match &stmt.op {
-            Op::WriteVar(var, _) if var.id == PC.id => return Flow::Leaves,
-            Op::Probe { .. } | Op::Exit { .. } => flow = Flow::MayLeave,
-            Op::If { then, otherwise, .. }
-                if [then, otherwise].into_iter().any(|arm| self::flow(arm) != Flow::GoesOn) =>
-            {
-                flow = Flow::MayLeave;
-            }
-            _ => {}
+fn continuation(routine: &Routine) -> Continuation {
+    match routine.end {
+        Terminator::Jump { .. }
+        | Terminator::Branch { .. }
+        | Terminator::Indirect { .. }
+        | Terminator::Stop { .. } => Continuation::Leaves,
+        Terminator::Next
+            if any_stmt(routine, |op| matches!(op, Op::Probe { .. } | Op::Exit { .. })) =>
+        {
+            Continuation::MayLeave
         }
+        Terminator::Next => Continuation::Next,
     }
-    flow
-}
-
-/// The name of a flag, if the variable is one.
-fn flag(var: Var) -> Option<&'static str> {
-    [(N, "flag_n"), (Z, "flag_z"), (C, "flag_c"), (V, "flag_v")]
-        .into_iter()
-        .find_map(|(flag, name)| (flag.id == var.id).then_some(name))
 }
 
 /// The WGSL type that holds a value.
@@ -156,7 +150,7 @@ impl Emitter<'_> {
 
     /// What the names of functions for loads and stores end with.
     fn suffix(&self) -> &'static str {
-        if self.aligned.is_some() { "" } else { "_unaligned" }
+        if self.is_aligned { "" } else { "_unaligned" }
     }
 
     /// Defines a value.
@@ -186,15 +180,20 @@ impl Emitter<'_> {
             Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
             Op::ReadReg(_, index) => format!("x[{}]", self.get(*index)),
             Op::ReadVar(var) => read_var(*var),
-            Op::Load { addr, .. } => {
-                let (ty, addr) = (to.expect("a result"), self.get(*addr));
-                narrowed(ty, &format!("load{}({addr}, {}u)", self.suffix(), ty.bits()))
+            Op::Test(cond) => {
+                let index = Cond::FLAGS.iter().position(|flag| flag == cond);
+                FLAGS[index.expect("single flags are legal")].to_string()
             }
-            Op::Rmw { op, addr, value } => self.rmw(*op, *addr, *value),
-            Op::Cas { addr, expected, new } => {
+            Op::Load { place, index, .. } => {
+                let (ty, element) = (self.routine.place(*place).ty, self.element(*place, *index));
+                narrowed(ty, &format!("load{}({element})", self.suffix()))
+            }
+            Op::Rmw { op, place, value } => self.rmw(*op, *place, *value),
+            Op::Cas { place, expected, new } => {
                 let ty = self.ty(*new);
-                let [addr, expected, new] = [addr, expected, new].map(|v| self.get(*v));
-                let call = format!("cas({addr}, {}u, u64({expected}), u64({new}))", ty.bits());
+                let [expected, new] = [expected, new].map(|v| self.get(*v));
+                let place = place_name(*place);
+                let call = format!("cas({place}, {}u, u64({expected}), u64({new}))", ty.bits());
                 narrowed(ty, &call)
             }
             op => return self.effect(op, &stmt.results),
@@ -209,48 +208,28 @@ impl Emitter<'_> {
                 wgsl!(self, "x[{}] = {};", self.get(*index), self.get(*value));
             }
             Op::WriteVar(var, value) => self.write_var(*var, *value),
-            Op::Probe { access, addr, len } => {
-                let stop = stop::fault(*access);
-                let call = match access {
-                    Access::Read => "may_read",
-                    _ if self.aligned == Some(*len) => "may_write_within",
-                    _ => "may_write",
-                };
-                let addr = self.get(*addr);
-                if let Some(size) = self.aligned {
-                    wgsl!(self, "if (!is_aligned({addr}, {size}u)) {{ {} }}", self.leave);
+            Op::SetFlags(flags) => {
+                let Flags::Bits(bits) = flags else { unreachable!("not legal") };
+                for (flag, bit) in FLAGS.into_iter().zip(bits) {
+                    wgsl!(self, "{flag} = {};", self.get(*bit));
                 }
-                wgsl!(self, "if (!{call}({addr}, {len}u, {stop}u)) {{ {} }}", self.leave);
             }
-            Op::Store { addr, value, .. } => {
-                let bits = self.ty(*value).bits();
-                let (addr, value) = (self.get(*addr), self.wide(*value));
-                wgsl!(self, "store{}({addr}, {bits}u, {value});", self.suffix());
+            Op::Probe { place, addr } => self.probe(*place, *addr),
+            Op::Store { place, index, value, .. } => {
+                let (element, value) = (self.element(*place, *index), self.wide(*value));
+                wgsl!(self, "store{}({element}, {value});", self.suffix());
             }
-            Op::Cas128 { addr, expected, new } => {
-                let [e, n] = [expected, new].map(|pair| pair.map(|v| self.get(v)));
+            Op::Cas128 { place, expected, new } => {
+                let [e, n] = [expected, new].map(|pair| pair.map(|v| self.get(v)).join(", "));
                 let pair = format!("pair{}", results[0].0);
-                wgsl!(
-                    self,
-                    "let {pair} = cas_pair({}, {}, {}, {}, {});",
-                    self.get(*addr),
-                    e[0],
-                    e[1],
-                    n[0],
-                    n[1]
-                );
+                wgsl!(self, "let {pair} = cas_pair({}, {e}, {n});", place_name(*place));
                 self.set(results[0], &format!("{pair}.low"));
                 self.set(results[1], &format!("{pair}.high"));
             }
             // The language's barriers are for whole workgroups in step; accesses are in order as they are.
             Op::Fence => {}
             Op::Exit { exit, cond, detail } => {
-                let (cond, detail) = (self.get(*cond), self.get(*detail));
-                let (reason, leave) = (stop::exit(exit.reason), self.leave);
-                let stop = match exit.completes {
-                    true => format!("stop = {reason}u; detail = {detail};"),
-                    false => format!("stop_before({reason}u, {detail});"),
-                };
+                let (cond, stop, leave) = (self.get(*cond), self.stop(*exit, *detail), self.leave);
                 wgsl!(self, "if ({cond}) {{ {stop} {leave} }}");
             }
             Op::If { cond, then, otherwise } => self.choice(*cond, [then, otherwise], results),
@@ -276,29 +255,61 @@ impl Emitter<'_> {
     }
 
     fn write_var(&mut self, var: Var, value: Value) {
-        if var.id == PC.id {
-            return self.branch(value);
-        }
-        let value = self.get(value);
-        let word = word_of(var);
-        if let Some(flag) = flag(var) {
-            wgsl!(self, "{flag} = {value};");
-        } else if var.ty == Type::U64 {
+        let (word, value) = (word_of(var), self.get(value));
+        if var.ty == Type::U64 {
             wgsl!(self, "set_wide({word}u, {value});");
         } else {
             wgsl!(self, "states[state + {word}u] = {value};");
         }
     }
 
-    fn branch(&mut self, target: Value) {
-        match Branch::of(self.routine, target) {
-            Branch::Near => wgsl!(self, "branch_near(w.z);"),
-            Branch::NearIf(cond) => {
-                let cond = self.get(cond);
-                wgsl!(self, "if ({cond}) {{ branch_near(w.z); }}");
+    /// Goes where the routine says. Only computed addresses can be anywhere: others are in the record, and near
+    /// enough for 32 bits.
+    fn end(&mut self) {
+        match self.routine.end {
+            Terminator::Next => {}
+            Terminator::Jump { .. } => wgsl!(self, "branch_near(w.z);"),
+            Terminator::Branch { cond, .. } => {
+                wgsl!(self, "if ({}) {{ branch_near(w.z); }}", self.get(cond));
             }
-            Branch::Far => wgsl!(self, "branch_far({});", self.get(target)),
+            Terminator::Indirect { target, .. } => {
+                wgsl!(self, "branch_far({});", self.get(target));
+            }
+            Terminator::Stop { exit, detail } => wgsl!(self, "{}", self.stop(exit, detail)),
         }
+    }
+
+    /// Stops the lane after the instruction or before it.
+    fn stop(&self, exit: Exit, detail: Value) -> String {
+        let (reason, detail) = (stop::exit(exit.reason), self.get(detail));
+        match exit.completes {
+            true => format!("stop = {reason}u; detail = {detail};"),
+            false => format!("stop_before({reason}u, {detail});"),
+        }
+    }
+
+    // Memory.
+
+    fn probe(&mut self, place: Place, addr: Value) {
+        let PlaceData { access, ty, count } = self.routine.place(place);
+        let (name, addr, leave) = (place_name(place), self.get(addr), self.leave);
+        let call = match access {
+            Access::Read => "place_to_read",
+            _ if self.is_aligned && count == 1 => "place_to_write_within",
+            Access::Write | Access::ReadWrite => "place_to_write",
+        };
+        if self.is_aligned && ty != Type::U8 {
+            wgsl!(self, "if (!is_aligned({addr}, {}u)) {{ {leave} }}", ty.bytes());
+        }
+        let len = self.routine.place(place).len();
+        wgsl!(self, "let {name} = {call}({addr}, {len}u, {}u);", stop::fault(access));
+        wgsl!(self, "if (!{name}.ok) {{ {leave} }}");
+    }
+
+    /// An element of a place, as functions are given it: the place, the offset in bytes, the size in bits.
+    fn element(&self, place: Place, index: u32) -> String {
+        let ty = self.routine.place(place).ty;
+        format!("{}, {}u, {}u", place_name(place), index * ty.bytes(), ty.bits())
     }
 
     // Pure operations.
@@ -320,11 +331,6 @@ impl Emitter<'_> {
         let ty = self.ty(a);
         let (x, y) = (self.get(a), self.get(b));
         let sign = if ty == Type::U64 { "i64" } else { "i32" };
-        // Amounts are taken modulo the width; the language leaves others undefined.
-        let amount = match self.routine.constant(b) {
-            Some(amount) => literal(Type::U32, amount % u64::from(ty.bits())),
-            None => format!("({y} & {}u)", ty.bits() - 1),
-        };
         match (op, ty) {
             (BinOp::Xor, Type::Bool) => format!("{x} != {y}"),
             (BinOp::Add, _) => format!("{x} + {y}"),
@@ -334,10 +340,10 @@ impl Emitter<'_> {
             (BinOp::And, _) => format!("{x} & {y}"),
             (BinOp::Or, _) => format!("{x} | {y}"),
             (BinOp::Xor, _) => format!("{x} ^ {y}"),
-            (BinOp::Shl, _) => format!("{x} << {amount}"),
-            (BinOp::Shr, _) => format!("{x} >> {amount}"),
+            (BinOp::Shl, _) => format!("{x} << {y}"),
+            (BinOp::Shr, _) => format!("{x} >> {y}"),
             (BinOp::Sar, _) => {
-                format!("bitcast<{}>(bitcast<{sign}>({x}) >> {amount})", name(ty))
+                format!("bitcast<{}>(bitcast<{sign}>({x}) >> {y})", name(ty))
             }
             (BinOp::UMulH | BinOp::SMulH | BinOp::SDiv | BinOp::Rotr, _) => {
                 unreachable!("not legal")
@@ -381,10 +387,10 @@ impl Emitter<'_> {
         }
     }
 
-    fn rmw(&self, op: RmwOp, addr: Value, value: Value) -> String {
-        let (ty, addr, value) = (self.ty(value), self.get(addr), self.wide(value));
-        let number = op as u32;
-        narrowed(ty, &format!("rmw({number}u, {addr}, {}u, {value})", ty.bits()))
+    fn rmw(&self, op: RmwOp, place: Place, value: Value) -> String {
+        let (ty, value) = (self.ty(value), self.wide(value));
+        let (number, place) = (op as u32, place_name(place));
+        narrowed(ty, &format!("rmw({number}u, {place}, {}u, {value})", ty.bits()))
     }
 }
 
@@ -405,12 +411,15 @@ fn param(ty: Type, index: u8) -> String {
     }
 }
 
+fn place_name(place: Place) -> String {
+    format!("p{}", place.0)
+}
+
 fn read_var(var: Var) -> String {
     let word = word_of(var);
-    match (flag(var), var.ty) {
-        (Some(flag), _) => flag.to_string(),
+    match var.ty {
         _ if var.id == PC.id => "pc()".to_string(),
-        (_, Type::U64) => {
+        Type::U64 => {
             format!("u64(states[state + {word}u]) | (u64(states[state + {}u]) << 32u)", word + 1)
         }
         _ => format!("states[state + {word}u]"),

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, N, PC, VARS, X_SLOTS};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop};
 use kvrm_ir::Var;
@@ -14,7 +14,7 @@ use kvrm_ir::legalise::legalise;
 use kvrm_mem::{GRANULE, PAGE};
 
 use crate::LACKS;
-use crate::emit::{self, Flow, Handler};
+use crate::emit::{self, Continuation, Handler};
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -72,7 +72,7 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
     let mut made = Vec::new();
     for (index, handler) in handlers.iter().enumerate() {
         let _ = writeln!(out, "\n// {}", handler.row.name);
-        let legal = legalise(handler.routine(), LACKS);
+        let legal = legalise(&handler.routine, LACKS);
         made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
     }
     run_unaligned(&mut out, &made);
@@ -96,7 +96,7 @@ fn constants(out: &mut String, memory: &Memory) {
         ("STATE_WORDS", words),
         ("X_SLOTS", X_SLOTS),
         ("PC_WORD", word_of(PC)),
-        ("FLAGS_WORD", word_of(N)),
+        ("FLAGS_WORD", std::mem::offset_of!(CpuState, flags) / 4),
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),
         ("PAGES", (memory.size / PAGE) as usize),
         ("GROUP", memory.group as usize),
@@ -143,10 +143,10 @@ fn run_straight(out: &mut String, handlers: &[Handler]) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
     for (number, handler) in (FIRST_HANDLER..).zip(handlers) {
-        let text = match handler.flow {
-            Flow::GoesOn => format!("h{number}(w); continue;"),
-            Flow::MayLeave => format!("if (h{number}(w)) {{ continue; }}"),
-            Flow::Leaves => format!("h{number}(w);"),
+        let text = match handler.then {
+            Continuation::Next => format!("h{number}(w); continue;"),
+            Continuation::MayLeave => format!("if (h{number}(w)) {{ continue; }}"),
+            Continuation::Leaves => format!("h{number}(w);"),
         };
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }

@@ -3,29 +3,29 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// The number of the 8-byte word that holds the byte at an address, and the byte's position in it, in bits.
+// The number of the 8-byte word that holds the byte at an address.
 fn word_of(addr: u64) -> u32 {
   return u32(Address(addr) >> 3u);
 }
 
-fn shift_of(addr: u64) -> u32 {
-  return (u32(addr) & 7u) * 8u;
-}
-
-// A value of 8 to 64 bits at an address that is a multiple of its size.
-fn load(addr: u64, bits: u32) -> u64 {
+// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+fn load(place: Place, offset: u32, bits: u32) -> u64 {
+  let at = place.byte + offset;
+  let word = load_word(place, place.word + (at >> 3u));
   if (bits == 64u) {
-    return load_word(word_of(addr));
+    return word;
   }
-  return (load_word(word_of(addr)) >> shift_of(addr)) & low_bits(bits);
+  return (word >> ((at & 7u) * 8u)) & low_bits(bits);
 }
 
 // The same at any address.
-fn load_unaligned(addr: u64, bits: u32) -> u64 {
-  let shift = shift_of(addr);
-  var value = load_word(word_of(addr)) >> shift;
+fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
+  let shift = (at & 7u) * 8u;
+  var value = load_word(place, word) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(word_of(addr) + 1u) << (64u - shift);
+    value |= load_word(place, word + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
@@ -60,10 +60,17 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
   }
 }
 
-fn may_read(addr: u64, len: u32, fault: u32) -> bool {
+fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
     stop_before(fault, select(SIZE, addr, addr > SIZE));
     return false;
   }
   return true;
+}
+
+fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
+  if (!is_within(addr, len, fault)) {
+    return no_place();
+  }
+  return place_at(addr);
 }

@@ -27,35 +27,67 @@ fn in_frame(word: u32) -> u32 {
   return (word & 511u) * GROUP + seat;
 }
 
-fn load_word(word: u32) -> u64 {
+// A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
+// frame of its page, or zero if the lane has no copy of it.
+struct Place {
+  ok: bool,
+  word: u32,
+  byte: u32,
+  frame: u32,
+}
+
+fn no_place() -> Place {
+  return Place(false, 0u, 0u, 0u);
+}
+
+// The frame of a word's page, or zero if the lane has no copy of it.
+fn frame_of(word: u32) -> u32 {
   let entry = tables[table + (word >> 9u)];
-  if (has(entry)) {
-    return frame_word(entry.x, in_frame(word));
+  return select(0u, entry.x, has(entry));
+}
+
+fn place_at(addr: u64) -> Place {
+  let word = word_of(addr);
+  return Place(true, word, u32(addr) & 7u, frame_of(word));
+}
+
+// The same if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+fn own_place_at(addr: u64) -> Place {
+  let place = place_at(addr);
+  if (place.frame == 0u) {
+    want = place.word >> 9u;
+    at -= 1u;
+    return no_place();
+  }
+  return place;
+}
+
+// The frame of a word of a place, which may reach into the next page.
+fn frame_in(place: Place, word: u32) -> u32 {
+  if ((word >> 9u) == (place.word >> 9u)) {
+    return place.frame;
+  }
+  return frame_of(word);
+}
+
+fn load_word(place: Place, word: u32) -> u64 {
+  let frame = frame_in(place, word);
+  if (frame != 0u) {
+    return frame_word(frame, in_frame(word));
   }
   return image_word(word);
 }
 
 // The lane has its own copy of what it writes.
-fn set_word(word: u32, value: u64) {
-  set_frame_word(tables[table + (word >> 9u)].x, in_frame(word), value);
+fn set_word(place: Place, word: u32, value: u64) {
+  set_frame_word(frame_in(place, word), in_frame(word), value);
 }
 
 // Changes the bits of a word that `mask` has.
-fn change_word(word: u32, value: u64, mask: u64) {
-  let frame = tables[table + (word >> 9u)].x;
+fn change_word(place: Place, word: u32, value: u64, mask: u64) {
+  let frame = frame_in(place, word);
   let index = in_frame(word);
   set_frame_word(frame, index, (frame_word(frame, index) & ~mask) | value);
-}
-
-// True if the lane has its own copy of the page; otherwise the instruction is executed again when it has.
-fn own(addr: u64) -> bool {
-  let page = u32(Address(addr) >> 12u);
-  if (has(tables[table + page])) {
-    return true;
-  }
-  want = page;
-  at -= 1u;
-  return false;
 }
 
 fn wants_page() -> bool {
@@ -103,17 +135,17 @@ fn own_pages() {
   }
 }
 
-fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
-  let old = load(addr, bits);
+fn cas(place: Place, bits: u32, expected: u64, wanted: u64) -> u64 {
+  let old = load(place, 0u, bits);
   if (old == expected) {
-    store(addr, bits, wanted);
+    store(place, 0u, bits, wanted);
   }
   return old;
 }
 
-fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
-  let old = load(addr, bits);
-  store(addr, bits, modified(op, bits, old, value));
+fn rmw(op: u32, place: Place, bits: u32, value: u64) -> u64 {
+  let old = load(place, 0u, bits);
+  store(place, 0u, bits, modified(op, bits, old, value));
   return old;
 }
 
@@ -122,11 +154,11 @@ struct Pair {
   high: u64,
 }
 
-fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
-  let old = Pair(load(addr, 64u), load(addr + 8lu, 64u));
+fn cas_pair(place: Place, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
+  let old = Pair(load(place, 0u, 64u), load(place, 8u, 64u));
   if (old.low == e_low && old.high == e_high) {
-    store(addr, 64u, n_low);
-    store(addr + 8lu, 64u, n_high);
+    store(place, 0u, 64u, n_low);
+    store(place, 8u, 64u, n_high);
   }
   return old;
 }

@@ -3,7 +3,22 @@
 
 fn start_memory() {}
 
-fn load_word(word: u32) -> u64 {
+// A piece of memory that was checked: the number of its first word, and the byte in it where it starts.
+struct Place {
+  ok: bool,
+  word: u32,
+  byte: u32,
+}
+
+fn no_place() -> Place {
+  return Place(false, 0u, 0u);
+}
+
+fn place_at(addr: u64) -> Place {
+  return Place(true, word_of(addr), u32(addr) & 7u);
+}
+
+fn load_word(place: Place, word: u32) -> u64 {
   return image_word(word);
 }
 
@@ -13,26 +28,26 @@ fn wants_page() -> bool {
 
 fn own_pages() {}
 
-fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
+fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
   stop_before(fault, addr);
-  return false;
+  return no_place();
 }
 
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
-  return may_write_within(addr, len, fault);
+fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
+  return place_to_write_within(addr, len, fault);
 }
 
 // What follows a write that may not be is never reached.
 
-fn store(addr: u64, bits: u32, value: u64) {}
+fn store(place: Place, offset: u32, bits: u32, value: u64) {}
 
-fn store_unaligned(addr: u64, bits: u32, value: u64) {}
+fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {}
 
-fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
+fn cas(place: Place, bits: u32, expected: u64, wanted: u64) -> u64 {
   return 0lu;
 }
 
-fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
+fn rmw(op: u32, place: Place, bits: u32, value: u64) -> u64 {
   return 0lu;
 }
 
@@ -41,6 +56,6 @@ struct Pair {
   high: u64,
 }
 
-fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
+fn cas_pair(place: Place, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
   return Pair(0lu, 0lu);
 }

@@ -3,16 +3,35 @@
 
 fn start_memory() {}
 
-fn load_word(word: u32) -> u64 {
+// A piece of memory that was checked: the number of its first word, and the byte in it where it starts.
+struct Place {
+  ok: bool,
+  word: u32,
+  byte: u32,
+}
+
+fn no_place() -> Place {
+  return Place(false, 0u, 0u);
+}
+
+fn place_at(addr: u64) -> Place {
+  return Place(true, word_of(addr), u32(addr) & 7u);
+}
+
+fn own_place_at(addr: u64) -> Place {
+  return place_at(addr);
+}
+
+fn load_word(place: Place, word: u32) -> u64 {
   return memory_word(word);
 }
 
-fn set_word(word: u32, value: u64) {
+fn set_word(place: Place, word: u32, value: u64) {
   set_memory_word(word, value);
 }
 
 // Changes the bits of a word that `mask` has, all at once.
-fn change_word(word: u32, value: u64, mask: u64) {
+fn change_word(place: Place, word: u32, value: u64, mask: u64) {
   var old = memory_word(word);
   loop {
     let seen = exchange_memory_word(word, old, (old & ~mask) | value);
@@ -23,21 +42,17 @@ fn change_word(word: u32, value: u64, mask: u64) {
   }
 }
 
-fn own(addr: u64) -> bool {
-  return true;
-}
-
 fn wants_page() -> bool {
   return false;
 }
 
 fn own_pages() {}
 
-// The addresses of atomics are aligned: what they change is within a word.
+// Places of atomics are aligned: what they change is within a word.
 
-fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
-  let word = word_of(addr);
-  let shift = shift_of(addr);
+fn cas(place: Place, bits: u32, expected: u64, wanted: u64) -> u64 {
+  let word = place.word;
+  let shift = place.byte * 8u;
   let mask = low_bits(bits) << shift;
   var old = memory_word(word);
   loop {
@@ -53,9 +68,9 @@ fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
   return (old & mask) >> shift;
 }
 
-fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
-  let word = word_of(addr);
-  let shift = shift_of(addr);
+fn rmw(op: u32, place: Place, bits: u32, value: u64) -> u64 {
+  let word = place.word;
+  let shift = place.byte * 8u;
   let mask = low_bits(bits) << shift;
   var old = memory_word(word);
   loop {
@@ -77,8 +92,8 @@ struct Pair {
 // Two words need a lock. Lanes that have had it stay until all of their subgroup have: a compiler may take what
 // comes before a lane leaves a loop to come after all have left it, and then the one that holds the lock waits for
 // the others, which wait for the lock.
-fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
-  let word = word_of(addr);
+fn cas_pair(place: Place, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
+  let word = place.word;
   var old: Pair;
   var done = false;
   while (subgroupAny(!done)) {

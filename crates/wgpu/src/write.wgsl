@@ -1,21 +1,25 @@
 
-// A value of 8 to 64 bits at an address that is a multiple of its size.
-fn store(addr: u64, bits: u32, value: u64) {
+// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+fn store(place: Place, offset: u32, bits: u32, value: u64) {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
   if (bits == 64u) {
-    set_word(word_of(addr), value);
+    set_word(place, word, value);
   } else {
-    let shift = shift_of(addr);
-    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+    let shift = (at & 7u) * 8u;
+    change_word(place, word, value << shift, low_bits(bits) << shift);
   }
 }
 
 // The same at any address.
-fn store_unaligned(addr: u64, bits: u32, value: u64) {
-  let shift = shift_of(addr);
-  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
+  let shift = (at & 7u) * 8u;
+  change_word(place, word, value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word(place, word + 1u, value >> rest, low_bits(bits) >> rest);
   }
 }
 
@@ -30,26 +34,30 @@ fn is_code(addr: u64) -> bool {
 }
 
 // For an aligned access, which crosses no boundary.
-fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
-  if (!may_read(addr, len, fault)) {
-    return false;
+fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+  if (!is_within(addr, len, fault)) {
+    return no_place();
   }
   if (is_code(addr)) {
     stop_before(CODE_WRITE, addr);
-    return false;
+    return no_place();
   }
-  return own(addr);
+  return own_place_at(addr);
 }
 
 // For all that is not larger than a granule.
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
-  if (!may_write_within(addr, len, fault)) {
-    return false;
+fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
+  let place = place_to_write_within(addr, len, fault);
+  if (!place.ok) {
+    return place;
   }
   let last = addr + u64(len - 1u);
   if (is_code(last)) {
     stop_before(CODE_WRITE, addr);
-    return false;
+    return no_place();
   }
-  return own(last);
+  if (!own_place_at(last).ok) {
+    return no_place();
+  }
+  return place;
 }

@@ -91,7 +91,7 @@ fn addresses() {
     fails("--dump 0x1000", "not a range of memory");
     fails("--dump 0x1000:0", "a length of zero");
     fails("--base 0xzz", "not an address");
-    fails("--base -1", "unexpected argument '-1'");
+    fails("--base -1", "not an address");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn sizes_and_counts() {
     fails("--memory 99999999T", "not a size");
     fails("--lanes 0", "at least one lane");
     fails("--lanes 1e30", "not a count");
-    fails("--lanes=-1", "not a count");
+    fails("--lanes=-1", "it cannot be negative");
     fails("--lanes 99999999999999999999", "too large");
     fails("--lanes 17000000", "17000000 lanes are too many");
     fails("--max-cycles ten", "not a count");
@@ -177,4 +177,47 @@ fn tables() {
     fails("x0,pc\n1,3\n", "", "t.csv, line 2: 0x3 is not an instruction address");
     let missing = "exec halt.bin --set-lanes none.csv";
     self::fails(&folder, missing, HOST, "cannot read none.csv: ");
+}
+
+/// Nothing is read for ever.
+#[cfg(unix)]
+#[test]
+fn files_without_an_end() {
+    let folder = folder();
+    for command in
+        ["exec /dev/zero", "verify /dev/zero", "disasm /dev/zero", "asm /dev/zero --list"]
+    {
+        fails(&folder, command, HOST, "/dev/zero is a device, and not a file");
+    }
+    fails(&folder, "exec halt.bin --set-lanes /dev/zero", HOST, "/dev/zero is a device");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("link.bin")).unwrap();
+    fails(&folder, "exec link.bin", HOST, "link.bin is a device");
+    let endless = folder.kvrm_with_input("exec - --memory 128K", &[0xd5; 1 << 20]);
+    assert_eq!(endless.code, HOST, "{}", endless.stderr);
+    assert!(
+        endless.stderr.contains("does not fit between 0x10000 and the end of memory at 0x20000")
+    );
+}
+
+/// A disk that is full, and that nothing is half written, is also tested beside the writing of files.
+#[cfg(target_os = "linux")]
+#[test]
+fn full_disks() {
+    let folder = folder();
+    let picture = "demo --width 8 --height 8 --max-iterations 9 --no-draw --out /dev/full";
+    fails(&folder, picture, HOST, "cannot write /dev/full: No space left");
+    folder.file("one.s", "hlt #0");
+    fails(&folder, "asm one.s -o /dev/full", HOST, "cannot write /dev/full: No space left");
+    fails(&folder, "asm one.s -o none/one.bin", HOST, "cannot write none/one.bin: ");
+}
+
+#[test]
+fn negative_numbers() {
+    let folder = folder();
+    for option in ["--max-cycles", "--lanes"] {
+        fails(&folder, &format!("exec halt.bin {option} -1"), USAGE, "it cannot be negative");
+    }
+    fails(&folder, "exec halt.bin --memory -1", USAGE, "\"-1\" is not a size");
+    fails(&folder, "bench --seconds -1", USAGE, "not a time");
+    fails(&folder, "verify --random -1", USAGE, "it cannot be negative");
 }

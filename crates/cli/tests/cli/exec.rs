@@ -228,3 +228,81 @@ fn timing_is_printed_if_asked_for() {
     assert_eq!(timing["kernels"], serde_json::json!([]));
     assert!(folder.json("exec a.bin")["timing"].is_null());
 }
+
+/// Timeouts end runs as Ctrl-C does, and say so.
+#[test]
+fn time_is_limited() {
+    let folder = folder();
+    let run = |arguments: &str| {
+        let output = folder.kvrm(arguments);
+        assert_eq!(output.code, 124, "{arguments}: {}", output.stderr);
+        assert!(
+            output.stderr.starts_with("error: the time of --timeout was over: "),
+            "{}",
+            output.stderr
+        );
+        output.stdout
+    };
+    let spin = "exec spin.bin --lanes 3 --threads 1 --max-cycles 1000T --timeout 200ms";
+    let text = run(spin);
+    assert!(text.starts_with("lane 0: CANCELLED at pc 0x10000 after "), "{text}");
+    assert!(text.contains("3 CANCELLED; "), "{text}");
+    let result: serde_json::Value = serde_json::from_str(&run(&format!("{spin} --json"))).unwrap();
+    assert_eq!(result["totals"]["timed_out"], true);
+    assert_eq!(result["totals"]["cancelled"], true);
+    for lane in result["lanes"].as_array().unwrap() {
+        assert_eq!(lane["stop"], serde_json::Value::Null);
+        assert!(lane["cycles"].as_u64().unwrap() > 0, "every lane has a turn: {lane}");
+    }
+    run("verify spin.bin --engines cpu,eval --max-cycles 1000T --timeout 200ms");
+    run("bench --only loop --seconds 60 --timeout 200ms");
+    run("bench --only reset --seconds 60 --timeout 200ms");
+    run("demo --width 4096 --height 4096 --max-iterations 65535 --timeout 200ms");
+    assert!(!folder.path().join("mandelbrot.png").exists());
+    // Those that end in time do not notice.
+    let result = folder.json("exec square.bin --timeout 1h");
+    assert_eq!(result["totals"]["timed_out"], false);
+}
+
+#[test]
+fn an_all_zero_word_is_told_apart() {
+    let folder = Folder::new();
+    folder.file("nop.bin", code(&[0xd503_201f]));
+    folder.file("halt.bin", code(&[0xd440_0000]));
+    let first =
+        |file: &str| folder.output(&format!("exec {file}")).lines().next().unwrap().to_string();
+    assert_eq!(first("nop.bin"), "lane 0: HALT (all-zero word) at pc 0x10004 after 1 instruction");
+    assert_eq!(first("halt.bin"), "lane 0: HALT #0x0 at pc 0x10000 after 0 instructions");
+    let result = folder.json("exec nop.bin");
+    let stop = &result["lanes"][0]["stop"];
+    assert_eq!(stop, &serde_json::json!({ "name": "HALT", "detail": { "word": "0x0" } }));
+    assert_eq!(result["totals"]["stops"], serde_json::json!({ "HALT": 1 }));
+}
+
+#[test]
+fn sizes_are_binary_or_decimal() {
+    let size = |text: &str| {
+        let result = folder().json(&format!("exec square.bin --memory {text}"));
+        result["memory"]["size"].as_u64().unwrap()
+    };
+    assert_eq!((size("4M"), size("4MiB")), (4 << 20, 4 << 20));
+    assert_eq!(size("4MB"), 4_001_792);
+}
+
+/// Where the system refuses threads, those that there are do the work.
+#[cfg(target_os = "linux")]
+#[test]
+fn fewer_threads_than_were_asked_for() {
+    let folder = Folder::new();
+    folder.file("halt.bin", code(&[0xd440_0000]));
+    // A thousand stacks of 2 MiB are more than a GB, in KiB.
+    let script = format!(
+        "ulimit -v 1000000; exec '{}' exec halt.bin --engine cpu --lanes 1024 --threads 1024 --memory 128K --lane 0",
+        env!("CARGO_BIN_EXE_kvrm")
+    );
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("1,024 lanes on cpu: 1024 HALT; "), "{text}");
+}

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use kvrm::{PAGE, Registers};
-use kvrm_a64::{Instruction, decode, shape_bits};
+use kvrm_a64::{Instruction, decode};
 use kvrm_oracles::{Case, State, WINDOW_LEN};
 
 use super::layout::Layout;
@@ -268,11 +268,11 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// A word of the row. The first cases of a row go through its shapes (see [`shape_bits`]), so that an
+/// A word of the row. The first cases of a row go through its shapes (see [`Instruction::shape_bits`]), so that an
 /// engine that has code for each meets all of them in the first round.
 fn shaped_word(random: &mut Random, row: &'static Instruction, number: u64) -> u32 {
     let word = random_word(random, row);
-    let choices = shape_bits(row) & !row.pattern.mask;
+    let choices = row.shape_bits() & !row.pattern.mask;
     if number >> choices.count_ones() > 0 {
         return word;
     }

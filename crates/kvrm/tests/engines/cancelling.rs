@@ -1,4 +1,6 @@
-//! Runs that another thread ends.
+//! Runs that another thread or a timeout ends.
+
+use std::time::Duration;
 
 use kvrm::{Lanes, Machine, Reg, RunControl, Stop};
 
@@ -6,10 +8,10 @@ use crate::support::{HALT, Snapshot, Subject, all_memory};
 
 for_every_engine! {
     a_cancelled_run_can_go_on, lanes_that_wait_for_ever, a_control_that_is_cancelled_already,
-    progress_is_reported,
+    progress_is_reported, a_run_whose_time_is_over_can_go_on, lanes_that_never_stop_let_others_run,
 }
 
-for_split_engines! { progress_is_reported }
+for_split_engines! { progress_is_reported, a_run_whose_time_is_over_can_go_on }
 
 /// Runs until `enough` instructions are done, and cancels.
 fn run_and_cancel(machine: &mut Machine, enough: u64) -> bool {
@@ -101,5 +103,51 @@ fn progress_is_reported(subject: Subject) {
         let control = RunControl::new();
         machine.run_with(max_cycles, &control).unwrap();
         assert_eq!((control.executed(), control.stopped()), (0, 5));
+    }
+}
+
+fn a_run_whose_time_is_over_can_go_on(subject: Subject) {
+    let mut machine = subject.private(40, 2, &asm!(; again: ; add x0, x0, 1 ; b <again));
+    let control = RunControl::new().with_timeout(Duration::from_millis(300));
+    let report = machine.run_with(u64::MAX, &control).unwrap();
+    assert!(report.cancelled && report.timed_out && control.timed_out());
+    assert_eq!(machine.stop(0).unwrap(), None);
+    let counts = (0..40).map(|lane| machine.cycles(lane).unwrap());
+    assert_eq!(counts.sum::<u64>(), report.cycles);
+    // In time, and cancelled by somebody: no timeout.
+    let control = RunControl::new().with_timeout(Duration::from_secs(1000));
+    let report = machine.run_with(5, &control).unwrap();
+    assert_eq!((report.cancelled, report.timed_out), (false, false));
+    control.cancel();
+    let report = machine.run_with(u64::MAX, &control).unwrap();
+    assert_eq!((report.cancelled, report.timed_out), (true, false));
+}
+
+/// Seven lanes run for ever, fast and slowly; the last one, for which no thread is left, still comes to its end.
+fn lanes_that_never_stop_let_others_run(subject: Subject) {
+    let (count, last) = (8, 7);
+    let fast = asm!(; cmp x27, last ; b.eq >end ; again: ; add x0, x0, 1 ; b <again ; end: ; hlt 0);
+    // Rewrites an instruction that it then executes.
+    let slow = asm!(
+        ; cmp x27, last ; b.eq >end ; adr x1, >changed ; ldr w2, [x1]
+        ; again: ; add x0, x0, 1 ; str w2, [x1] ; changed: ; nop ; b <again ; end: ; hlt 0);
+    for code in [fast, slow] {
+        let mut machine = subject.private(count, 2, &code);
+        // Far more than it takes, so that a failure is one and does not hang.
+        let control = RunControl::new().with_timeout(Duration::from_secs(60));
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while control.stopped() == 0 && !control.was_cancelled() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                control.cancel();
+            });
+            machine.run_with(u64::MAX, &control).unwrap()
+        });
+        assert!(report.cancelled && !report.timed_out);
+        assert_eq!(machine.stop(last as usize).unwrap(), Some(HALT));
+        for lane in 0..count {
+            assert!(machine.cycles(lane).unwrap() > 0, "lane {lane} had no turn");
+        }
     }
 }

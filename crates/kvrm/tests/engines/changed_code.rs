@@ -237,7 +237,7 @@ fn zeroing_code(subject: Subject) {
         ; over: ; hlt 1 ; .align 64 ; function: ; add x1, x1, 1 ; ret);
     for mut machine in machines(subject, &code) {
         set_x(&mut machine, 0, 7, CODE + 64 + 12);
-        assert_eq!(run(&mut machine), HALT);
+        assert_eq!(run(&mut machine), Stop::ZeroWord);
         assert_eq!(machine.pc(0).unwrap(), CODE + 64);
         assert_eq!(x(&machine, 0, 1), 1);
     }

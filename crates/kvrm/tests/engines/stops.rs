@@ -2,7 +2,7 @@
 
 use kvrm::{FaultKind, Machine, Reg, Stop};
 
-use crate::support::{CODE, HALT, MEMORY, Snapshot, Subject, all_memory, run, set_x};
+use crate::support::{CODE, DATA, HALT, MEMORY, Snapshot, Subject, all_memory, run, set_x};
 
 for_every_engine! {
     halts, syscalls_resume_after_themselves, brk_stops_at_itself, undefined_words_are_reported,
@@ -28,7 +28,10 @@ fn halts(subject: Subject) {
         expect(&mut machine, Stop::Halt { imm: imm as u16 }, 1, 4);
     }
     let mut machine = subject.machine(&asm!(; nop ; nop ; .bytes [0, 0, 0, 0]));
-    expect(&mut machine, HALT, 2, 8);
+    expect(&mut machine, Stop::ZeroWord, 2, 8);
+    // Of memory that nothing was ever loaded into.
+    let mut machine = subject.machine(&asm!(; br x28));
+    expect(&mut machine, Stop::ZeroWord, 1, DATA - CODE);
 }
 
 fn syscalls_resume_after_themselves(subject: Subject) {
@@ -143,7 +146,7 @@ fn jumps_to_any_small_address(subject: Subject) {
         machine.run(2).unwrap();
         let expected = match target {
             _ if target % 4 != 0 => fault(FaultKind::Unaligned, target),
-            _ => HALT,
+            _ => Stop::ZeroWord,
         };
         assert_eq!(machine.stop(0).unwrap(), Some(expected));
         assert_eq!(machine.pc(0).unwrap(), target);

@@ -1,0 +1,158 @@
+//! The words that are translated together.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use kvrm_a64::{Flow, flow};
+use kvrm_ir::Hint;
+
+/// Instructions in a region at the most.
+const REGION_LIMIT: usize = 256;
+/// Instructions in a block at the most, so that the remainder of a run's limit stays short.
+const BLOCK_LIMIT: usize = 128;
+
+/// Words by address, and where blocks begin: what direct branches reach from an entry, up to a number of
+/// instructions. Usually that is a function's loops and the small functions they call.
+#[derive(Debug)]
+pub struct Code {
+    /// Where it is entered.
+    pub entry: u64,
+    pub(crate) words: BTreeMap<u64, u32>,
+    pub(crate) leaders: BTreeSet<u64>,
+    /// Addresses after calls: likely targets of returns.
+    pub(crate) return_sites: Vec<u64>,
+    /// Control ends after the last word, which is not a branch.
+    pub(crate) is_straight: bool,
+}
+
+impl Code {
+    /// Finds the code at `entry`, where there is a word. `fetch` gives the word at an address, or `None` where
+    /// a region must end.
+    pub fn find(entry: u64, fetch: impl Fn(u64) -> Option<u32>) -> Code {
+        let mut code = Code::empty(entry, false);
+        let mut pending = VecDeque::from([entry]);
+        while let Some(leader) = pending.pop_front() {
+            code.walk(leader, &fetch, &mut pending);
+        }
+        let Code { words, return_sites, .. } = &mut code;
+        return_sites.retain(|pc| words.contains_key(pc));
+        code
+    }
+
+    /// The first `len` instructions from `entry` on, at the most, up to a branch.
+    pub fn straight(entry: u64, len: usize, fetch: impl Fn(u64) -> Option<u32>) -> Code {
+        let mut code = Code::empty(entry, true);
+        for i in 0..len as u64 {
+            let pc = entry.wrapping_add(4 * i);
+            let Some(word) = fetch(pc) else { break };
+            code.words.insert(pc, word);
+            if !flow(word, pc).is_next() {
+                break;
+            }
+        }
+        code
+    }
+
+    fn empty(entry: u64, is_straight: bool) -> Code {
+        Code {
+            entry,
+            words: BTreeMap::new(),
+            leaders: BTreeSet::from([entry]),
+            return_sites: Vec::new(),
+            is_straight,
+        }
+    }
+
+    /// The words, by address.
+    pub fn words(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.words.iter().map(|(pc, word)| (*pc, *word))
+    }
+
+    /// Adds instructions from a leader on, until control branches.
+    fn walk(
+        &mut self,
+        leader: u64,
+        fetch: &impl Fn(u64) -> Option<u32>,
+        pending: &mut VecDeque<u64>,
+    ) {
+        self.leaders.insert(leader);
+        let mut pc = leader;
+        while !self.words.contains_key(&pc) && self.words.len() < REGION_LIMIT {
+            let Some(word) = fetch(pc) else { return };
+            self.words.insert(pc, word);
+            let next = pc.wrapping_add(4);
+            match flow(word, pc) {
+                Flow::Next => {
+                    pc = next;
+                    continue;
+                }
+                Flow::Jump { target, call } => {
+                    if call {
+                        self.return_sites.push(next);
+                        pending.push_back(next);
+                    }
+                    pending.push_back(target);
+                }
+                Flow::Branch { target } => pending.extend([next, target]),
+                Flow::Indirect(Hint::Call) => {
+                    self.return_sites.push(next);
+                    pending.push_back(next);
+                }
+                Flow::Indirect(Hint::Jump | Hint::Return) | Flow::Stop { .. } => {}
+            }
+            return;
+        }
+        self.leaders.insert(pc);
+    }
+
+    /// The words of the block at `pc`, which may be entered there.
+    pub(crate) fn block(&self, pc: u64) -> Vec<(u64, u32)> {
+        let mut block = Vec::new();
+        for (at, word) in self.words.range(pc..) {
+            let follows = block.last().is_none_or(|(last, _)| last + 4 == *at);
+            let splits = !block.is_empty() && self.leaders.contains(at);
+            if !follows || splits || block.len() == BLOCK_LIMIT {
+                break;
+            }
+            block.push((*at, *word));
+            if !flow(*word, *at).is_next() {
+                break;
+            }
+        }
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program at 0x1000.
+    fn program(words: &[u32]) -> impl Fn(u64) -> Option<u32> + '_ {
+        |pc| words.get(pc.checked_sub(0x1000)? as usize / 4).copied()
+    }
+
+    #[test]
+    fn a_loop_is_one_region_of_two_blocks() {
+        // mov x0, #0; loop: add x0, x0, #1; subs x1, x1, #1; b.ne loop; hlt #0
+        let words = [0xd2800000, 0x91000400, 0xf1000421, 0x54ffffc1, 0xd4400000];
+        let code = Code::find(0x1000, program(&words));
+        assert_eq!(code.words().count(), 5);
+        assert_eq!(code.block(0x1000).len(), 1);
+        assert_eq!(code.block(0x1004).len(), 3);
+    }
+
+    #[test]
+    fn calls_are_followed_and_returned_from() {
+        // bl +8; hlt #0; ret
+        let code = Code::find(0x1000, program(&[0x94000002, 0xd4400000, 0xd65f03c0]));
+        assert_eq!(code.return_sites, [0x1004]);
+        assert_eq!(code.words().count(), 3);
+    }
+
+    #[test]
+    fn straight_code_ends_at_a_branch() {
+        let words = [0x91000400, 0x14000001, 0x91000400];
+        assert_eq!(Code::straight(0x1000, 3, program(&words)).words().count(), 2);
+        assert_eq!(Code::straight(0x1000, 1, program(&words)).words().count(), 1);
+    }
+}

@@ -1,0 +1,152 @@
+//! Guest code as regions of intermediate representation, for engines that translate.
+//!
+//! ```text
+//!  words ──► Code ──► Region ──► an engine's emitter
+//!            (code)   (stitch)
+//! ```
+//!
+//! [`Code::find`] collects the words that direct branches reach from an address, and [`Region::new`] makes
+//! one routine of them: blocks of statements over one table of values. What an engine needs to know beside
+//! the operations is said here, once for all engines:
+//!
+//! - **Registers** are forwarded within a block: a register is read once and its value used from then on,
+//!   constants fold across instructions, and a write that the next one overtakes is gone. Between blocks
+//!   registers are slots of the file, which an emitter keeps as variables. [`Block::dirty`] says which of
+//!   them may differ from what memory has.
+//! - **Flags** are computed where they are read. Instructions say what the flags are the flags of; what a
+//!   later one tests becomes a comparison of the operands. A block begins with the flags in a known form
+//!   ([`Form`]); where they are needed as four bits, statements make them so.
+//! - **Counting**: a block is charged the number of its instructions when it is entered. Whoever leaves it
+//!   at an instruction gets back [`Block::unexecuted`].
+//! - **Exits** are precise: an instruction that may stop the lane says with which flags ([`Insn::flags`]).
+
+mod code;
+mod flags;
+mod stitch;
+mod trim;
+
+pub use code::Code;
+pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
+use kvrm_ir::{Exit, PlaceData, Stmt, Value, ValueData};
+
+/// Code that is translated together.
+#[derive(Debug)]
+pub struct Region {
+    /// The first is where the region is entered, with the flags in their own variables.
+    pub blocks: Vec<Block>,
+    /// Type and constant of every value. A value is visible in the block that defines it.
+    pub values: Vec<ValueData>,
+    /// What may be done with every place.
+    pub places: Vec<PlaceData>,
+}
+
+/// Instructions that follow one another, entered only at the first. A block without instructions only
+/// prepares the way to another.
+#[derive(Debug)]
+pub struct Block {
+    /// Address of the first instruction.
+    pub pc: u64,
+    /// How the flags are found.
+    pub flags: Form,
+    /// Register slots that some way here has written, a bit each.
+    pub dirty: u64,
+    /// What is done before the block is charged for: reading what exits may need.
+    pub head: Vec<Stmt>,
+    /// The instructions.
+    pub insns: Vec<Insn>,
+    /// What is done after the last instruction, before control goes on.
+    pub tail: Vec<Stmt>,
+    /// The flags at the end.
+    pub flags_after: ExitFlags,
+    /// Where control goes.
+    pub end: End,
+}
+
+/// One instruction of a block.
+#[derive(Debug)]
+pub struct Insn {
+    /// Its address.
+    pub pc: u64,
+    /// The flags before it, for exits.
+    pub flags: ExitFlags,
+    /// What it does. Flags are set by four bits or not at all.
+    pub stmts: Vec<Stmt>,
+}
+
+/// Where control goes after a block.
+#[derive(Debug)]
+pub enum End {
+    /// On.
+    Jump(Goto),
+    /// One way if the value is true, the other if not.
+    Branch {
+        /// A `bool`.
+        cond: Value,
+        /// Where to if it is true.
+        taken: Goto,
+        /// Where to if not.
+        otherwise: Goto,
+    },
+    /// To a computed address.
+    Indirect {
+        /// The address.
+        target: Value,
+        /// Addresses that it may well be, and the blocks for them.
+        sites: Vec<(u64, usize)>,
+        /// What is done before the region is left, if it is none of them.
+        leave: Vec<Stmt>,
+    },
+    /// The lane stops at the last instruction.
+    Stop {
+        /// Why and how.
+        exit: Exit,
+        /// The detail of the stop.
+        detail: Value,
+    },
+    /// The last word is not an instruction.
+    Undefined(u32),
+    /// The lane has executed what it should and is at an address.
+    Done(u64),
+}
+
+/// Where a branch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goto {
+    /// To a block of the region.
+    Block(usize),
+    /// Out of the region, to an address, with the flags in their own variables.
+    Leave(u64),
+}
+
+impl Block {
+    /// Instructions that the block was charged for and that have not been completed, counted from the one
+    /// with that number on.
+    pub fn unexecuted(&self, insn: usize) -> u64 {
+        (self.insns.len() - insn) as u64
+    }
+}
+
+impl Region {
+    /// Calls `f` with every statement, those of nested blocks included.
+    pub fn for_each_stmt<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
+        for block in &self.blocks {
+            let leave = match &block.end {
+                End::Indirect { leave, .. } => &leave[..],
+                End::Jump(_) | End::Branch { .. } | End::Stop { .. } => &[],
+                End::Undefined(_) | End::Done(_) => &[],
+            };
+            let insns = block.insns.iter().flat_map(|insn| &insn.stmts);
+            for stmt in block.head.iter().chain(insns).chain(&block.tail).chain(leave) {
+                visit(stmt, f);
+            }
+        }
+    }
+}
+
+fn visit<'a>(stmt: &'a Stmt, f: &mut impl FnMut(&'a Stmt)) {
+    f(stmt);
+    if let kvrm_ir::Op::If { then, otherwise, .. } = &stmt.op {
+        then.for_each_stmt(f);
+        otherwise.for_each_stmt(f);
+    }
+}

@@ -1,0 +1,355 @@
+//! From words to a region: instructions of a block are built one after the other by one builder, which
+//! forwards what it knows of registers and flags from each to the next.
+
+use std::collections::HashMap;
+
+use kvrm_a64::state::X;
+use kvrm_a64::{build, decode};
+use kvrm_ir::legalise::Lacks;
+use kvrm_ir::{Builder, Cond, Flags, Op, Stmt, Terminator, Type, Val, Value};
+
+use crate::flags::operand_var;
+use crate::trim::trim;
+use crate::{Block, Code, End, ExitFlags, Form, Goto, Insn, Kind, Operand, Region, Source};
+
+/// Versions of one block of guest code, by the form in which it finds the flags.
+const VERSIONS: usize = 3;
+/// Known return addresses that a return is compared with.
+const RETURN_SITES: usize = 4;
+
+impl Region {
+    /// Makes one routine of the code, without operations that the target lacks.
+    ///
+    /// ```
+    /// use kvrm_translate::{Code, Goto, End, Region};
+    /// // loop: subs x0, x0, #1; b.ne loop
+    /// let fetch = |pc: u64| [0xf1000400, 0x54ffffe1].get(pc as usize / 4).copied();
+    /// let region = Region::new(&Code::find(0, fetch), kvrm_ir::legalise::Lacks::default());
+    /// let End::Branch { taken, .. } = &region.blocks[0].end else { panic!() };
+    /// // The second time round, the flags are those of the subtraction.
+    /// assert_eq!(*taken, Goto::Block(1));
+    /// ```
+    pub fn new(code: &Code, lacks: Lacks) -> Region {
+        let b = Builder::for_target(lacks);
+        let mut stitcher = Stitcher {
+            b: &b,
+            code,
+            blocks: Vec::new(),
+            versions: HashMap::new(),
+            pending: Vec::new(),
+        };
+        stitcher.version(code.entry, Form::Stored);
+        while let Some(number) = stitcher.pending.pop() {
+            stitcher.fill(number);
+        }
+        let mut blocks = stitcher.blocks;
+        find_dirty_registers(&mut blocks, &b);
+        let (values, places) = b.into_tables();
+        blocks.iter_mut().for_each(|block| trim(block, &values));
+        Region { blocks, values, places }
+    }
+}
+
+struct Stitcher<'a> {
+    b: &'a Builder,
+    code: &'a Code,
+    blocks: Vec<Block>,
+    /// Blocks with instructions, by address and form of the flags.
+    versions: HashMap<(u64, Form), usize>,
+    /// Blocks that have still to be filled.
+    pending: Vec<usize>,
+}
+
+impl<'a> Stitcher<'a> {
+    // Blocks.
+
+    /// The block at an address for flags in that form.
+    fn version(&mut self, pc: u64, form: Form) -> usize {
+        if let Some(number) = self.versions.get(&(pc, form)) {
+            return *number;
+        }
+        let number = self.add(pc, form);
+        self.versions.insert((pc, form), number);
+        self.pending.push(number);
+        number
+    }
+
+    /// An empty block.
+    fn add(&mut self, pc: u64, flags: Form) -> usize {
+        self.blocks.push(Block {
+            pc,
+            flags,
+            dirty: 0,
+            head: Vec::new(),
+            insns: Vec::new(),
+            tail: Vec::new(),
+            flags_after: ExitFlags::Stored,
+            end: End::Done(pc),
+        });
+        self.blocks.len() - 1
+    }
+
+    fn fill(&mut self, number: usize) {
+        let (pc, form) = (self.blocks[number].pc, self.blocks[number].flags);
+        self.begin(form);
+        let (head, _) = self.b.take();
+        let mut insns = Vec::new();
+        let mut end = Terminator::Next;
+        let mut undefined = None;
+        for (pc, word) in self.code.block(pc) {
+            let flags = self.exit_flags();
+            match decode(word) {
+                Some(instruction) => build(self.b, instruction, word, pc),
+                None => undefined = Some(word),
+            }
+            let (mut stmts, after) = self.b.take();
+            // What they are the flags of is known; only bits have to be put somewhere.
+            stmts.retain(|stmt| !sets_lazily(stmt));
+            insns.push(Insn { pc, flags, stmts });
+            end = after;
+        }
+        let next = insns.last().map_or(pc, |insn| insn.pc.wrapping_add(4));
+        let flags_after = self.exit_flags();
+        let form = self.form();
+        let (tail, _) = self.b.take();
+        let end = match undefined {
+            Some(word) => End::Undefined(word),
+            None => self.end(end, next, form),
+        };
+        let block = &mut self.blocks[number];
+        block.head = head;
+        (block.insns, block.tail, block.flags_after, block.end) = (insns, tail, flags_after, end);
+    }
+
+    fn end(&mut self, end: Terminator, next: u64, form: Form) -> End {
+        match end {
+            Terminator::Next if self.code.is_straight => End::Done(next),
+            Terminator::Next => End::Jump(self.goto(next, form)),
+            Terminator::Jump { target, .. } => {
+                let target = self.known(target);
+                End::Jump(self.goto(target, form))
+            }
+            Terminator::Branch { cond, target } => {
+                let target = self.known(target);
+                let [taken, otherwise] = [target, next].map(|pc| self.goto(pc, form));
+                End::Branch { cond, taken, otherwise }
+            }
+            Terminator::Indirect { target, .. } => {
+                let bits = self.store_flags();
+                let sites = self.code.return_sites.iter().take(RETURN_SITES);
+                let site = |pc: &u64| (*pc, self.within(*pc, form));
+                End::Indirect { target, sites: sites.map(site).collect(), leave: bits }
+            }
+            Terminator::Stop { exit, detail } => End::Stop { exit, detail },
+        }
+    }
+
+    fn known(&self, target: Value) -> u64 {
+        self.b.val(target).constant().expect("words and their addresses are known")
+    }
+
+    // Ways from block to block.
+
+    /// The way to an address, with the flags in that form.
+    fn goto(&mut self, pc: u64, form: Form) -> Goto {
+        if !self.code.is_straight && self.code.words.contains_key(&pc) {
+            return Goto::Block(self.within(pc, form));
+        }
+        if form == Form::Stored {
+            return Goto::Leave(pc);
+        }
+        let detour = self.add(pc, form);
+        self.begin(form);
+        self.blocks[detour].tail = self.store_flags();
+        self.blocks[detour].end = End::Jump(Goto::Leave(pc));
+        Goto::Block(detour)
+    }
+
+    /// The block for an address of the region. One with versions enough is reached by a detour on which the
+    /// operands of the flags are put where it expects them.
+    fn within(&mut self, pc: u64, form: Form) -> usize {
+        let existing = self.versions.keys().filter(|(at, _)| *at == pc).count();
+        let is_new = !self.versions.contains_key(&(pc, form));
+        if !is_new || existing < VERSIONS || form == form.kept() {
+            return self.version(pc, form);
+        }
+        let goal = self.version(pc, form.kept());
+        let detour = self.add(pc, form);
+        self.begin(form);
+        if let Some(Flags::Add(x, y) | Flags::Sub(x, y)) = self.b.known_flags() {
+            self.keep(0, x);
+            self.keep(1, y);
+        } else if let Some(Flags::Logic(x)) = self.b.known_flags() {
+            self.keep(0, x);
+            self.keep(1, self.b.konst(self.b.val(x).ty(), 0).value());
+        }
+        (self.blocks[detour].tail, _) = self.b.take();
+        self.blocks[detour].end = End::Jump(Goto::Block(goal));
+        detour
+    }
+
+    fn keep(&self, index: usize, operand: Value) {
+        let operand = self.b.val(operand);
+        self.b.write_var(operand_var(operand.ty(), index), operand);
+    }
+
+    // Flags.
+
+    /// Starts a block that finds the flags in that form.
+    fn begin(&self, form: Form) {
+        self.b.forget();
+        match form {
+            Form::Stored => {
+                self.b.assume_flags(Flags::Bits(Cond::FLAGS.map(|flag| self.b.test(flag))));
+            }
+            Form::Lazy { kind, ty, operands } => {
+                let [x, y] = [0, 1].map(|i| self.operand(ty, operands[i], i));
+                // Exits and comparisons can do with the result, if a register holds that.
+                if let ([Operand::Reg { slot, .. }, Operand::Const(_)], Some(op)) =
+                    (operands, kind.operation())
+                    && self.b.slot_with(X, x.value()).is_none()
+                {
+                    self.b.assume(op, x, y, self.register(slot).trunc(ty));
+                }
+                self.b.assume_flags(kind.of(x, y));
+            }
+        }
+    }
+
+    fn register(&self, slot: u64) -> Val<'a> {
+        self.b.read_reg(X, self.b.u32(slot as u32))
+    }
+
+    fn operand(&self, ty: Type, operand: Operand, index: usize) -> Val<'a> {
+        match operand {
+            Operand::Kept => self.b.read_var(operand_var(ty, index)),
+            Operand::Const(bits) => self.b.konst(ty, bits),
+            Operand::Reg { slot, plus } => self.register(slot).trunc(ty) + plus,
+        }
+    }
+
+    /// The flags here, for an exit.
+    fn exit_flags(&self) -> ExitFlags {
+        let (kind, x, y) = match self.b.known_flags() {
+            None | Some(Flags::Bits(_)) => return ExitFlags::Stored,
+            Some(Flags::Add(x, y)) => (Kind::Add, x, y),
+            Some(Flags::Sub(x, y)) => (Kind::Sub, x, y),
+            Some(Flags::Logic(x)) => {
+                let x = self.b.val(x);
+                (Kind::Logic, x.value(), self.b.konst(x.ty(), 0).value())
+            }
+        };
+        let operands = [self.first_source(kind, x, y), self.source(y)];
+        ExitFlags::Lazy { kind, ty: self.b.val(x).ty(), operands }
+    }
+
+    fn source(&self, v: Value) -> Source {
+        match self.b.val(v).constant() {
+            Some(bits) => Source::Const(bits),
+            None => Source::Value(v),
+        }
+    }
+
+    /// The first operand: from the result, if a register holds that instead and the second is a constant.
+    fn first_source(&self, kind: Kind, x: Value, y: Value) -> Source {
+        let plain = self.source(x);
+        let (Some(op), Some(bits)) = (kind.operation(), self.b.val(y).constant()) else {
+            return plain;
+        };
+        let sign = if kind == Kind::Add { 1u64.wrapping_neg() } else { 1 };
+        match self.b.computed(op, x, y) {
+            Some(result)
+                if plain == Source::Value(x)
+                    && self.b.slot_with(X, x).is_none()
+                    && self.b.slot_with(X, result).is_some() =>
+            {
+                Source::Sum(result, bits.wrapping_mul(sign))
+            }
+            _ => plain,
+        }
+    }
+
+    /// The form of the flags for the next block; what has to be kept for it is written to variables.
+    fn form(&self) -> Form {
+        let ExitFlags::Lazy { kind, ty, operands } = self.exit_flags() else {
+            return Form::Stored;
+        };
+        let operands = std::array::from_fn(|index| match operands[index] {
+            Source::Const(bits) => Operand::Const(bits),
+            Source::Value(v) => match self.b.slot_with(X, v) {
+                Some(slot) => Operand::Reg { slot, plus: 0 },
+                None => {
+                    self.keep(index, v);
+                    Operand::Kept
+                }
+            },
+            Source::Sum(v, plus) => {
+                let slot = self.b.slot_with(X, v).expect("a register holds it");
+                Operand::Reg { slot, plus: plus & ty.mask() }
+            }
+        });
+        Form::Lazy { kind, ty, operands }
+    }
+
+    /// Makes four bits of the flags.
+    fn store_flags(&self) -> Vec<Stmt> {
+        let flags = self.b.known_flags().expect("flags are known from the start of a block");
+        if !matches!(flags, Flags::Bits(_)) {
+            let bits = self.b.flag_bits(flags.map(|v| self.b.val(v)));
+            self.b.set_flags(Flags::Bits(bits));
+            let (stmts, _) = self.b.take();
+            // What follows on another way does not find them so.
+            self.b.assume_flags(flags.map(|v| self.b.val(v)));
+            return stmts;
+        }
+        Vec::new()
+    }
+}
+
+fn sets_lazily(stmt: &Stmt) -> bool {
+    matches!(stmt.op, Op::SetFlags(Flags::Add(..) | Flags::Sub(..) | Flags::Logic(_)))
+}
+
+/// Finds for every block the registers that some way to it has written.
+fn find_dirty_registers(blocks: &mut [Block], b: &Builder) {
+    let written: Vec<u64> = blocks.iter().map(|block| written(block, b)).collect();
+    let mut pending = vec![(0, 0)];
+    let mut reached = vec![false; blocks.len()];
+    while let Some((number, incoming)) = pending.pop() {
+        let block = &mut blocks[number];
+        let merged = block.dirty | incoming;
+        if std::mem::replace(&mut reached[number], true) && merged == block.dirty {
+            continue;
+        }
+        block.dirty = merged;
+        let outgoing = merged | written[number];
+        let mut visit = |goto: Goto| {
+            if let Goto::Block(next) = goto {
+                pending.push((next, outgoing));
+            }
+        };
+        match &block.end {
+            End::Jump(goto) => visit(*goto),
+            End::Branch { taken, otherwise, .. } => {
+                [*taken, *otherwise].into_iter().for_each(visit)
+            }
+            End::Indirect { sites, .. } => {
+                sites.iter().for_each(|(_, next)| visit(Goto::Block(*next)));
+            }
+            End::Stop { .. } | End::Undefined(_) | End::Done(_) => {}
+        }
+    }
+}
+
+/// The register slots that a block writes, a bit each.
+fn written(block: &Block, b: &Builder) -> u64 {
+    let mut slots = 0;
+    for stmt in block.insns.iter().flat_map(|insn| &insn.stmts) {
+        crate::visit(stmt, &mut |stmt| {
+            if let Op::WriteReg(_, index, _) = stmt.op {
+                slots |= 1 << b.val(index).constant().expect("slots are known");
+            }
+        });
+    }
+    slots
+}

@@ -1,0 +1,99 @@
+//! Removing what a block does for nobody: values without a use, and writes of registers or flags that are
+//! overtaken before anything can see them.
+
+use kvrm_ir::{Flags, Op, Stmt, Value, ValueData, remove_dead_stmts};
+
+use crate::{Block, End};
+
+/// Trims a block.
+pub(crate) fn trim(block: &mut Block, values: &[ValueData]) {
+    drop_overtaken_writes(block, values);
+    drop_unused_values(block, values.len());
+}
+
+fn drop_unused_values(block: &mut Block, values: usize) {
+    let mut live = vec![false; values];
+    let mut mark = |v: Value| live[v.0 as usize] = true;
+    match &block.end {
+        End::Jump(_) | End::Undefined(_) | End::Done(_) => {}
+        End::Branch { cond, .. } => mark(*cond),
+        End::Indirect { target, .. } => mark(*target),
+        End::Stop { detail, .. } => mark(*detail),
+    }
+    block.flags_after.for_each_value(&mut mark);
+    if let End::Indirect { leave, .. } = &mut block.end {
+        remove_dead_stmts(leave, &mut live);
+    }
+    remove_dead_stmts(&mut block.tail, &mut live);
+    let ends_here = matches!(block.end, End::Stop { .. } | End::Undefined(_));
+    let last = block.insns.len().wrapping_sub(1);
+    for (i, insn) in block.insns.iter_mut().enumerate().rev() {
+        if insn.stmts.iter().any(may_leave) || ends_here && i == last {
+            insn.flags.for_each_value(&mut |v| live[v.0 as usize] = true);
+        }
+        remove_dead_stmts(&mut insn.stmts, &mut live);
+    }
+    // Entering may end for want of fuel.
+    if let Some(first) = block.insns.first() {
+        first.flags.for_each_value(&mut |v| live[v.0 as usize] = true);
+    }
+    remove_dead_stmts(&mut block.head, &mut live);
+}
+
+fn may_leave(stmt: &Stmt) -> bool {
+    match &stmt.op {
+        Op::Probe { .. } | Op::Exit { .. } => true,
+        Op::If { then, otherwise, .. } => then.stmts.iter().chain(&otherwise.stmts).any(may_leave),
+        _ => false,
+    }
+}
+
+/// What is written again before it can be seen, going backwards through a block.
+#[derive(Default)]
+struct Overtaken {
+    slots: u64,
+    flags: bool,
+}
+
+fn drop_overtaken_writes(block: &mut Block, values: &[ValueData]) {
+    let mut overtaken = Overtaken::default();
+    for insn in block.insns.iter_mut().rev() {
+        let mut kept = Vec::with_capacity(insn.stmts.len());
+        for stmt in std::mem::take(&mut insn.stmts).into_iter().rev() {
+            if !overtaken.covers(&stmt, values) {
+                kept.push(stmt);
+            }
+        }
+        kept.reverse();
+        insn.stmts = kept;
+    }
+}
+
+impl Overtaken {
+    /// True if a statement is a write that nobody sees. Otherwise notes what it writes or sees.
+    fn covers(&mut self, stmt: &Stmt, values: &[ValueData]) -> bool {
+        let slot =
+            |index: &Value| 1u64 << values[index.0 as usize].constant.expect("slots are known");
+        match &stmt.op {
+            Op::WriteReg(_, index, _) => {
+                let seen = self.slots & slot(index) == 0;
+                self.slots |= slot(index);
+                !seen
+            }
+            Op::SetFlags(Flags::Bits(_)) => std::mem::replace(&mut self.flags, true),
+            Op::ReadReg(_, index) => {
+                self.slots &= !slot(index);
+                false
+            }
+            Op::Test(_) => {
+                self.flags = false;
+                false
+            }
+            Op::Probe { .. } | Op::Exit { .. } | Op::If { .. } => {
+                *self = Overtaken::default();
+                false
+            }
+            _ => false,
+        }
+    }
+}
