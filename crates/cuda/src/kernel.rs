@@ -8,8 +8,11 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{C, CpuState, EXCLUSIVE_LEN, N, V, VARS, X_SLOTS, Z};
 use kvrm_engine::MemoryModel;
+use kvrm_engine::code::{
+    DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, GRANULE_RECORDS, NOBODY,
+};
 use kvrm_engine::kernel::{
-    BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
+    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
 use kvrm_ir::Var;
@@ -50,6 +53,10 @@ pub(crate) struct Arguments {
     pub(crate) code_len: u64,
     /// A byte per granule from one before the code on: whether it holds decoded words.
     pub(crate) code_map: u64,
+    /// The directory of records that lanes have of their own.
+    pub(crate) directory: u64,
+    /// Its length less one.
+    pub(crate) directory_mask: u64,
     /// [`Control`].
     pub(crate) control: u64,
 }
@@ -137,6 +144,7 @@ pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
+        own_record(&mut out);
     }
     stops(&mut out, target);
     epilogue(&mut out);
@@ -214,9 +222,6 @@ fn prologue(out: &mut String, target: &Target) {
 \tand.b32 %laneid, %lane, 31;
 \tmov.b32 %s4, 1;
 \tshl.b32 %lane_bit, %s4, %laneid;
-\tld.global.u64 %t6, [%status+{records}];
-\tsetp.ne.u64 %q0, %t6, 0;
-\tselp.b64 %records, %t6, %records, %q0;
 ",
         state = size_of::<CpuState>(),
         status = size_of::<Status>(),
@@ -225,7 +230,6 @@ fn prologue(out: &mut String, target: &Target) {
         no_code = stop::NO_CODE,
         no_frame = stop::NO_FRAME,
         code_write = stop::CODE_WRITE,
-        records = std::mem::offset_of!(Status, records),
         lock = std::mem::offset_of!(Pool, lock),
     );
     if target.memory.model == MemoryModel::Private {
@@ -419,8 +423,17 @@ FETCH:
 ",
         used_up = if target.has_redux() { "GATHER" } else { "CHUNK" },
     );
-    let mut targets =
-        vec![(NOT_DECODED, "NOT_DECODED"), (UNDEFINED, "UNDEFINED"), (BREAKPOINT, "BREAKPOINT")];
+    // In shared memory all lanes have the same code.
+    let diverted = match target.memory.model {
+        MemoryModel::Private => "DIVERTED",
+        MemoryModel::Shared => "NOT_DECODED",
+    };
+    let mut targets = vec![
+        (NOT_DECODED, "NOT_DECODED"),
+        (UNDEFINED, "UNDEFINED"),
+        (BREAKPOINT, "BREAKPOINT"),
+        (DIVERTED, diverted),
+    ];
     targets.sort_unstable();
     let special = targets.into_iter().map(|(_, label)| label.to_string());
     let made = (0..handlers.len() as u32).map(|i| format!("H{}", FIRST_HANDLER + i));
@@ -429,6 +442,51 @@ FETCH:
         out,
         "\tDISPATCH: .branchtargets {};\n\tbrx.idx %s10, DISPATCH;\n",
         labels.join(", ")
+    );
+}
+
+/// Takes another record instead of one that is diverted: the lane's own, which the directory tells of, or the one of
+/// all lanes that have none. Lanes that came here together may part, and come together again after the next branch.
+fn own_record(out: &mut String) {
+    let _ = write!(
+        out,
+        "DIVERTED:
+\tld.param.u64 %t10, [args+{directory}];
+\tld.param.u64 %t12, [args+{mask}];
+\tcvt.u32.u64 %s11, %t12;
+\tmad.lo.u32 %s12, %lane, {factor}, %w1;
+\tmul.lo.u32 %s12, %s12, {factor_2};
+\tshr.u32 %s13, %s12, {DIRECTORY_SHIFT};
+\txor.b32 %s12, %s12, %s13;
+SEARCH:
+\tand.b32 %s12, %s12, %s11;
+\tmad.wide.u32 %t12, %s12, {entry}, %t10;
+\tld.global.v4.u32 {{%s14, %s15, %s16, %s17}}, [%t12];
+\tsetp.eq.u32 %q0, %s14, {NOBODY};
+\t@%q0 bra SEARCHED;
+\tadd.u32 %s12, %s12, 1;
+\tsetp.ne.u32 %q0, %s14, %lane;
+\tsetp.ne.or.u32 %q0, %s15, %w1, %q0;
+\t@%q0 bra SEARCH;
+\tmov.b32 %w2, %s16;
+\tmov.b32 %w3, %s17;
+SEARCHED:
+\tmov.b64 %t11, {{%w2, %w3}};
+\tsub.u32 %s12, %at, %records_low;
+\tsub.u32 %s12, %s12, {RECORD};
+\tand.b32 %s12, %s12, {within};
+\tcvt.u64.u32 %t12, %s12;
+\tadd.u64 %t11, %t11, %t12;
+\tld.global.v4.u32 {{%w0, %w1, %w2, %w3}}, [%t11];
+\tand.b32 %s10, %w0, 0xffff;
+\tbrx.idx %s10, DISPATCH;
+",
+        directory = std::mem::offset_of!(Arguments, directory),
+        mask = std::mem::offset_of!(Arguments, directory_mask),
+        factor = DIRECTORY_FACTORS[0],
+        factor_2 = DIRECTORY_FACTORS[1],
+        entry = size_of::<DirectoryEntry>(),
+        within = (GRANULE_RECORDS - 1) * RECORD,
     );
 }
 

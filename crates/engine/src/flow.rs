@@ -1,9 +1,6 @@
 //! Where control goes after an instruction, read off its routine.
 
-use std::collections::{HashSet, VecDeque};
-
 use kvrm_a64::state::PC;
-use kvrm_a64::{decode, translated_form};
 use kvrm_ir::{Op, Routine, Stmt, Value};
 
 /// How control leaves an instruction.
@@ -78,29 +75,4 @@ pub fn is_call(routine: &Routine, flow: &Flow, pc: u64) -> bool {
             Op::WriteReg(_, _, value) => routine.constant(value) == Some(return_address),
             _ => false,
         })
-}
-
-/// The code that is reached from `entry` by direct branches, through calls and after stops the lane may
-/// resume from, as addresses and words; `fetch` gives the words, or `None` where there are none.
-pub fn reachable(entry: u64, fetch: impl Fn(u64) -> Option<u32>) -> Vec<(u64, u32)> {
-    let (mut seen, mut pending, mut code) = (HashSet::new(), VecDeque::from([entry]), Vec::new());
-    while let Some(pc) = pending.pop_front() {
-        if !seen.insert(pc) {
-            continue;
-        }
-        let Some(word) = fetch(pc) else { continue };
-        code.push((pc, word));
-        let Some(row) = decode(word) else { continue };
-        let routine = translated_form(row, word, pc);
-        let flow = flow(&routine);
-        pending.extend(flow.successors(pc));
-        let resumes = routine.body.stmts.iter().any(|s| match s.op {
-            Op::Exit { exit, .. } => exit.completes,
-            _ => false,
-        });
-        if resumes || is_call(&routine, &flow, pc) {
-            pending.push_back(pc.wrapping_add(4));
-        }
-    }
-    code
 }

@@ -22,7 +22,7 @@ pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
 pub use split::SplitEngine;
 pub use step::{Step, fetch, step};
-pub use stop::{FaultKind, Stop};
+pub use stop::{FaultKind, Lacking, Stop};
 
 use std::ops::Range;
 use std::time::Duration;

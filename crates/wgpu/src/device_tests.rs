@@ -5,30 +5,24 @@ use kvrm_engine::{Config, Engine, EngineError, MemoryModel, RunControl, RunReque
 use wgpu::Features;
 
 use crate::WgpuEngine;
+use crate::guest::Limits;
 use crate::lanes::build_with;
 
 /// Not all lanes of the last subgroup are used.
 const LANES: usize = 37;
 const BASE: u64 = 0x1000;
 
-/// A way to use the device.
-struct Way {
-    largest_window: u64,
-    without: Features,
-}
-
-const USUAL: Way = Way { largest_window: u64::MAX, without: Features::empty() };
+const USUAL: Limits = Limits::NONE;
 
 /// As where the device has its own memory.
-const COPIED: Way = Way { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
+const COPIED: Limits = Limits { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
 
 fn config(model: MemoryModel, memory_size: u64) -> Config {
     Config { lanes: LANES, memory_size, model, read_only: false, threads: 1, translate_after: 0 }
 }
 
-fn build(model: MemoryModel, memory_size: u64, way: &Way, text: &str) -> WgpuEngine {
-    let mut engine =
-        build_with(config(model, memory_size), None, way.largest_window, way.without).unwrap();
+fn build(model: MemoryModel, memory_size: u64, way: &Limits, text: &str) -> WgpuEngine {
+    let mut engine = build_with(config(model, memory_size), None, *way).unwrap();
     engine.write_image(BASE, &kvrm_asm::assemble(text, BASE).unwrap()).unwrap();
     for lane in 0..LANES {
         let mut state = CpuState { pc: BASE, ..CpuState::new() };
@@ -79,7 +73,7 @@ const COUNT_TOGETHER: &str = "
         b.ne    again
         hlt     #0";
 
-fn count_together(way: &Way) {
+fn count_together(way: &Limits) {
     let mut engine = build(MemoryModel::Shared, 1 << 20, way, COUNT_TOGETHER);
     run(&mut engine).unwrap();
     for lane in 0..LANES {
@@ -102,12 +96,12 @@ fn lanes_share_memory() {
 
 #[test]
 fn lanes_share_memory_without_wide_atomics() {
-    count_together(&Way { without: Features::SHADER_INT64_ATOMIC_ALL_OPS, ..USUAL });
+    count_together(&Limits { without: Features::SHADER_INT64_ATOMIC_ALL_OPS, ..USUAL });
 }
 
 #[test]
 fn lanes_share_memory_in_windows() {
-    count_together(&Way { largest_window: 1 << 19, ..USUAL });
+    count_together(&Limits { largest_window: 1 << 19, ..USUAL });
 }
 
 /// Every lane writes to the first page, then to each of 64 others, also across them, and adds up what is there.
@@ -130,7 +124,7 @@ const WRITE_PAGES: &str = "
         b.ne    again
         hlt     #0";
 
-fn write_pages(way: &Way) -> Vec<u64> {
+fn write_pages(way: &Limits) -> Vec<u64> {
     let mut engine = build(MemoryModel::Private, 4 << 20, way, WRITE_PAGES);
     run(&mut engine).unwrap();
     for lane in [0, LANES - 1] {
@@ -146,7 +140,7 @@ fn write_pages(way: &Way) -> Vec<u64> {
 fn private_memory_in_windows() {
     let usual = write_pages(&USUAL);
     // The image in two windows, and frames in some more.
-    assert_eq!(write_pages(&Way { largest_window: 3 << 20, ..USUAL }), usual);
+    assert_eq!(write_pages(&Limits { largest_window: 3 << 20, ..USUAL }), usual);
 }
 
 #[test]
@@ -170,7 +164,8 @@ fn much_memory_at_once() {
 #[test]
 fn windows_are_not_without_number() {
     let config = config(MemoryModel::Shared, 1 << 26);
-    let error = build_with(config, None, 1 << 16, Features::empty()).err().unwrap();
+    let limits = Limits { largest_window: 1 << 16, ..USUAL };
+    let error = build_with(config, None, limits).err().unwrap();
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
@@ -187,7 +182,7 @@ fn threads_with_machines_come_and_go() {
     }
 }
 
-fn a_lost_device_is_named(way: &Way) {
+fn a_lost_device_is_named(way: &Limits) {
     let mut engine = build(MemoryModel::Private, 1 << 20, way, WRITE_PAGES);
     engine.launcher().guest.device.device.destroy();
     let error = run(&mut engine).unwrap_err().to_string();
