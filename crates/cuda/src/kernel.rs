@@ -8,9 +8,6 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{C, CpuState, EXCLUSIVE_LEN, N, V, VARS, X_SLOTS, Z};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::code::{
-    DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, GRANULE_RECORDS, NOBODY,
-};
 use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
@@ -18,6 +15,7 @@ use kvrm_engine::launch::Status;
 use kvrm_ir::Var;
 use kvrm_mem::PAGE;
 
+use crate::diverted::diverted;
 use crate::emit::{Emitter, flag_register};
 use crate::memory::{FRAME_BYTES, Memory};
 
@@ -144,7 +142,7 @@ pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
-        own_record(&mut out);
+        diverted(&mut out);
     }
     stops(&mut out, target);
     epilogue(&mut out);
@@ -424,7 +422,7 @@ FETCH:
         used_up = if target.has_redux() { "GATHER" } else { "CHUNK" },
     );
     // In shared memory all lanes have the same code.
-    let diverted = match target.memory.model {
+    let label = match target.memory.model {
         MemoryModel::Private => "DIVERTED",
         MemoryModel::Shared => "NOT_DECODED",
     };
@@ -432,7 +430,7 @@ FETCH:
         (NOT_DECODED, "NOT_DECODED"),
         (UNDEFINED, "UNDEFINED"),
         (BREAKPOINT, "BREAKPOINT"),
-        (DIVERTED, diverted),
+        (DIVERTED, label),
     ];
     targets.sort_unstable();
     let special = targets.into_iter().map(|(_, label)| label.to_string());
@@ -442,51 +440,6 @@ FETCH:
         out,
         "\tDISPATCH: .branchtargets {};\n\tbrx.idx %s10, DISPATCH;\n",
         labels.join(", ")
-    );
-}
-
-/// Takes another record instead of one that is diverted: the lane's own, which the directory tells of, or the one of
-/// all lanes that have none. Lanes that came here together may part, and come together again after the next branch.
-fn own_record(out: &mut String) {
-    let _ = write!(
-        out,
-        "DIVERTED:
-\tld.param.u64 %t10, [args+{directory}];
-\tld.param.u64 %t12, [args+{mask}];
-\tcvt.u32.u64 %s11, %t12;
-\tmad.lo.u32 %s12, %lane, {factor}, %w1;
-\tmul.lo.u32 %s12, %s12, {factor_2};
-\tshr.u32 %s13, %s12, {DIRECTORY_SHIFT};
-\txor.b32 %s12, %s12, %s13;
-SEARCH:
-\tand.b32 %s12, %s12, %s11;
-\tmad.wide.u32 %t12, %s12, {entry}, %t10;
-\tld.global.v4.u32 {{%s14, %s15, %s16, %s17}}, [%t12];
-\tsetp.eq.u32 %q0, %s14, {NOBODY};
-\t@%q0 bra SEARCHED;
-\tadd.u32 %s12, %s12, 1;
-\tsetp.ne.u32 %q0, %s14, %lane;
-\tsetp.ne.or.u32 %q0, %s15, %w1, %q0;
-\t@%q0 bra SEARCH;
-\tmov.b32 %w2, %s16;
-\tmov.b32 %w3, %s17;
-SEARCHED:
-\tmov.b64 %t11, {{%w2, %w3}};
-\tsub.u32 %s12, %at, %records_low;
-\tsub.u32 %s12, %s12, {RECORD};
-\tand.b32 %s12, %s12, {within};
-\tcvt.u64.u32 %t12, %s12;
-\tadd.u64 %t11, %t11, %t12;
-\tld.global.v4.u32 {{%w0, %w1, %w2, %w3}}, [%t11];
-\tand.b32 %s10, %w0, 0xffff;
-\tbrx.idx %s10, DISPATCH;
-",
-        directory = std::mem::offset_of!(Arguments, directory),
-        mask = std::mem::offset_of!(Arguments, directory_mask),
-        factor = DIRECTORY_FACTORS[0],
-        factor_2 = DIRECTORY_FACTORS[1],
-        entry = size_of::<DirectoryEntry>(),
-        within = (GRANULE_RECORDS - 1) * RECORD,
     );
 }
 

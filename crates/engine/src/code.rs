@@ -6,6 +6,7 @@
 //! lane's words differ from those of others: such a lane has its own records of the granule, and no more.
 
 mod ahead;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -17,6 +18,7 @@ use kvrm_a64::state::CpuState;
 use kvrm_mem::{GRANULE, PAGE};
 
 pub use ahead::reachable;
+pub use tables::GRANULE_RECORDS;
 pub use upload::{
     CodeDevice, DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, Layout, NOBODY, directory_index,
 };
@@ -25,6 +27,10 @@ use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, Record};
 use crate::lane_view::{LaneMemory, Words};
 use crate::memory::DeviceMemory;
 use crate::{EngineError, Lacking, Step, Stop, fetch, step};
+use tables::{
+    Diverted, Holder, Own, PAGE_GRANULES, PAGE_RECORDS, Page, Slots, count_decoded, granule_of,
+    in_page, is_decoded, page_of, replace,
+};
 use upload::Changes;
 
 /// Pages of code may lie this far apart: 256 MiB.
@@ -36,16 +42,12 @@ const AHEAD_OF_EACH: usize = 64;
 /// How far away from a lane code is decoded, in bytes, and how many pages are looked at.
 const NEAR: u64 = 4 << 20;
 const NEAR_PAGES: usize = 256;
-/// Slots to begin with.
+/// Slots to begin with, and the most, whatever a device has room for: the host has all of them, too. They take a
+/// gigabyte on the device.
 const FIRST_SLOTS: u32 = 64;
+const MOST_SLOTS: u32 = 1 << 22;
 /// Lanes whose memory is compared together.
 const LANES_AT_ONCE: usize = 256;
-
-/// Records of a granule, and of a page.
-pub const GRANULE_RECORDS: usize = (GRANULE / 4) as usize;
-const PAGE_RECORDS: usize = (PAGE / 4) as usize;
-/// Granules of a page.
-const PAGE_GRANULES: usize = (PAGE / GRANULE) as usize;
 
 /// Records of the code that lanes have reached, for all addresses from the first page of it to the last.
 pub struct Code {
@@ -63,105 +65,6 @@ pub struct Code {
     layout: Layout,
     changes: Changes,
     decoded: u64,
-}
-
-/// A page of code.
-struct Page {
-    /// The records of lanes that do not have their own.
-    records: Box<[Record]>,
-    /// How many records of each granule are decoded, those that lanes have of their own included.
-    decoded: [u32; PAGE_GRANULES],
-}
-
-impl Page {
-    fn new() -> Page {
-        let records = vec![Record::special(NOT_DECODED, 0); PAGE_RECORDS].into();
-        Page { records, decoded: [0; PAGE_GRANULES] }
-    }
-
-    /// The granules with decoded words, a bit for each.
-    fn flags(&self) -> u64 {
-        (0..).zip(&self.decoded).fold(0, |all, (i, count)| all | u64::from(*count != 0) << i)
-    }
-}
-
-/// A granule of which some lanes have their own records.
-struct Diverted {
-    /// Where the records of all others are.
-    slot: u32,
-    /// How many lanes have their own.
-    owners: usize,
-}
-
-/// A lane's own records of a granule.
-struct Own {
-    slot: u32,
-    records: [Record; GRANULE_RECORDS],
-}
-
-/// Who has a slot.
-enum Holder {
-    Nobody,
-    /// All lanes that do not have their own records of a granule.
-    Others(u64),
-    /// A lane, for its own records of a granule.
-    Lane(usize, u64),
-}
-
-/// Room for the records of diverted granules.
-#[derive(Default)]
-struct Slots {
-    holders: Vec<Holder>,
-    free: Vec<u32>,
-}
-
-impl Slots {
-    fn used(&self) -> usize {
-        self.holders.len() - self.free.len()
-    }
-
-    fn take(&mut self, holder: Holder) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.holders[slot as usize] = holder;
-            return slot;
-        }
-        self.holders.push(holder);
-        self.holders.len() as u32 - 1
-    }
-
-    fn give_back(&mut self, slot: u32) {
-        self.holders[slot as usize] = Holder::Nobody;
-        self.free.push(slot);
-    }
-}
-
-fn is_decoded(record: &Record) -> bool {
-    record.handler() != NOT_DECODED
-}
-
-fn count_decoded(records: &[Record]) -> u32 {
-    records.iter().filter(|record| is_decoded(record)).count() as u32
-}
-
-/// Puts a record in another's place. By how much that changes the number of those that are decoded.
-fn replace(place: &mut Record, record: Record) -> i32 {
-    let old = std::mem::replace(place, record);
-    i32::from(is_decoded(&record)) - i32::from(is_decoded(&old))
-}
-
-/// The page that a granule is in.
-fn page_of(granule: u64) -> u64 {
-    granule * GRANULE / PAGE
-}
-
-fn granule_of(records: &[Record]) -> [Record; GRANULE_RECORDS] {
-    records.try_into().expect("as many as a granule has")
-}
-
-/// Where a granule is in its page, and where its records are among the page's.
-fn in_page(granule: u64) -> (usize, Range<usize>) {
-    let index = granule as usize % PAGE_GRANULES;
-    (index, index * GRANULE_RECORDS..(index + 1) * GRANULE_RECORDS)
 }
 
 impl Code {
@@ -325,8 +228,11 @@ impl Code {
         if needed <= self.layout.slots {
             return Ok(true);
         }
+        if needed > MOST_SLOTS {
+            return Ok(false);
+        }
         // Twice as many each time, so that all is not copied often.
-        let many = needed.max(2 * self.layout.slots).max(FIRST_SLOTS);
+        let many = needed.max(2 * self.layout.slots).clamp(FIRST_SLOTS, MOST_SLOTS);
         let pages = self.layout.pages.clone();
         Ok(self.lay_out(memory, Layout { pages, slots: many })?
             || self.lay_out(memory, Layout { pages: self.span.clone(), slots: needed })?)

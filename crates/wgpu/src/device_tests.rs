@@ -1,6 +1,9 @@
 //! What other devices have or lack, tried on the first one there is: `cargo xtask test` brings llvmpipe.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use kvrm_a64::state::CpuState;
+use kvrm_engine::code::AHEAD;
 use kvrm_engine::{
     Config, Engine, EngineError, Lacking, MemoryModel, RunControl, RunRequest, Stop,
 };
@@ -35,13 +38,16 @@ fn build(model: MemoryModel, memory_size: u64, way: &Limits, text: &str) -> Wgpu
 }
 
 fn run(engine: &mut WgpuEngine) -> Result<(), EngineError> {
-    let control = RunControl::new();
+    run_with(engine, &RunControl::new())
+}
+
+fn run_with(engine: &mut WgpuEngine, control: &RunControl) -> Result<(), EngineError> {
     let request = RunRequest {
         max_cycles: 1 << 40,
         breakpoints: &[],
         single_launch: false,
         continues: false,
-        control: &control,
+        control,
     };
     engine.run(&request)
 }
@@ -292,6 +298,29 @@ fn lanes_that_change_their_code_cost_little() {
     let (code, lanes) = (engine.code(), LANES as u64);
     assert!(code.decoded() < (1 << 18) + 20 * lanes, "{} instructions", code.decoded());
     assert!(code.layout().bytes() < 4 * 2 * (2 << 20) + 1024 * lanes, "{:?}", code.layout());
+}
+
+/// Decoding is done in steps, and whether the run goes on is asked between them.
+#[test]
+fn a_cancelled_run_decodes_no_further() {
+    let mut engine = build(MemoryModel::Shared, 4 << 20, &USUAL, "hlt #0");
+    let nops = 0xd503_201f_u32.to_le_bytes().repeat((3 << 20) / 4);
+    engine.write_image(0x100000, &nops).unwrap();
+    for lane in 0..LANES {
+        // All in code that nobody has been at.
+        let pc = 0x100000 + lane as u64 * (2 << 20) / LANES as u64 / 4 * 4;
+        engine.set_state(lane, &CpuState { pc, ..CpuState::new() }).unwrap();
+    }
+    let asked = AtomicUsize::new(0);
+    let control =
+        RunControl::new().with_interrupt(move || asked.fetch_add(1, Ordering::Relaxed) >= 6);
+    run_with(&mut engine, &control).unwrap();
+    // What is found before the first launch, and at most as much for each answer.
+    let decoded = engine.code().decoded();
+    assert!(decoded <= 7 * AHEAD as u64 && decoded < 3 << 18, "{decoded}");
+    assert!((0..LANES).all(|lane| engine.status(lane).unwrap().stop.is_none()));
+    run(&mut engine).unwrap();
+    assert_eq!(engine.code().decoded(), 3 << 18);
 }
 
 /// With NVIDIA's driver, closing devices meanwhile would be a deadlock now and then: of a thread that ends, and one

@@ -185,7 +185,7 @@ fn what_lanes_do_not_reach_is_not_decoded() {
     let far = 100 << 20;
     let words = move |at: u64| match at {
         0 => 0x5400_0000 | (1 << 17) << 5,
-        4 => 0x1400_0000 | (far as u32 - 4) / 4,
+        4 => 0x1400_0000 | ((far as u32 - 4) / 4),
         _ => HLT,
     };
     let mut bench = Bench::new(true, 1, (far >> 12) + 1, words);

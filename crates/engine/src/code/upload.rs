@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use kvrm_mem::{GRANULE, PAGE};
 
-use super::{Code, GRANULE_RECORDS, Holder, PAGE_GRANULES, PAGE_RECORDS};
+use super::Code;
+use super::tables::{GRANULE_RECORDS, Holder, PAGE_GRANULES, PAGE_RECORDS};
 use crate::EngineError;
 use crate::kernel::Record;
 
