@@ -110,7 +110,7 @@ pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
 pub(crate) struct ModelArgs {
     /// Memory of the lanes. private: one each. shared: one for all. read-only: one for all, where a store stops
     /// the lane with FAULT. double-buffered: one for all, to which a run's changes come only if no lane
-    /// ends with FAULT or UNDEFINED and nobody cancels it
+    /// ends with FAULT, UNDEFINED or OUT_OF_MEMORY and nobody cancels it
     #[arg(long, value_name = "NAME", default_value = "private", value_parser = model_parser())]
     model: MemoryModel,
 

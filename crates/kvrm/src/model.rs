@@ -25,8 +25,8 @@ pub enum MemoryModel {
     ReadOnly,
     /// One memory that every lane reads and writes, but a run's changes stay only if it ends well.
     ///
-    /// A run in which some lane stops with FAULT or UNDEFINED, which is cancelled or which fails on the host
-    /// is *rolled back*: memory and all registers are again what they were when it began, and
+    /// A run in which some lane stops with FAULT, UNDEFINED or OUT_OF_MEMORY, which is cancelled or which fails
+    /// on the host is *rolled back*: memory and all registers are again what they were when it began, and
     /// [`RunReport::committed`](crate::RunReport::committed) is false. Stops tell what happened, and counts
     /// count what was executed, whether or not it was rolled back. All batches of
     /// [`run_batches`](crate::Machine::run_batches) together are one run.
