@@ -64,4 +64,5 @@ class StopReason(IntEnum):
     BREAKPOINT = 3
     UNDEFINED = 4
     FAULT = 5
+    OUT_OF_MEMORY = 6
     NONE = 255

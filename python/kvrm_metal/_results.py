@@ -36,8 +36,8 @@ class _Summary:
 
     @property
     def stop_reason_name(self) -> str:
-        """``"HALT"``, ``"SYSCALL"``, ``"MAX_CYCLES"``, ``"BREAKPOINT"``, ``"UNDEFINED"`` or ``"FAULT"``;
-        ``"NONE"`` if the run was cancelled."""
+        """``"HALT"``, ``"SYSCALL"``, ``"MAX_CYCLES"``, ``"BREAKPOINT"``, ``"UNDEFINED"``, ``"FAULT"`` or
+        ``"OUT_OF_MEMORY"``; ``"NONE"`` if the run was cancelled."""
         return self.stop_reason.name
 
     @property

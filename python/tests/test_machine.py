@@ -352,6 +352,17 @@ def test_stops_are_pickled(code: str) -> None:
     assert pickle.loads(pickle.dumps(idle)) == idle
 
 
+@pytest.mark.parametrize("kind", ["pages", "code"])
+def test_stops_for_lack_of_room(kind: str) -> None:
+    # Only a full device makes them, and pickle.
+    make: Any = kvrm.Machine("cpu").get_stop().__reduce__()[0]
+    stop: kvrm.Stop = make(int(kvrm.StopReason.OUT_OF_MEMORY), None, kind, 0x40)
+    assert (stop.reason, stop.code, stop.kind, stop.pc) == ("OUT_OF_MEMORY", 6, kind, 0x40)
+    assert (stop.address, stop.word, stop.immediate) == (None, None, None)
+    assert str(stop).startswith("OUT_OF_MEMORY: at 0x40, no room on the device for")
+    assert pickle.loads(pickle.dumps(stop)) == stop
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("model", ["private", "shared"])
 def test_forks(engine: str, model: str) -> None:

@@ -1,10 +1,10 @@
 //! Where control goes after an instruction.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use kvrm_ir::{Hint, Terminator};
 
-use crate::{decode, shaped_form, table, translated_form};
+use crate::{Instruction, decode, shaped_form, table, translated_form};
 
 /// Where control goes after an instruction, as far as its word and address tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,14 @@ impl Flow {
     }
 }
 
-/// Whether an instruction does anything but go on with the next, by its number.
-static ENDS: LazyLock<Vec<bool>> = LazyLock::new(|| {
-    let ends = |row| shaped_form(row, row.pattern.value).end != Terminator::Next;
-    table().iter().map(ends).collect()
-});
+/// Whether an instruction may do anything but go on with the next: no routine of a word has to be made to know
+/// that it does not.
+fn may_branch(instruction: &Instruction) -> bool {
+    static ROWS: LazyLock<Vec<OnceLock<bool>>> =
+        LazyLock::new(|| table().iter().map(|_| OnceLock::new()).collect());
+    let end = || shaped_form(instruction, instruction.pattern.value).end;
+    *ROWS[instruction.index].get_or_init(|| end() != Terminator::Next)
+}
 
 /// Where control goes after the word at `pc`.
 ///
@@ -73,7 +76,7 @@ pub fn flow(word: u32, pc: u64) -> Flow {
     let Some(instruction) = decode(word) else {
         return Flow::Stop { resumes: false };
     };
-    if !ENDS[instruction.index] {
+    if !may_branch(instruction) {
         return Flow::Next;
     }
     let routine = translated_form(instruction, word, pc);

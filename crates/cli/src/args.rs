@@ -110,8 +110,8 @@ pub(crate) fn engine_on(text: &str) -> Result<EngineOn, String> {
 #[derive(Clone, clap::Args)]
 pub(crate) struct ModelArgs {
     /// Memory of the lanes. private: one per lane. shared: one for all. read-only: one for all; a store stops
-    /// the lane with FAULT. double-buffered: one for all; a run's changes stay only if no lane ends with FAULT
-    /// or UNDEFINED and the run is not cancelled
+    /// the lane with FAULT. double-buffered: one for all; a run's changes stay only if no lane ends with FAULT,
+    /// UNDEFINED or OUT_OF_MEMORY and the run is not cancelled
     #[arg(long, value_name = "NAME", default_value = "private", value_parser = model_parser())]
     model: MemoryModel,
 

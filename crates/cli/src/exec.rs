@@ -31,7 +31,8 @@ Examples:
 
 Code is raw: no headers, little-endian words. A lane runs until HLT or an all-zero word (both HALT), SVC (SYSCALL), BRK or a \
 --break address (BREAKPOINT), a word that is not an instruction (UNDEFINED), an access outside memory \
-(FAULT) or the limit (MAX_CYCLES).
+(FAULT) or the limit (MAX_CYCLES). On a GPU, a lane also stops if there is no room for what it writes or \
+executes (OUT_OF_MEMORY).
 
 Exit code: 0 if the run completed, however the lanes stopped; 1 if the host failed (a file, memory); 2 if the command \
 line is wrong; 124 if the time of --timeout was over and 130 after Ctrl-C, both with the results so far printed.")]

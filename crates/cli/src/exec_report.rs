@@ -176,6 +176,7 @@ enum Detail {
     Immediate { imm: Option<u16> },
     Word { word: Hex },
     Access { kind: &'static str, address: Hex },
+    Room { kind: &'static str },
     Nothing,
 }
 
@@ -229,6 +230,7 @@ impl From<Stop> for StopEntry {
             Stop::Fault { kind, address } => {
                 Detail::Access { kind: kind.name(), address: Hex(address) }
             }
+            Stop::OutOfMemory { lacking } => Detail::Room { kind: lacking.name() },
         };
         StopEntry { name: stop.name(), detail }
     }

@@ -279,7 +279,7 @@ fn in_parallel<T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use kvrm_engine::flow::reachable;
+    use kvrm_engine::code::reachable;
 
     use super::*;
 
@@ -338,7 +338,7 @@ mod tests {
                 let zero = (at < layout.memory_size()).then_some(0);
                 word.map(|word| u32::from_le_bytes(*word)).or(zero)
             };
-            let found = reachable(layout.entry(), fetch);
+            let found = reachable(layout.entry(), usize::MAX, fetch);
             let found: std::collections::HashSet<u64> =
                 found.into_iter().map(|(at, _)| at).collect();
             let starts = round.cases.iter().map(|case| case.registers.pc);

@@ -42,6 +42,7 @@ fn outcome_kind(stop: Option<Stop>) -> (OutcomeKind, u64) {
         Some(Stop::Breakpoint { .. }) => (OutcomeKind::Brk, 0),
         Some(Stop::MaxCycles) => (OutcomeKind::Limit, 0),
         Some(Stop::Undefined { .. }) => (OutcomeKind::Undefined, 0),
+        Some(Stop::OutOfMemory { .. }) => (OutcomeKind::Other, 0),
         Some(Stop::Fault { kind, address }) => match kind {
             FaultKind::Unaligned => (OutcomeKind::AlignmentFault, address),
             FaultKind::Read | FaultKind::Write | FaultKind::Fetch => {

@@ -1,109 +1,124 @@
 //! Decoded code on the device.
 
-use std::collections::HashMap;
-
-use kvrm_engine::code::{Code, Table};
+use kvrm_engine::EngineError;
+use kvrm_engine::code::{CodeDevice, DirectoryEntry, GRANULE_RECORDS, Layout};
 use kvrm_engine::kernel::Record;
 
 use crate::driver::{Buffer, CudaError, Device};
 use crate::guest::TOO_MUCH;
 
-/// The tables of [`Code`] on the device.
+/// Records and the map of granules on the device.
 #[derive(Default)]
 pub(crate) struct DeviceCode {
-    /// What [`Code::changes`] was when all was brought up to date.
-    changes: Option<u64>,
-    common: Option<DeviceTable>,
-    own: HashMap<usize, DeviceTable>,
-    map: Option<Buffer>,
+    buffers: Option<Buffers>,
 }
 
-/// Records on the device. All have the same upper half of their addresses, so that a kernel can count in
-/// the lower one, and one that is not decoded follows the last.
-struct DeviceTable {
+struct Buffers {
+    table: Table,
+    slots: Buffer,
+    directory: Buffer,
+    /// A byte for each granule.
+    map: Buffer,
+}
+
+/// The table of records. All have the same upper half of their addresses, so that a kernel can count in the
+/// lower one.
+struct Table {
     buffer: Buffer,
     /// Where in the buffer they start.
     offset: u64,
-    /// How many there are.
-    len: usize,
-    /// What [`Table::changed`] said of what is there.
-    changed: Option<u64>,
 }
 
 impl DeviceCode {
-    /// Brings the device up to date. Where the records of lanes are that have their own.
-    pub(crate) fn upload(
-        &mut self,
-        device: &Device,
-        code: &Code,
-    ) -> Result<HashMap<usize, u64>, CudaError> {
-        if self.changes != Some(code.changes()) {
-            self.own.retain(|lane, _| code.own().contains_key(lane));
-            for (lane, table) in code.own() {
-                let copy = DeviceTable::of(self.own.remove(lane), device, table)?;
-                self.own.insert(*lane, copy);
-            }
-            self.common = Some(DeviceTable::of(self.common.take(), device, code.common())?);
-            self.upload_map(device, &code.granule_bytes())?;
-            self.changes = Some(code.changes());
-        }
-        Ok(self.own.iter().map(|(lane, table)| (*lane, table.address())).collect())
+    /// With the device, to bring it up to date.
+    pub(crate) fn on<'a>(&'a mut self, device: &'a Device) -> Uploading<'a> {
+        Uploading { device, code: self }
     }
 
-    /// Where the common records are.
-    pub(crate) fn records(&self) -> u64 {
-        self.common.as_ref().map_or(0, DeviceTable::address)
+    fn buffers(&self) -> &Buffers {
+        self.buffers.as_ref().expect("there was an upload")
     }
 
-    /// Where the map of granules is.
-    pub(crate) fn map(&self) -> u64 {
-        self.map.as_ref().map_or(0, |map| map.address)
+    /// Where a record of the table is.
+    pub(crate) fn record(&self, index: u64) -> u64 {
+        let Table { buffer, offset } = &self.buffers().table;
+        buffer.address + offset + index * size_of::<Record>() as u64
     }
 
-    fn upload_map(&mut self, device: &Device, map: &[u8]) -> Result<(), CudaError> {
-        if self.map.as_ref().is_none_or(|buffer| buffer.len != map.len() as u64) {
-            self.map = None;
-            self.map = Some(Buffer::new(device, map.len() as u64, |_| TOO_MUCH.into())?);
-        }
-        self.map.as_ref().expect("just made").write(0, map)
+    /// Where a flag of the map is.
+    pub(crate) fn flag(&self, index: u64) -> u64 {
+        self.buffers().map.address + index
+    }
+
+    /// Where the directory is.
+    pub(crate) fn directory(&self) -> u64 {
+        self.buffers().directory.address
     }
 }
 
-impl DeviceTable {
-    /// The table on the device, where it is already if it has the same length.
-    fn of(
-        old: Option<DeviceTable>,
-        device: &Device,
-        table: &Table,
-    ) -> Result<DeviceTable, CudaError> {
-        let len = table.records().len();
-        let mut copy = match old.filter(|old| old.len == len) {
-            Some(copy) => copy,
-            None => DeviceTable::new(device, len)?,
-        };
-        if copy.changed != Some(table.changed()) {
-            copy.buffer.write(copy.offset, table.records())?;
-            copy.changed = Some(table.changed());
-        }
-        Ok(copy)
+/// The device that code is brought to.
+pub(crate) struct Uploading<'a> {
+    device: &'a Device,
+    code: &'a mut DeviceCode,
+}
+
+impl Uploading<'_> {
+    fn buffer(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::new(self.device, bytes as u64, |_| TOO_MUCH.into())
     }
 
-    /// Room for that many records and one more, all zero: not decoded.
-    fn new(device: &Device, len: usize) -> Result<DeviceTable, CudaError> {
-        let fewer = |_| TOO_MUCH.to_string();
-        let bytes = ((len + 1) * size_of::<Record>()) as u64;
-        let mut buffer = Buffer::new(device, bytes, fewer)?;
+    fn table(&self, records: usize) -> Result<Table, CudaError> {
+        let bytes = records * size_of::<Record>();
+        let mut buffer = self.buffer(bytes)?;
         let mut offset = 0;
-        if seam(buffer.address, bytes).is_some() {
-            buffer = Buffer::new(device, 2 * bytes, fewer)?;
-            offset = seam(buffer.address, bytes).map_or(0, |seam| seam - buffer.address);
+        if seam(buffer.address, bytes as u64).is_some() {
+            buffer = self.buffer(2 * bytes)?;
+            let seam = seam(buffer.address, bytes as u64);
+            offset = seam.map_or(0, |seam| seam - buffer.address);
         }
-        Ok(DeviceTable { buffer, offset, len, changed: None })
+        Ok(Table { buffer, offset })
+    }
+}
+
+impl CodeDevice for Uploading<'_> {
+    fn make_room(&mut self, layout: &Layout) -> Result<(), EngineError> {
+        // First of all it gives back what there was.
+        self.code.buffers = None;
+        self.code.buffers = Some(Buffers {
+            table: self.table(layout.table_records())?,
+            slots: self.buffer(layout.slot_records() * size_of::<Record>())?,
+            directory: self.buffer(layout.directory_len() * size_of::<DirectoryEntry>())?,
+            map: self.buffer(layout.map_len())?,
+        });
+        Ok(())
     }
 
-    /// Where the records are.
-    fn address(&self) -> u64 {
-        self.buffer.address + self.offset
+    fn place(&self, slot: u32) -> u64 {
+        let bytes = GRANULE_RECORDS * size_of::<Record>();
+        self.code.buffers().slots.address + u64::from(slot) * bytes as u64
+    }
+
+    fn write_pages(
+        &mut self,
+        first: u64,
+        records: &[Record],
+        flags: &[u64],
+    ) -> Result<(), EngineError> {
+        let Buffers { table, map, .. } = self.code.buffers();
+        let page = size_of_val(records) / flags.len();
+        table.buffer.write(table.offset + first * page as u64, records)?;
+        let bits = |flags: &u64| (0..u64::BITS).map(|bit| (flags >> bit & 1) as u8).collect();
+        let bytes: Vec<u8> = flags.iter().flat_map::<Vec<u8>, _>(bits).collect();
+        Ok(map.write((first + 1) * u64::from(u64::BITS), &bytes)?)
+    }
+
+    fn write_slots(&mut self, first: u32, records: &[Record]) -> Result<(), EngineError> {
+        let slots = &self.code.buffers().slots;
+        Ok(slots.write(self.place(first) - slots.address, records)?)
+    }
+
+    fn write_directory(&mut self, entries: &[DirectoryEntry]) -> Result<(), EngineError> {
+        Ok(self.code.buffers().directory.write(0, entries)?)
     }
 }
 

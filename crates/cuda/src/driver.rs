@@ -275,6 +275,8 @@ unsafe impl Plain for u64 {}
 // SAFETY: integers.
 unsafe impl Plain for kvrm_engine::memory::Entry {}
 // SAFETY: integers.
+unsafe impl Plain for kvrm_engine::code::DirectoryEntry {}
+// SAFETY: integers.
 unsafe impl Plain for kvrm_engine::kernel::Record {}
 // SAFETY: integers; trailing padding is never read.
 unsafe impl Plain for kvrm_a64::state::CpuState {}

@@ -68,18 +68,23 @@ impl Frames {
             .max(1)
             .next_multiple_of(PIECE);
         let piece = wanted.min(room);
-        if piece == 0 {
+        let full = || {
             let each = self.mapped / lanes as u64;
             let advice = format!(
                 "lanes have written more private pages than fit; there is room for {each} bytes written by each of {lanes} lanes: use fewer lanes, several devices or the cpu engine"
             );
-            return Err(CudaError::Full { wanted, free, total, advice });
+            CudaError::Full { wanted, free, total, advice }
+        };
+        if piece == 0 {
+            return Err(full());
         }
         let mut handle = 0;
         // SAFETY: writes one handle.
-        check("allocating frames", unsafe {
-            sys::cuMemCreate(&mut handle, piece as usize, &self.properties, 0)
-        })?;
+        match unsafe { sys::cuMemCreate(&mut handle, piece as usize, &self.properties, 0) } {
+            // Somebody else was faster, or it is free only in pieces.
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => return Err(full()),
+            result => check("allocating frames", result)?,
+        }
         let mapped = self.map(handle, piece);
         match mapped {
             Ok(()) => {

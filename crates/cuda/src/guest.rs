@@ -7,7 +7,7 @@ use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
 use crate::driver::{Buffer, CudaError, Device};
-use crate::frames::Frames;
+use crate::frames::{Frames, PIECE};
 use crate::kernel::Pool;
 use crate::memory::{FRAME_BYTES, FRAME_LANES};
 
@@ -192,8 +192,16 @@ impl DeviceMemory for Guest {
     }
 
     fn grow(&mut self) -> Result<(), EngineError> {
-        let failed = self.pool.next.saturating_sub(self.pool.size).max(1);
-        Ok(self.add_frames(self.first_free(), failed.into())?)
+        let (next, failed) = (self.first_free(), self.pool.next.saturating_sub(self.pool.size));
+        // Where there is no room for more, those that found none have still counted beyond the end.
+        self.set_pool(Pool { next, ..self.pool })?;
+        Ok(self.add_frames(next, failed.max(1).into())?)
+    }
+
+    fn most_records(&self, there: u64) -> Result<u64, EngineError> {
+        let (free, _) = self.device.memory()?;
+        // Half of what frames leave: where lanes have filled the device, they still find some code.
+        Ok(there + free.saturating_sub(PIECE / 2))
     }
 
     fn drop_all_pages(&mut self) -> Result<(), EngineError> {

@@ -9,13 +9,14 @@ use std::fmt::Write;
 use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
-    BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
+    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
 use kvrm_ir::Var;
 use kvrm_ir::legalise::legalise;
 use kvrm_mem::PAGE;
 
+use crate::diverted::diverted;
 use crate::emit::{Emitter, FLAGS, LACKS};
 use crate::memory::{FRAME_BYTES, Memory};
 
@@ -51,6 +52,10 @@ pub(crate) struct Arguments {
     pub(crate) code_len: u64,
     /// A byte per granule from one before the code on: whether it holds decoded words.
     pub(crate) code_map: u64,
+    /// The directory of records that lanes have of their own.
+    pub(crate) directory: u64,
+    /// Its length less one.
+    pub(crate) directory_mask: u64,
     /// [`Control`].
     pub(crate) control: u64,
 }
@@ -139,6 +144,7 @@ pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
+        diverted(&mut out);
     }
     stops(&mut out, target);
     epilogue(&mut out);
@@ -216,9 +222,6 @@ fn prologue(out: &mut String, target: &Target) {
 \tand.b32 %laneid, %lane, 31;
 \tmov.b32 %s4, 1;
 \tshl.b32 %lane_bit, %s4, %laneid;
-\tld.global.u64 %t6, [%status+{records}];
-\tsetp.ne.u64 %q0, %t6, 0;
-\tselp.b64 %records, %t6, %records, %q0;
 ",
         state = size_of::<CpuState>(),
         status = size_of::<Status>(),
@@ -227,7 +230,6 @@ fn prologue(out: &mut String, target: &Target) {
         no_code = stop::NO_CODE,
         no_frame = stop::NO_FRAME,
         code_write = stop::CODE_WRITE,
-        records = std::mem::offset_of!(Status, records),
         lock = std::mem::offset_of!(Pool, lock),
     );
     if target.memory.model == MemoryModel::Private {
@@ -420,8 +422,17 @@ FETCH:
 ",
         used_up = if target.has_redux() { "GATHER" } else { "CHUNK" },
     );
-    let mut targets =
-        vec![(NOT_DECODED, "NOT_DECODED"), (UNDEFINED, "UNDEFINED"), (BREAKPOINT, "BREAKPOINT")];
+    // In shared memory all lanes have the same code.
+    let label = match target.memory.model {
+        MemoryModel::Private => "DIVERTED",
+        MemoryModel::Shared => "NOT_DECODED",
+    };
+    let mut targets = vec![
+        (NOT_DECODED, "NOT_DECODED"),
+        (UNDEFINED, "UNDEFINED"),
+        (BREAKPOINT, "BREAKPOINT"),
+        (DIVERTED, label),
+    ];
     targets.sort_unstable();
     let special = targets.into_iter().map(|(_, label)| label.to_string());
     let made = (0..handlers.len() as u32).map(|i| format!("H{}", FIRST_HANDLER + i));

@@ -1,6 +1,5 @@
 //! Lanes on a device, and the launches of the kernel that runs them.
 
-use std::collections::HashMap;
 use std::mem::offset_of;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,10 +150,12 @@ impl CudaLanes {
             page_tables: tables,
             page_table_bytes: table_bytes,
             pool: self.guest.pool_buffer.address,
-            records: self.device_code.records(),
+            records: self.device_code.record(launch.code.first_record()),
             code_start: launch.code.start(),
             code_len: launch.code.len(),
-            code_map: self.device_code.map(),
+            code_map: self.device_code.flag(launch.code.first_flag()),
+            directory: self.device_code.directory(),
+            directory_mask: launch.code.layout().directory_len() as u64 - 1,
             control: self.control.device,
         }
     }
@@ -277,8 +278,8 @@ impl Launcher for CudaLanes {
         Ok(self.guest.set_pool(Pool { cancel: 0, stopped: 0, ..pool })?)
     }
 
-    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {
-        Ok(self.device_code.upload(&self.guest.device, code)?)
+    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError> {
+        code.upload(&mut self.device_code.on(&self.guest.device))
     }
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {

@@ -21,6 +21,7 @@
 
 mod code;
 mod compile;
+mod diverted;
 mod driver;
 mod emit;
 mod frames;

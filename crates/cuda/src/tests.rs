@@ -81,7 +81,7 @@ fn kernels_of_the_guests_assemble() {
             Some(u32::from_le_bytes(bytes.get(offset..offset + 4)?.try_into().unwrap()))
         };
         let mut handlers = Handlers::new();
-        for (pc, word) in kvrm_engine::flow::reachable(0x10000, words) {
+        for (pc, word) in kvrm_engine::code::reachable(0x10000, 1 << 16, words) {
             handlers.record(pc, word);
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-// A stand-in for NVIDIA's driver that has memory and runs no kernels: enough to test what the host does.
+// A stand-in for NVIDIA's driver that has memory and executes no instructions: enough to test what the host does.
+// Its only kernel looks up the record of each lane's instruction, as the real one does, and tells which it is.
 //
 // The device's memory is the process's own. Whatever is copied must be within one allocation, or within what is
 // mapped; otherwise the call fails as the driver's would.
@@ -201,6 +202,100 @@ Result cuMemcpy2DAsync_v2(const struct Copy2D *c, void *stream) {
         char *goal = to + y * c->dst_pitch;
         Result result = copy(goal, row, c->width, reads ? (Address)row : (Address)goal);
         if (result) return result;
+    }
+    return OK;
+}
+
+// Kernels: whatever is compiled, it is the one below.
+
+Result cuLinkCreate_v2(unsigned count, void *options, void **values, void **linker) {
+    (void)count, (void)options, (void)values;
+    return *linker = &ranges, OK;
+}
+Result cuLinkAddData_v2(void *linker, unsigned type, void *data, size_t len, const char *name, unsigned count,
+                        void *options, void **values) {
+    (void)linker, (void)type, (void)data, (void)len, (void)name, (void)count, (void)options, (void)values;
+    return OK;
+}
+Result cuLinkComplete(void *linker, void **cubin, size_t *len) {
+    static char nothing[16];
+    (void)linker;
+    return *cubin = nothing, *len = sizeof nothing, OK;
+}
+Result cuLinkDestroy(void *linker) { return linker == &ranges ? OK : INVALID_VALUE; }
+Result cuModuleLoadData(void **module, const void *image) { return (void)image, *module = &ranges, OK; }
+Result cuModuleUnload(void *module) { return module == &ranges ? OK : INVALID_VALUE; }
+Result cuModuleGetFunction(void **function, void *module, const char *name) {
+    (void)module;
+    return *function = &ranges, strcmp(name, "run") ? NOT_FOUND : OK;
+}
+Result cuEventCreate(void **event, unsigned flags) { return (void)flags, *event = &ranges, OK; }
+Result cuEventRecord(void *event, void *stream) { return (void)event, stream == &used ? OK : INVALID_VALUE; }
+Result cuEventQuery(void *event) { return event == &ranges ? OK : INVALID_VALUE; }
+Result cuEventDestroy_v2(void *event) { return event == &ranges ? OK : INVALID_VALUE; }
+
+// What kernels are given and keep, as kernel.rs has it. The sizes of a lane's state are told to the compiler.
+struct Arguments {
+    Address states, statuses, lanes, stopped, share, memory, frames, page_tables, page_table_bytes, pool, records,
+        code_start, code_len, code_map, directory, directory_mask, control;
+};
+struct Status { uint64_t count, budget, detail; uint32_t stop, unused; };
+struct Pool { uint32_t next, size, stopped; };
+struct Record { uint32_t word[4]; };
+enum { RUNNING = 0, NO_CODE = 2, CODE_WRITE = 5, NO_FRAME = 6, FAULT = 32 };
+enum { NOT_DECODED = 0, DIVERTED = 3 };
+
+static struct Record look_up(const struct Arguments *a, uint32_t lane, uint64_t pc) {
+    struct Record none = {{NOT_DECODED}};
+    if (pc - a->code_start >= a->code_len) return none;
+    uint64_t index = (pc - a->code_start) / 4;
+    struct Record found = ((const struct Record *)a->records)[index];
+    if ((found.word[0] & 0xffff) != DIVERTED) return found;
+    uint32_t hash = (lane * FACTOR + found.word[1]) * FACTOR_2;
+    hash ^= hash >> SHIFT;
+    uint32_t place[2] = {found.word[2], found.word[3]};
+    for (;; hash++) {
+        struct Record entry = ((const struct Record *)a->directory)[hash & a->directory_mask];
+        if (entry.word[0] == UINT32_MAX) break;
+        if (entry.word[0] == lane && entry.word[1] == found.word[1]) {
+            memcpy(place, &entry.word[2], sizeof place);
+            break;
+        }
+    }
+    Address at = place[0] | (Address)place[1] << 32;
+    return ((const struct Record *)at)[index % 16];
+}
+
+// A lane takes as many frames as x3 says. Then it has its record in x0 and x1, and in x2 whether stores there are
+// noticed, and stops with a fault.
+static uint32_t run_lane(const struct Arguments *a, uint32_t lane, struct Status *status) {
+    char *state = (char *)a->states + (size_t)lane * STATE_BYTES;
+    uint64_t pc, *x = (uint64_t *)state;
+    memcpy(&pc, state + PC_OFFSET, sizeof pc);
+    struct Pool *pool = (struct Pool *)a->pool;
+    for (; x[3]; x[3]--) {
+        if (pool->next++ >= pool->size) return NO_FRAME;
+    }
+    status->detail = pc;
+    struct Record record = look_up(a, lane, pc);
+    if ((record.word[0] & 0xffff) == NOT_DECODED) return NO_CODE;
+    memcpy(x, &record, sizeof record);
+    x[2] = ((const uint8_t *)a->code_map)[(pc - (a->code_start - 64)) / 64];
+    return FAULT;
+}
+
+Result cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,
+                      unsigned shared, void *stream, void **params, void **extra) {
+    (void)x, (void)y, (void)z, (void)threads, (void)ty, (void)tz, (void)shared, (void)extra;
+    if (function != &ranges || stream != &used) return INVALID_VALUE;
+    const struct Arguments *a = params[0];
+    struct Pool *pool = (struct Pool *)a->pool;
+    for (uint32_t lane = 0; lane < a->lanes; lane++) {
+        struct Status *status = (struct Status *)a->statuses + lane;
+        uint32_t stop = status->stop;
+        if (stop != RUNNING && stop != NO_CODE && stop != NO_FRAME && stop != CODE_WRITE) continue;
+        status->stop = run_lane(a, lane, status);
+        ((uint32_t *)a->stopped)[pool->stopped++] = lane;
     }
     return OK;
 }

@@ -1,5 +1,6 @@
 #![cfg(target_os = "linux")]
-//! What the host does for lanes on a GPU, tried where there is none: with a driver that only copies.
+//! What the host does for lanes on a GPU, tried where there is none: with a driver that only copies, and whose
+//! kernel only looks for records.
 //!
 //! The driver is found by name when a process starts, so a test starts this program once more, with
 //! `copying_driver.c` compiled and in the way.
@@ -9,7 +10,9 @@ use std::process::Command;
 
 use kvrm_a64::state::CpuState;
 use kvrm_cuda::{CudaEngine, build};
-use kvrm_engine::{Config, Engine, MemoryModel, RunControl, RunRequest, Stop};
+use kvrm_engine::code::{DIRECTORY_FACTORS, DIRECTORY_SHIFT};
+use kvrm_engine::kernel::UNDEFINED;
+use kvrm_engine::{Config, Engine, FaultKind, Lacking, MemoryModel, RunControl, RunRequest, Stop};
 
 const PAGE: usize = 4096;
 /// Not all lanes of the last warp are used.
@@ -22,14 +25,22 @@ fn with_a_driver_that_only_copies() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/copying_driver.c");
     let library = folder.path().join("libcuda.so");
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]);
-    assert!(compiler.arg(library).arg(source).status().expect("a C compiler").success());
+    compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]);
+    compiler.args([
+        format!("-DSTATE_BYTES={}", size_of::<CpuState>()),
+        format!("-DPC_OFFSET={}", std::mem::offset_of!(CpuState, pc)),
+        format!("-DFACTOR={}u", DIRECTORY_FACTORS[0]),
+        format!("-DFACTOR_2={}u", DIRECTORY_FACTORS[1]),
+        format!("-DSHIFT={DIRECTORY_SHIFT}"),
+    ]);
+    assert!(compiler.arg("-o").arg(library).arg(source).status().expect("a C compiler").success());
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.args(["--ignored", "--test-threads", "1"]).env("LD_LIBRARY_PATH", folder.path());
+    tests.env("KVRM_CACHE_DIR", "off");
     let output = tests.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains(" 5 passed"), "{text}");
+    assert!(text.contains(" 7 passed"), "{text}");
 }
 
 fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
@@ -37,6 +48,18 @@ fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
     let config =
         Config { lanes, memory_size, model, read_only: false, threads: 1, translate_after: 0 };
     build(config, 0).unwrap()
+}
+
+fn run(engine: &mut CudaEngine, max_cycles: u64) {
+    let control = RunControl::new();
+    let request = RunRequest {
+        max_cycles,
+        breakpoints: &[],
+        single_launch: false,
+        continues: false,
+        control: &control,
+    };
+    engine.run(&request).unwrap();
 }
 
 /// Numbers that look random.
@@ -144,15 +167,7 @@ fn registers_and_counts() {
         state.x[7] = lane as u64 * 3;
         engine.set_state(lane, &state).unwrap();
     }
-    let control = RunControl::new();
-    let request = RunRequest {
-        max_cycles: 0,
-        breakpoints: &[],
-        single_launch: false,
-        continues: false,
-        control: &control,
-    };
-    engine.run(&request).unwrap();
+    run(&mut engine, 0);
     for lane in 0..LANES {
         let state = engine.state(lane).unwrap();
         assert_eq!((state.pc, state.x[7]), (4 * lane as u64, lane as u64 * 3));
@@ -184,4 +199,84 @@ fn a_full_device_says_so_and_can_be_used_again() {
     write(&mut engine, 2047).unwrap();
     engine.read_memory_of(0..lanes, 2047 * PAGE as u64, &mut rows).unwrap();
     assert_eq!(rows, [7; 64]);
+}
+
+/// A word that is no instruction: a record says which it was.
+fn undefined(random: &mut Random) -> [u8; 4] {
+    let word = 0xffff_0000 | random.below(1 << 16) as u32;
+    assert!(kvrm_a64::decode(word).is_none());
+    word.to_le_bytes()
+}
+
+/// Whatever lanes and the host have written, and wherever lanes are: kernels find the records of their words.
+#[test]
+#[ignore = "for the driver that only copies"]
+fn kernels_find_the_records_of_each_lane() {
+    let pages = 700;
+    for model in [MemoryModel::Private, MemoryModel::Shared] {
+        let (mut engine, mut random) = (engine(model, LANES, pages), Random(2));
+        for round in 0..25 {
+            // Rarely far from each other.
+            let around = random.below(pages - 3) * PAGE;
+            let place = |random: &mut Random| (around + 4 * random.below(2 * PAGE / 4)) as u64;
+            for _ in 0..40 {
+                let (lane, at) = (random.below(LANES), place(&mut random));
+                match random.below(20) {
+                    0 => engine.write_image(at, &undefined(&mut random)).unwrap(),
+                    1 => engine.reset(lane..lane + 1).unwrap(),
+                    _ => engine.write_memory(lane, at, &undefined(&mut random)).unwrap(),
+                }
+            }
+            for lane in 0..LANES {
+                let state = CpuState { pc: place(&mut random), ..CpuState::new() };
+                engine.set_state(lane, &state).unwrap();
+            }
+            run(&mut engine, 1000);
+            for lane in 0..LANES {
+                let (state, status) = (engine.state(lane).unwrap(), engine.status(lane).unwrap());
+                let fault = Stop::Fault { kind: FaultKind::Read, address: state.pc };
+                assert_eq!(status.stop, Some(fault), "lane {lane} in round {round}");
+                let mut word = [0; 4];
+                engine.read_memory(lane, state.pc, &mut word).unwrap();
+                let word = u32::from_le_bytes(word);
+                if word != 0 {
+                    let record = [UNDEFINED.into(), word.into(), 1];
+                    assert_eq!(state.x[..3], record, "lane {lane} in round {round}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "for the driver that only copies"]
+fn lanes_that_find_a_full_device_stop_and_others_do_not() {
+    let mut engine = engine(MemoryModel::Private, LANES, PAGES);
+    for lane in 0..LANES {
+        let mut state = CpuState::new();
+        // Together more than the device has, and no more than it has without lane 7.
+        state.x[3] = if lane == 7 { 10_000 } else { 10 };
+        engine.set_state(lane, &state).unwrap();
+    }
+    run(&mut engine, 1000);
+    for lane in 0..LANES {
+        let (state, status) = (engine.state(lane).unwrap(), engine.status(lane).unwrap());
+        match status.stop {
+            Some(Stop::OutOfMemory { lacking }) => {
+                assert_eq!(lacking, Lacking::Pages);
+                assert!(lane >= 7 && state.x[3] > 0, "lane {lane}");
+            }
+            stop => assert!(matches!(stop, Some(Stop::Fault { .. })) && lane != 7, "lane {lane}"),
+        }
+    }
+    // With all frames back, the others have enough.
+    engine.reset(0..LANES).unwrap();
+    for lane in 0..LANES {
+        let mut state = CpuState::new();
+        state.x[3] = 10;
+        engine.set_state(lane, &state).unwrap();
+    }
+    run(&mut engine, 1000);
+    let stop = |lane| engine.status(lane).unwrap().stop;
+    assert!((0..LANES).all(|lane| matches!(stop(lane), Some(Stop::Fault { .. }))));
 }

@@ -1,65 +1,99 @@
 //! Decoded code, for engines that interpret on a device: records of what lanes have reached, and how the
 //! host sees to lanes that reach more, or change it.
+//!
+//! No more is decoded than what is near to where lanes are: a bounded number of instructions each time that a lane
+//! meets code without records ([`Code::find`]). The records of all lanes are the same, except in granules where a
+//! lane's words differ from those of others: such a lane has its own records of the granule, and no more.
 
-use std::collections::{BTreeSet, HashMap};
+mod ahead;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use kvrm_a64::state::CpuState;
 use kvrm_mem::{GRANULE, PAGE};
 
-use crate::flow::reachable;
+pub use ahead::reachable;
+pub use tables::GRANULE_RECORDS;
+pub use upload::{
+    CodeDevice, DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, Layout, NOBODY, directory_index,
+};
+
 use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, Record};
 use crate::lane_view::{LaneMemory, Words};
 use crate::memory::DeviceMemory;
-use crate::{EngineError, MemoryModel, Step, Stop, fetch, step};
+use crate::{EngineError, Lacking, Step, Stop, fetch, step};
+use tables::{
+    Diverted, Holder, Own, PAGE_GRANULES, PAGE_RECORDS, Page, Slots, count_decoded, granule_of,
+    in_page, is_decoded, page_of, replace,
+};
+use upload::Changes;
 
-/// Addresses of code may lie this far apart.
-const SPAN: u64 = 256 << 20;
+/// Pages of code may lie this far apart: 256 MiB.
+const SPAN: u64 = (256 << 20) / PAGE;
+/// Instructions that are decoded before lanes get there, in one round of seeing to stopped lanes.
+pub const AHEAD: usize = 1 << 16;
+/// The same for one lane, when a round has used up its share.
+const AHEAD_OF_EACH: usize = 64;
+/// How far away from a lane code is decoded, in bytes, and how many pages are looked at.
+const NEAR: u64 = 4 << 20;
+const NEAR_PAGES: usize = 256;
+/// Slots to begin with, and the most, whatever a device has room for: the host has all of them, too. They take a
+/// gigabyte on the device.
+const FIRST_SLOTS: u32 = 64;
+const MOST_SLOTS: u32 = 1 << 22;
+/// Lanes whose memory is compared together.
+const LANES_AT_ONCE: usize = 256;
 
 /// Records of the code that lanes have reached, for all addresses from the first page of it to the last.
-#[derive(Default)]
 pub struct Code {
     /// The handlers that records ask for.
     pub handlers: Handlers,
     breakpoints: Vec<u64>,
-    start: u64,
-    len: u64,
-    common: Table,
-    /// Records of lanes that have changed their code.
-    own: HashMap<usize, Table>,
-    changes: u64,
-}
-
-/// Records for all addresses of the code.
-#[derive(Default)]
-pub struct Table {
-    records: Vec<Record>,
-    changed: u64,
-}
-
-impl Table {
-    /// The records.
-    pub fn records(&self) -> &[Record] {
-        &self.records
-    }
-
-    /// What [`Code::changes`] was after the last change of this table.
-    pub fn changed(&self) -> u64 {
-        self.changed
-    }
+    /// From the first page with records to the last, by number.
+    span: Range<u64>,
+    pages: BTreeMap<u64, Page>,
+    /// Granules of which some lanes have their own records, by number.
+    diverted: BTreeMap<u64, Diverted>,
+    /// The records of lanes that have their own, by lane and number of the granule.
+    own: BTreeMap<(usize, u64), Own>,
+    slots: Slots,
+    layout: Layout,
+    changes: Changes,
+    decoded: u64,
 }
 
 impl Code {
     /// No code.
     pub fn new() -> Code {
-        Code::default()
+        Code {
+            handlers: Handlers::new(),
+            breakpoints: Vec::new(),
+            span: 0..0,
+            pages: BTreeMap::new(),
+            diverted: BTreeMap::new(),
+            own: BTreeMap::new(),
+            slots: Slots::default(),
+            layout: Layout::default(),
+            // A device has nothing yet.
+            changes: Changes { all: true, ..Changes::default() },
+            decoded: 0,
+        }
     }
 
     /// Forgets all records.
     pub fn clear(&mut self) {
-        (self.start, self.len) = (0, 0);
-        self.changes += 1;
-        self.common = Table { records: Vec::new(), changed: self.changes };
+        self.span = 0..0;
+        self.pages.clear();
+        self.diverted.clear();
         self.own.clear();
+        self.slots = Slots::default();
+        self.layout = Layout::default();
+        self.changes = Changes { all: true, ..Changes::default() };
     }
 
     /// Sets where lanes stop; in ascending order.
@@ -77,236 +111,397 @@ impl Code {
 
     /// Address of the first record's instruction.
     pub fn start(&self) -> u64 {
-        self.start
+        self.span.start * PAGE
     }
 
     /// Bytes of code that there are records for.
     pub fn len(&self) -> u64 {
-        self.len
+        (self.span.end - self.span.start) * PAGE
     }
 
     /// True if there are no records.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.span.is_empty()
     }
 
-    /// A number that grows whenever something changes.
-    pub fn changes(&self) -> u64 {
-        self.changes
+    /// What there is on a device, after an [upload](Code::upload).
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
-    /// The records of lanes that have not changed their code.
-    pub fn common(&self) -> &Table {
-        &self.common
+    /// Which of the table's records is that of the first instruction.
+    pub fn first_record(&self) -> u64 {
+        (self.span.start - self.layout.pages.start) * PAGE_RECORDS as u64
     }
 
-    /// The records of each lane that has its own.
-    pub fn own(&self) -> &HashMap<usize, Table> {
-        &self.own
+    /// Which flag of the map is that of the granule before the code.
+    pub fn first_flag(&self) -> u64 {
+        (self.span.start - self.layout.pages.start + 1) * PAGE_GRANULES as u64 - 1
     }
 
-    /// All records: the common ones, then those of lanes that have their own, by lane. After each table is
-    /// a record that is not decoded, for lanes that run beyond its end.
-    pub fn tables(&self) -> (Vec<Record>, HashMap<usize, u32>) {
-        let end = Record::special(NOT_DECODED, 0);
-        let mut records = self.common.records.clone();
-        records.push(end);
-        let mut starts = HashMap::new();
-        for (lane, own) in &self.own {
-            starts.insert(*lane, records.len() as u32);
-            records.extend_from_slice(&own.records);
-            records.push(end);
+    /// How kernels call a granule. Those of one program are closer together than these numbers can tell apart.
+    fn granule(number: u64) -> u32 {
+        number as u32
+    }
+
+    /// Instructions decoded so far, those that have been forgotten included.
+    pub fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// The records of lanes that do not have their own.
+    fn common(&self, granule: u64) -> [Record; GRANULE_RECORDS] {
+        granule_of(&self.pages[&page_of(granule)].records[in_page(granule).1])
+    }
+
+    /// True if the lane has its own records of the granule.
+    fn has_own(&self, lane: usize, granule: u64) -> bool {
+        !self.own.is_empty() && self.own.contains_key(&(lane, granule))
+    }
+
+    /// True if the lane's records have the instruction at `at`, which is a multiple of 4.
+    fn has(&self, lane: usize, at: u64) -> bool {
+        let Some(page) = self.pages.get(&(at / PAGE)) else { return false };
+        let index = (at % PAGE / 4) as usize;
+        match self.own.get(&(lane, at / GRANULE)) {
+            Some(own) => is_decoded(&own.records[index % GRANULE_RECORDS]),
+            None => is_decoded(&page.records[index]),
         }
-        (records, starts)
     }
 
-    /// A bit for each granule from one before the code to two after it: whether it holds decoded words.
-    pub fn granules(&self) -> Vec<u32> {
-        let pack =
-            |flags: &[u8]| (0..).zip(flags).fold(0, |all, (i, flag)| all | u32::from(*flag) << i);
-        self.granule_bytes().chunks(32).map(pack).collect()
-    }
-
-    /// The same with a byte for each, 0 or 1. Stores may begin before the code and end after it.
-    pub fn granule_bytes(&self) -> Vec<u8> {
-        let mut map = vec![0; (self.len / GRANULE + 4) as usize];
-        for table in self.own.values().chain([&self.common]) {
-            for (index, record) in table.records.iter().enumerate() {
-                if record.handler() != NOT_DECODED {
-                    map[1 + index * 4 / GRANULE as usize] = 1;
-                }
-            }
-        }
-        map
-    }
-
-    /// Makes the lane use the common records again.
+    /// Makes the lane use the records that others have.
     pub fn join(&mut self, lane: usize) {
-        if self.own.remove(&lane).is_some() {
-            self.changes += 1;
+        let granules =
+            self.own.range((lane, 0)..=(lane, u64::MAX)).map(|((_, granule), _)| *granule);
+        for granule in granules.collect::<Vec<_>>() {
+            let own = self.own.remove(&(lane, granule)).expect("found above");
+            self.slots.give_back(own.slot);
+            let page = self.pages.get_mut(&page_of(granule)).expect("a page with records");
+            page.decoded[in_page(granule).0] -= count_decoded(&own.records);
+            let diverted = self.diverted.get_mut(&granule).expect("it has an owner");
+            diverted.owners -= 1;
+            if diverted.owners == 0 {
+                self.slots.give_back(diverted.slot);
+                self.diverted.remove(&granule);
+            }
+            self.changes.pages.insert(page_of(granule));
+            self.changes.directory = true;
         }
     }
 
-    /// Gives a lane its own, empty records: its code is no longer that of others.
-    fn part(&mut self, lane: usize) {
-        let records = vec![Record::special(NOT_DECODED, 0); (self.len / 4) as usize];
-        self.changes += 1;
-        self.own.insert(lane, Table { records, changed: self.changes });
+    /// Gives a lane its own records of a granule, for now those of all others. False if there is no room for them.
+    fn divert(
+        &mut self,
+        memory: &impl DeviceMemory,
+        lane: usize,
+        granule: u64,
+    ) -> Result<bool, EngineError> {
+        let is_first = !self.diverted.contains_key(&granule);
+        if !self.reserve_slots(memory, 1 + usize::from(is_first))? {
+            return Ok(false);
+        }
+        let slots = &mut self.slots;
+        let diverted = self
+            .diverted
+            .entry(granule)
+            .or_insert_with(|| Diverted { slot: slots.take(Holder::Others(granule)), owners: 0 });
+        diverted.owners += 1;
+        let slot = self.slots.take(Holder::Lane(lane, granule));
+        self.changes.slots.extend([diverted.slot, slot]);
+        let page = self.pages.entry(page_of(granule)).or_insert_with(Page::new);
+        let (index, range) = in_page(granule);
+        let records = granule_of(&page.records[range]);
+        page.decoded[index] += count_decoded(&records);
+        self.own.insert((lane, granule), Own { slot, records });
+        self.changes.pages.insert(page_of(granule));
+        self.changes.directory = true;
+        Ok(true)
     }
 
-    fn table(&self, lane: usize) -> &Table {
-        self.own.get(&lane).unwrap_or(&self.common)
+    /// Makes sure that so many more slots can be taken, if there is room.
+    fn reserve_slots(
+        &mut self,
+        memory: &impl DeviceMemory,
+        more: usize,
+    ) -> Result<bool, EngineError> {
+        let needed = (self.slots.used() + more) as u32;
+        if needed <= self.layout.slots {
+            return Ok(true);
+        }
+        if needed > MOST_SLOTS {
+            return Ok(false);
+        }
+        // Twice as many each time, so that all is not copied often.
+        let many = needed.max(2 * self.layout.slots).clamp(FIRST_SLOTS, MOST_SLOTS);
+        let pages = self.layout.pages.clone();
+        Ok(self.lay_out(memory, Layout { pages, slots: many })?
+            || self.lay_out(memory, Layout { pages: self.span.clone(), slots: needed })?)
     }
 
-    /// True if the records have the instruction at `at`.
-    fn has(&self, table: &Table, at: u64) -> bool {
-        let offset = at.wrapping_sub(self.start);
-        let decoded = |record: &Record| record.handler() != NOT_DECODED;
-        at.is_multiple_of(4)
-            && offset < self.len
-            && table.records.get((offset / 4) as usize).is_some_and(decoded)
+    /// Changes what a device has to have room for, if it has.
+    fn lay_out(&mut self, memory: &impl DeviceMemory, layout: Layout) -> Result<bool, EngineError> {
+        let fits = layout.bytes() <= memory.most_records(self.layout.bytes())?;
+        if fits {
+            self.layout = layout;
+            self.changes.all = true;
+        }
+        Ok(fits)
     }
 
-    /// Forgets what was decoded from memory that the host has written for a lane.
-    pub fn written(&mut self, model: MemoryModel, lane: usize, addr: u64, len: u64) {
-        let (first, last) = (addr.max(self.start), (addr + len).min(self.start + self.len));
-        let table = self.table(lane);
-        if first < last && (first / 4..=(last - 1) / 4).any(|word| self.has(table, 4 * word)) {
-            match model {
-                MemoryModel::Shared => self.clear(),
-                MemoryModel::Private => self.part(lane),
+    /// Extends the range to some pages. False if they are too far away, or there is no room.
+    fn include(
+        &mut self,
+        memory: &impl DeviceMemory,
+        pages: Range<u64>,
+    ) -> Result<bool, EngineError> {
+        let span = match self.span.is_empty() {
+            true => pages,
+            false => self.span.start.min(pages.start)..self.span.end.max(pages.end),
+        };
+        if span.end - span.start > SPAN {
+            return Ok(false);
+        }
+        let there = &self.layout.pages;
+        if span.start < there.start || span.end > there.end {
+            let (roomy, slots) = (self.with_room(&span, memory.size() / PAGE), self.layout.slots);
+            let fits = self.lay_out(memory, Layout { pages: roomy, slots })?
+                || self.lay_out(memory, Layout { pages: span.clone(), slots })?;
+            if !fits {
+                return Ok(false);
             }
         }
+        self.span = span;
+        Ok(true)
     }
 
-    /// Decodes what can be reached from where a lane is. The stop, if there is no code.
+    /// Pages that a table should have when it has to grow: where it does, as many again, so that all is not copied
+    /// often. The first table is no larger than it must be.
+    fn with_room(&self, span: &Range<u64>, end: u64) -> Range<u64> {
+        let there = &self.layout.pages;
+        if there.is_empty() {
+            return span.clone();
+        }
+        let (len, most) = (there.end - there.start, SPAN - (span.end - span.start));
+        let above = match span.end > there.end {
+            true => len.min(end - span.end),
+            false => there.end - span.end,
+        };
+        let below = match span.start < there.start {
+            true => len.min(span.start),
+            false => span.start - there.start,
+        };
+        let above = above.min(most);
+        span.start - below.min(most - above)..span.end + above
+    }
+
+    /// Prepares for memory of a lane to be written: what was decoded from it is forgotten, for all lanes that have
+    /// it. False if there is no room for what the lane needs then.
+    pub fn before_write(
+        &mut self,
+        memory: &impl DeviceMemory,
+        lanes: Range<usize>,
+        addr: u64,
+        len: u64,
+    ) -> Result<bool, EngineError> {
+        let end = addr + len;
+        let pages = self.pages.range(addr / PAGE..end.div_ceil(PAGE));
+        let mut written = Vec::new();
+        for (page, code) in pages.filter(|_| len > 0) {
+            let first = page * PAGE / GRANULE;
+            let granules = (first..).zip(&code.decoded).filter(|(_, decoded)| **decoded != 0);
+            written.extend(
+                granules
+                    .map(|(granule, _)| granule)
+                    .filter(|granule| granule * GRANULE < end && (granule + 1) * GRANULE > addr),
+            );
+        }
+        for (lane, granule) in lanes.flat_map(|lane| written.iter().map(move |it| (lane, *it))) {
+            let start = addr.max(granule * GRANULE);
+            let words = start / 4..end.min((granule + 1) * GRANULE).div_ceil(4);
+            if !words.clone().any(|word| self.has(lane, 4 * word)) {
+                continue;
+            }
+            let is_private = memory.group().is_some();
+            if is_private && !self.has_own(lane, granule) && !self.divert(memory, lane, granule)? {
+                return Ok(false);
+            }
+            words.for_each(|word| self.set(lane, 4 * word, Record::special(NOT_DECODED, 0)));
+        }
+        Ok(true)
+    }
+
+    /// Changes a record of a lane, or of all that do not have their own.
+    fn set(&mut self, lane: usize, at: u64, record: Record) {
+        let (granule, index) = (at / GRANULE, (at % PAGE / 4) as usize);
+        let page = self.pages.entry(at / PAGE).or_insert_with(Page::new);
+        let own = match self.own.is_empty() {
+            true => None,
+            false => self.own.get_mut(&(lane, granule)),
+        };
+        let (slot, place) = match own {
+            Some(own) => (Some(own.slot), &mut own.records[index % GRANULE_RECORDS]),
+            None => {
+                let diverted = self.diverted.get(&granule);
+                (diverted.map(|diverted| diverted.slot), &mut page.records[index])
+            }
+        };
+        let decoded = &mut page.decoded[in_page(granule).0];
+        let before = *decoded;
+        *decoded = before.checked_add_signed(replace(place, record)).expect("it counts them");
+        self.changes.slots.extend(slot);
+        // The table has what is in no slot, and with a page of it comes the map.
+        if slot.is_none() || (before == 0) != (*decoded == 0) {
+            self.changes.pages.insert(at / PAGE);
+        }
+    }
+
+    /// Decodes what can be reached from where a lane is. The stop, if there is no code, or no room for it.
+    /// `ahead` is how many instructions may still be decoded beyond what lanes need now.
     pub fn find(
         &mut self,
         memory: &mut impl DeviceMemory,
-        lanes: usize,
         lane: usize,
         pc: u64,
+        ahead: &mut usize,
     ) -> Result<Option<Stop>, EngineError> {
-        // Lanes whose code differs from that of others have their own records.
-        if !self.own.contains_key(&lane) && self.has(&self.common, pc) {
+        if pc.is_multiple_of(4) && self.has(lane, pc) {
             return Ok(None);
         }
-        let view = LaneMemory::new(memory, lane);
+        let view = LaneMemory::new(memory, lane, None);
         let fetched = fetch(&view, pc);
         view.check()?;
         if let Err(stop) = fetched {
             return Ok(Some(stop));
         }
-        let words = Words::new(memory, Some(lane));
-        let table = self.table(lane);
-        let wanted = |at| if at != pc && self.has(table, at) { None } else { words.get(at) };
-        let code = reachable(pc, wanted);
+        let words = Words::new(memory, lane, NEAR_PAGES);
+        let wanted = |at: u64| match at.abs_diff(pc) <= NEAR && !self.has(lane, at) {
+            true => words.get(at),
+            false => None,
+        };
+        let mut code = reachable(pc, AHEAD_OF_EACH.max(*ahead), wanted);
         words.check()?;
-        if !self.own.contains_key(&lane) && memory.has_copies() {
-            let image = Words::new(memory, None);
-            let differs = code.iter().any(|(at, word)| image.get(*at) != Some(*word));
-            image.check()?;
-            if differs {
-                self.part(lane);
-                return self.find(memory, lanes, lane, pc);
-            }
-            self.part_changed_lanes(memory, lanes, &code)?;
+        *ahead = ahead.saturating_sub(code.len());
+        code.sort_unstable_by_key(|(at, _)| *at);
+        let first_and_last = code.first().zip(code.last());
+        let ((first, _), (last, _)) = first_and_last.expect("there is code where the lane is");
+        let page = pc / PAGE;
+        let fits = self.include(memory, first / PAGE..last / PAGE + 1)?
+            || self.include(memory, page..page + 1)?;
+        if !fits {
+            return Ok(Some(Stop::OutOfMemory { lacking: Lacking::Code }));
         }
-        self.add(lane, &code)?;
+        for words in code.chunk_by(|a, b| a.0 / PAGE == b.0 / PAGE) {
+            let number = words[0].0 / PAGE;
+            let added = self.span.contains(&number) && self.add(memory, lane, number, words)?;
+            if !added && number == page {
+                return Ok(Some(Stop::OutOfMemory { lacking: Lacking::Code }));
+            }
+        }
         Ok(None)
     }
 
-    /// New common records: lanes whose own copies of those words differ part from them.
-    fn part_changed_lanes(
+    /// Adds words of a page to the lane's records, and to those of all lanes that have the same words. False if there
+    /// is no room for those that have others.
+    fn add(
         &mut self,
         memory: &impl DeviceMemory,
-        lanes: usize,
-        code: &[(u64, u32)],
-    ) -> Result<(), EngineError> {
-        let pages: BTreeSet<u64> = code.iter().map(|(at, _)| at / PAGE).collect();
-        for page in pages {
-            for lane in memory.owners(page)? {
-                if self.own.contains_key(&lane) || lane >= lanes {
-                    continue;
-                }
-                let words = Words::new(memory, Some(lane));
-                let mut on_page = code.iter().filter(|(at, _)| at / PAGE == page);
-                let differs = on_page.any(|(at, word)| words.get(*at) != Some(*word));
-                words.check()?;
-                if differs {
-                    self.part(lane);
-                }
-            }
+        lane: usize,
+        page: u64,
+        words: &[(u64, u32)],
+    ) -> Result<bool, EngineError> {
+        if memory.has_copies() && !self.divert_changed(memory, lane, page, words)? {
+            return Ok(false);
         }
-        Ok(())
-    }
-
-    /// Adds records to the lane's.
-    fn add(&mut self, lane: usize, code: &[(u64, u32)]) -> Result<(), EngineError> {
-        for page in code.iter().map(|(at, _)| at / PAGE) {
-            self.include(page)?;
-        }
-        self.changes += 1;
-        let table = self.own.get_mut(&lane).unwrap_or(&mut self.common);
-        table.changed = self.changes;
-        for (at, word) in code {
+        for (at, word) in words {
             let record = match self.breakpoints.binary_search(at) {
                 Ok(_) => Record::special(BREAKPOINT, 0),
                 Err(_) => self.handlers.record(*at, *word),
             };
-            table.records[((at - self.start) / 4) as usize] = record;
+            self.set(lane, *at, record);
         }
-        Ok(())
+        self.decoded += words.len() as u64;
+        Ok(true)
     }
 
-    /// Extends the range to a page, if it is not too far away.
-    fn include(&mut self, page: u64) -> Result<(), EngineError> {
-        let at = page * PAGE;
-        let (start, end) = match self.len {
-            0 => (at, at + PAGE),
-            len => (self.start.min(at), (self.start + len).max(at + PAGE)),
+    /// Sees to it that lanes with different words have records of their own: this one, if its words are not the
+    /// image's; otherwise those whose copies of the page have others than this one. False if there is no room.
+    fn divert_changed(
+        &mut self,
+        memory: &impl DeviceMemory,
+        lane: usize,
+        page: u64,
+        words: &[(u64, u32)],
+    ) -> Result<bool, EngineError> {
+        let mut image = vec![0; PAGE as usize];
+        memory.read_flat(page * PAGE, &mut image)?;
+        for granule in differing(words, page * PAGE, &image) {
+            if !self.has_own(lane, granule) && !self.divert(memory, lane, granule)? {
+                return Ok(false);
+            }
+        }
+        let is_common = |(at, _): &&(u64, u32)| !self.has_own(lane, at / GRANULE);
+        let words: Vec<_> = words.iter().filter(is_common).copied().collect();
+        let (Some((first, _)), Some((last, _))) = (words.first(), words.last()) else {
+            return Ok(true);
         };
-        if (start, end - start) == (self.start, self.len) {
-            return Ok(());
+        let mut others = memory.owners(page)?;
+        others.retain(|other| *other != lane && *other < memory.lanes());
+        let next_to = |a: &usize, b: &usize| a + 1 == *b;
+        let runs = others.chunk_by(next_to).flat_map(|run| run.chunks(LANES_AT_ONCE));
+        for run in runs {
+            let len = (last + 4 - first) as usize;
+            let mut rows = vec![0; run.len() * len];
+            memory.read_lanes(run[0]..run[0] + run.len(), *first, &mut rows)?;
+            for (other, row) in run.iter().zip(rows.chunks_exact(len)) {
+                for granule in differing(&words, *first, row) {
+                    if !self.has_own(*other, granule) && !self.divert(memory, *other, granule)? {
+                        return Ok(false);
+                    }
+                }
+            }
         }
-        if end - start > SPAN {
-            return Err(EngineError::Device(format!(
-                "code from {start:#x} to {end:#x} spans more than the 256 MiB that GPU engines take; use the cpu engine"
-            )));
-        }
-        let before = if self.len == 0 { 0 } else { ((self.start - start) / 4) as usize };
-        let total = ((end - start) / 4) as usize;
-        self.changes += 1;
-        for table in self.own.values_mut().chain([&mut self.common]) {
-            let mut records = vec![Record::special(NOT_DECODED, 0); total];
-            records[before..before + table.records.len()].copy_from_slice(&table.records);
-            *table = Table { records, changed: self.changes };
-        }
-        (self.start, self.len) = (start, end - start);
-        Ok(())
+        Ok(true)
     }
 
     /// Executes one instruction of a lane on the host: instructions completed (0 or 1), and the stop.
     pub fn step(
         &mut self,
         memory: &mut impl DeviceMemory,
-        model: MemoryModel,
         lane: usize,
         state: &mut CpuState,
         count: u64,
     ) -> Result<(u64, Option<Stop>), EngineError> {
-        let view = LaneMemory::new(memory, lane);
-        let mut written = Vec::new();
-        let end = step(state, count, &view, &mut |addr, len| written.push((addr, u64::from(len))));
-        // Where the device failed, some of it may have been written.
-        for (addr, len) in written {
-            self.written(model, lane, addr, len);
-        }
+        let before = *state;
+        let view = LaneMemory::new(memory, lane, Some(self));
+        let end = step(state, count, &view, &mut |_, _| ());
+        let lacking = view.lacking();
         view.check()?;
+        if let Some(lacking) = lacking {
+            // It was told that it may not write, and has done nothing.
+            *state = before;
+            return Ok((0, Some(Stop::OutOfMemory { lacking })));
+        }
         Ok(match end {
             Step::Done => (1, None),
             Step::DoneAndStopped(stop) => (1, Some(stop)),
             Step::Stopped(stop) => (0, Some(stop)),
         })
     }
+}
+
+impl Default for Code {
+    fn default() -> Code {
+        Code::new()
+    }
+}
+
+/// The granules in which words differ from those that `bytes` have, which start at an address.
+fn differing(words: &[(u64, u32)], start: u64, bytes: &[u8]) -> Vec<u64> {
+    let differs = |(at, word): &&(u64, u32)| {
+        let at = (at - start) as usize;
+        bytes[at..at + 4] != word.to_le_bytes()
+    };
+    let mut granules: Vec<u64> = words.iter().filter(differs).map(|(at, _)| at / GRANULE).collect();
+    granules.dedup();
+    granules
 }

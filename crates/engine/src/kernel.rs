@@ -26,15 +26,24 @@ pub const NOT_DECODED: u32 = 0;
 pub const UNDEFINED: u32 = 1;
 /// Handler number of an address with a breakpoint.
 pub const BREAKPOINT: u32 = 2;
+/// Handler number of an address whose code is not the same for all lanes: which record a lane has there, its
+/// [directory](crate::code::Layout) says.
+pub const DIVERTED: u32 = 3;
 /// The bits of a record's first word that hold the handler's number.
 pub const HANDLER_MASK: u32 = 0xffff;
 /// Number of the first handler that is made from a row.
-pub const FIRST_HANDLER: u32 = 3;
+pub const FIRST_HANDLER: u32 = 4;
 
 impl Record {
     /// A record without parameters.
     pub fn special(handler: u32, wide: u64) -> Record {
         Record([handler, 0, wide as u32, (wide >> 32) as u32])
+    }
+
+    /// A record of a granule that some lanes have changed: the granule's number, and where the records of all other
+    /// lanes are.
+    pub fn diverted(granule: u32, place: u64) -> Record {
+        Record([DIVERTED, granule, place as u32, (place >> 32) as u32])
     }
 
     /// Number of the handler.

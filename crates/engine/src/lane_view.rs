@@ -6,21 +6,24 @@ use std::collections::HashMap;
 use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{GuestMemory, PAGE};
 
-use crate::EngineError;
+use crate::code::Code;
 use crate::memory::DeviceMemory;
+use crate::{EngineError, Lacking};
 
-/// Words of a lane's memory or of the image, fetched from the device a page at a time.
+/// Words of a lane's memory, fetched from the device a page at a time.
 pub(crate) struct Words<'a, M> {
     memory: &'a M,
-    lane: Option<usize>,
+    lane: usize,
+    /// Pages that are fetched at most.
+    most: usize,
     pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE as usize]>>>>,
     /// The first failure of the device.
     error: Cell<Option<EngineError>>,
 }
 
 impl<'a, M: DeviceMemory> Words<'a, M> {
-    pub(crate) fn new(memory: &'a M, lane: Option<usize>) -> Self {
-        Words { memory, lane, pages: RefCell::default(), error: Cell::new(None) }
+    pub(crate) fn new(memory: &'a M, lane: usize, most: usize) -> Self {
+        Words { memory, lane, most, pages: RefCell::default(), error: Cell::new(None) }
     }
 
     /// Fails if the device has failed.
@@ -28,19 +31,18 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
         self.error.take().map_or(Ok(()), Err)
     }
 
+    /// The word at an address; `None` if there is none, or enough pages have been fetched.
     pub(crate) fn get(&self, pc: u64) -> Option<u32> {
         if !pc.is_multiple_of(4) || pc.checked_add(4)? > self.memory.size() {
             return None;
         }
         let mut pages = self.pages.borrow_mut();
+        if pages.len() >= self.most && !pages.contains_key(&(pc / PAGE)) {
+            return None;
+        }
         let page = pages.entry(pc / PAGE).or_insert_with(|| {
             let mut bytes = Box::new([0; PAGE as usize]);
-            let at = pc / PAGE * PAGE;
-            let read = match self.lane {
-                Some(lane) => self.memory.read(lane, at, &mut bytes[..]),
-                None => self.memory.read_flat(at, &mut bytes[..]),
-            };
-            match read {
+            match self.memory.read(self.lane, pc / PAGE * PAGE, &mut bytes[..]) {
                 Ok(()) => Some(bytes),
                 Err(error) => {
                     self.error.set(self.error.take().or(Some(error)));
@@ -58,13 +60,22 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
 pub(crate) struct LaneMemory<'a, M> {
     memory: RefCell<&'a mut M>,
     lane: usize,
+    /// What has to know of writes before they happen. Without, nothing is written.
+    code: Option<RefCell<&'a mut Code>>,
     /// The first failure of the device.
     error: Cell<Option<EngineError>>,
+    lacking: Cell<Option<Lacking>>,
 }
 
 impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
-    pub(crate) fn new(memory: &'a mut M, lane: usize) -> Self {
-        LaneMemory { memory: RefCell::new(memory), lane, error: Cell::new(None) }
+    pub(crate) fn new(memory: &'a mut M, lane: usize, code: Option<&'a mut Code>) -> Self {
+        LaneMemory {
+            memory: RefCell::new(memory),
+            lane,
+            code: code.map(RefCell::new),
+            error: Cell::new(None),
+            lacking: Cell::new(None),
+        }
     }
 
     fn note(&self, result: Result<(), EngineError>) {
@@ -77,18 +88,49 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         self.error.take().map_or(Ok(()), Err)
     }
+
+    /// What there was no room for, so that the lane was not allowed to write.
+    pub(crate) fn lacking(&self) -> Option<Lacking> {
+        self.lacking.get()
+    }
+
+    /// Gets all that the lane needs to write. What there is no room for.
+    fn prepare(&self, addr: u64, len: u64) -> Result<Option<Lacking>, EngineError> {
+        let mut memory = self.memory.borrow_mut();
+        if let Some(code) = &self.code
+            && !code.borrow_mut().before_write(&**memory, self.lane..self.lane + 1, addr, len)?
+        {
+            return Ok(Some(Lacking::Code));
+        }
+        match memory.own(self.lane, addr, len) {
+            Err(EngineError::DeviceFull(_)) => Ok(Some(Lacking::Pages)),
+            owned => owned.map(|()| None),
+        }
+    }
 }
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let memory = self.memory.borrow();
-        if access != Access::Read && memory.is_read_only() {
+        let (size, read_only) = (self.memory.borrow().size(), self.memory.borrow().is_read_only());
+        if access != Access::Read && read_only {
             return Err(addr);
         }
-        let size = memory.size();
-        match addr.checked_add(len.into()) {
-            Some(end) if end <= size => Ok(()),
-            _ => Err(addr.max(size)),
+        if addr.checked_add(len.into()).is_none_or(|end| end > size) {
+            return Err(addr.max(size));
+        }
+        if access == Access::Read {
+            return Ok(());
+        }
+        match self.prepare(addr, len.into()) {
+            Ok(None) => Ok(()),
+            Ok(lacking) => {
+                self.lacking.set(lacking);
+                Err(addr)
+            }
+            Err(error) => {
+                self.note(Err(error));
+                Err(addr)
+            }
         }
     }
 

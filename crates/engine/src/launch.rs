@@ -4,19 +4,20 @@
 //! that they have reached, executes an instruction that changes code, makes room for pages that they write; what
 //! else stops a lane is for whoever asked for the run.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::CpuState;
 
-use crate::code::Code;
+use crate::code::{AHEAD, Code};
 use crate::kernel::stop;
 use crate::memory::DeviceMemory;
 use crate::mirror::{DeviceArray, Mirror};
 use crate::slice::Share;
-use crate::{Config, Engine, EngineError, LaneStatus, RunControl, RunRequest, StartTimes, Stop};
+use crate::{
+    Config, Engine, EngineError, Lacking, LaneStatus, RunControl, RunRequest, StartTimes, Stop,
+};
 
 /// A lane's counts and stop, as kernels keep them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -28,13 +29,14 @@ pub struct Status {
     pub budget: u64,
     /// The stop's detail.
     pub detail: u64,
-    /// Its own records, if it has changed its code: what [`Launcher::upload`] said; otherwise 0.
-    pub records: u64,
     /// A number of [`stop`].
     pub stop: u32,
     /// Nothing.
     pub unused: u32,
 }
+
+/// Why the host cannot write where lanes have code.
+const NO_ROOM_FOR_CODE: &str = "the device has no room for code that is different in so many lanes: use fewer lanes, several devices or the cpu engine";
 
 /// What a launch is about.
 pub struct Launch<'a, A> {
@@ -93,8 +95,8 @@ pub trait Launcher: Send {
         in_kernel: bool,
     ) -> Result<(), EngineError>;
 
-    /// Brings records on the device up to date. The lanes that have their own, and where those are.
-    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError>;
+    /// Brings records on the device [up to date](Code::upload).
+    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError>;
 
     /// Runs all lanes that can, and waits for the end. The kernel has all handlers that the code wants.
     fn launch(&mut self, launch: Launch<'_, Self::Array>) -> Result<Launched, EngineError>;
@@ -108,8 +110,6 @@ pub struct LaunchEngine<L: Launcher> {
     /// Why lanes stopped in the last run.
     stops: Vec<Option<Stop>>,
     code: Code,
-    /// Where kernels take lanes' own records to be.
-    announced: HashMap<usize, u64>,
     share: Share,
     /// Instructions completed on the host, not reported yet.
     stepped: u64,
@@ -140,7 +140,6 @@ impl<L: Launcher> LaunchEngine<L> {
             statuses: Mirror::new(statuses, Status::default(), lanes, few),
             stops: vec![None; lanes],
             code: Code::new(),
-            announced: HashMap::new(),
             share,
             stepped: 0,
             launcher,
@@ -151,6 +150,11 @@ impl<L: Launcher> LaunchEngine<L> {
     /// The device.
     pub fn launcher(&self) -> &L {
         &self.launcher
+    }
+
+    /// The code that lanes have reached.
+    pub fn code(&self) -> &Code {
+        &self.code
     }
 
     /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
@@ -198,7 +202,7 @@ impl<L: Launcher> LaunchEngine<L> {
         if running > 0 && self.code.is_empty() && !self.launcher.memory().has_copies() {
             let pc = self.states.get_of(1, 0)?.pc;
             // If there is none, the lane will say so.
-            self.code.find(self.launcher.memory_mut(), self.config.lanes, 0, pc)?;
+            self.code.find(self.launcher.memory_mut(), 0, pc, &mut { AHEAD })?;
         }
         let unbounded = request.single_launch && L::UNBOUNDED;
         while running > 0 && !request.control.is_cancelled() {
@@ -213,7 +217,7 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     fn launch(&mut self, share: u64, control: &RunControl) -> Result<Launched, EngineError> {
-        self.announce_records()?;
+        self.launcher.upload(&mut self.code)?;
         self.states.upload()?;
         self.statuses.upload()?;
         self.states.will_change();
@@ -222,48 +226,49 @@ impl<L: Launcher> LaunchEngine<L> {
         self.launcher.launch(Launch { code, states, statuses, share, control })
     }
 
-    /// Brings records on the device up to date, and tells kernels which lanes have their own.
-    fn announce_records(&mut self) -> Result<(), EngineError> {
-        let now = self.launcher.upload(&self.code)?;
-        let before = std::mem::replace(&mut self.announced, now.clone());
-        let gone = before.keys().filter(|lane| !now.contains_key(lane)).map(|lane| (*lane, 0));
-        let moved = now.iter().filter(|(lane, at)| before.get(lane) != Some(at));
-        let changed: Vec<_> = gone.chain(moved.map(|(lane, at)| (*lane, *at))).collect();
-        for (lane, records) in &changed {
-            let status = self.statuses.get_of(changed.len(), *lane)?;
-            let status = Status { records: *records, ..status };
-            self.statuses.set_of(changed.len(), *lane, status)?;
-        }
-        Ok(())
-    }
-
-    /// Sees to lanes that stopped. How many have ended.
+    /// Sees to lanes that stopped. How many have ended. After the run has been cancelled, those that want something
+    /// of the host do not get it any more, and do not end: another run begins with that.
     fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
-        let (mut ended, mut ended_here, mut grow) = (0, Vec::new(), false);
+        let (mut ended, mut ended_here, mut without_frame) = (0, Vec::new(), Vec::new());
+        let mut ahead = AHEAD;
         for lane in lanes.iter().map(|lane| *lane as usize) {
             let status = self.statuses.get_of(lanes.len(), lane)?;
             let stop = match status.stop {
-                stop::NO_FRAME => None,
+                stop::NO_FRAME => {
+                    without_frame.push(lane);
+                    None
+                }
+                stop::NO_CODE | stop::CODE_WRITE if control.is_cancelled() => None,
                 stop::NO_CODE => {
                     let memory = self.launcher.memory_mut();
-                    self.code.find(memory, self.config.lanes, lane, status.detail)?
+                    self.code.find(memory, lane, status.detail, &mut ahead)?
                 }
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop => Some(stop::meaning(stop, status.detail)),
             };
-            grow |= status.stop == stop::NO_FRAME;
             self.stops[lane] = stop;
             ended += usize::from(stop.is_some());
             if stop.is_some() && stop::is_for_host(status.stop) {
                 ended_here.push(lane);
             }
         }
-        self.end(&ended_here)?;
-        if grow {
-            self.launcher.memory_mut().grow()?;
+        if !without_frame.is_empty() && !self.make_frames()? {
+            let stop = Some(Stop::OutOfMemory { lacking: Lacking::Pages });
+            without_frame.iter().for_each(|lane| self.stops[*lane] = stop);
+            ended += without_frame.len();
+            ended_here.extend(without_frame);
         }
+        self.end(&ended_here)?;
         control.report(std::mem::take(&mut self.stepped), ended as u64);
         Ok(ended)
+    }
+
+    /// Makes frames for lanes that found none. False if the device has no room for any.
+    fn make_frames(&mut self) -> Result<bool, EngineError> {
+        match self.launcher.memory_mut().grow() {
+            Err(EngineError::DeviceFull(_)) => Ok(false),
+            made => made.map(|()| true),
+        }
     }
 
     /// Executes one instruction of a lane here, one of `count` lanes. The stop, if it has to.
@@ -274,9 +279,8 @@ impl<L: Launcher> LaunchEngine<L> {
         mut status: Status,
     ) -> Result<Option<Stop>, EngineError> {
         let mut state = self.states.get_of(count, lane)?;
-        let (model, before) = (self.config.model, status.count);
         let memory = self.launcher.memory_mut();
-        let (done, stop) = self.code.step(memory, model, lane, &mut state, before)?;
+        let (done, stop) = self.code.step(memory, lane, &mut state, status.count)?;
         status.count += done;
         status.budget -= done;
         self.stepped += done;
@@ -380,10 +384,11 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
     ) -> Result<(), EngineError> {
         self.launcher.select()?;
         let len = (bytes.len() / lanes.len()) as u64;
-        let result = self.launcher.memory_mut().write_lanes(lanes.clone(), addr, bytes);
-        // Where it failed, some of them may have been written.
-        lanes.for_each(|lane| self.code.written(self.config.model, lane, addr, len));
-        result
+        let memory = self.launcher.memory_mut();
+        if !self.code.before_write(memory, lanes.clone(), addr, len)? {
+            return Err(EngineError::DeviceFull(NO_ROOM_FOR_CODE.to_string()));
+        }
+        memory.write_lanes(lanes, addr, bytes)
     }
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
@@ -420,8 +425,6 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
         self.states.set(lanes.clone(), CpuState::new())?;
         self.statuses.set(lanes.clone(), Status::default())?;
         self.stops[lanes.clone()].fill(None);
-        // Statuses are as new: kernels know nothing of records that lanes may have had.
-        self.announced.retain(|lane, _| !lanes.contains(lane));
         lanes.for_each(|lane| self.code.join(lane));
         Ok(())
     }

@@ -7,7 +7,6 @@ pub mod cache;
 pub mod code;
 mod control;
 mod eval_engine;
-pub mod flow;
 pub mod kernel;
 mod lane_view;
 pub mod launch;
@@ -22,7 +21,7 @@ pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
 pub use split::SplitEngine;
 pub use step::{Step, fetch, step};
-pub use stop::{FaultKind, Stop};
+pub use stop::{FaultKind, Lacking, Stop};
 
 use std::ops::Range;
 use std::time::Duration;

@@ -78,6 +78,9 @@ pub trait DeviceMemory {
     /// Allocates more frames, for lanes that found none.
     fn grow(&mut self) -> Result<(), EngineError>;
 
+    /// Returns how many bytes of records, with what belongs to them, there can be instead of the `there` that there are.
+    fn most_records(&self, there: u64) -> Result<u64, EngineError>;
+
     /// Drops all lanes' copies of pages.
     fn drop_all_pages(&mut self) -> Result<(), EngineError>;
 
@@ -89,6 +92,15 @@ pub trait DeviceMemory {
     /// Writes a lane's memory.
     fn write(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.write_lanes(lane..lane + 1, addr, bytes)
+    }
+
+    /// Gives a lane its own copies of the pages that it is about to write.
+    fn own(&mut self, lane: usize, addr: u64, len: u64) -> Result<(), EngineError> {
+        let Some(group) = self.group() else { return Ok(()) };
+        for (page, ..) in pages(addr, len as usize) {
+            copy_page(self, group, &(lane..lane + 1), page)?;
+        }
+        Ok(())
     }
 
     /// Reads memory as lanes see it, the same number of bytes from each, lane after lane.
@@ -351,7 +363,7 @@ fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const LANES: usize = 21;
@@ -359,18 +371,33 @@ mod tests {
     const PAGES: u64 = 4;
 
     /// A device of which everything is in vectors.
-    struct Fake {
+    pub(crate) struct Fake {
         shared: bool,
-        flat: Vec<u8>,
+        lanes: usize,
+        pub(crate) flat: Vec<u8>,
         tables: Vec<Entry>,
         frames: Vec<Vec<u8>>,
+        /// How many frames there can be, with the first, which is not used; and bytes of records.
+        pub(crate) most_frames: usize,
+        pub(crate) most_records: u64,
     }
 
     impl Fake {
         fn new(shared: bool) -> Fake {
-            let flat = (0..PAGES * PAGE).map(|at| (at * 7 / 3) as u8).collect();
-            let tables = vec![[0; 2]; LANES.div_ceil(GROUP) * PAGES as usize];
-            Fake { shared, flat, tables, frames: vec![Vec::new()] }
+            Fake::with(shared, LANES, (0..PAGES * PAGE).map(|at| (at * 7 / 3) as u8).collect())
+        }
+
+        /// A device with an image.
+        pub(crate) fn with(shared: bool, lanes: usize, flat: Vec<u8>) -> Fake {
+            let tables = vec![[0; 2]; lanes.div_ceil(GROUP) * flat.len() / PAGE as usize];
+            let frames = vec![Vec::new()];
+            let (most_frames, most_records) = (usize::MAX, u64::MAX);
+            Fake { shared, lanes, flat, tables, frames, most_frames, most_records }
+        }
+
+        /// Where a group's page table starts.
+        fn table_at(&self, group: usize) -> usize {
+            group * self.flat.len() / PAGE as usize
         }
 
         /// What a lane sees.
@@ -391,7 +418,7 @@ mod tests {
         }
 
         fn lanes(&self) -> usize {
-            LANES
+            self.lanes
         }
 
         fn group(&self) -> Option<usize> {
@@ -418,7 +445,7 @@ mod tests {
             pages: Range<u64>,
         ) -> Result<Vec<Entry>, EngineError> {
             let pages = pages.start as usize..pages.end as usize;
-            let table = |group| &self.tables[group * PAGES as usize..][pages.clone()];
+            let table = |group| &self.tables[self.table_at(group)..][pages.clone()];
             Ok(groups.flat_map(table).copied().collect())
         }
 
@@ -430,7 +457,8 @@ mod tests {
         ) -> Result<(), EngineError> {
             let pages = pages.start as usize..pages.end as usize;
             for (group, entries) in groups.zip(entries.chunks_exact(pages.len())) {
-                let table = &mut self.tables[group * PAGES as usize..];
+                let start = self.table_at(group);
+                let table = &mut self.tables[start..];
                 table[pages.clone()].copy_from_slice(entries);
             }
             Ok(())
@@ -438,6 +466,9 @@ mod tests {
 
         fn take_frames(&mut self, count: usize) -> Result<u32, EngineError> {
             let first = self.frames.len();
+            if first + count > self.most_frames {
+                return Err(EngineError::DeviceFull("no frames".to_string()));
+            }
             // Nobody clears frames that were used before.
             self.frames.resize(first + count, vec![0xee; GROUP * PAGE as usize]);
             Ok(first as u32)
@@ -459,6 +490,10 @@ mod tests {
 
         fn grow(&mut self) -> Result<(), EngineError> {
             Ok(())
+        }
+
+        fn most_records(&self, _: u64) -> Result<u64, EngineError> {
+            Ok(self.most_records)
         }
 
         fn drop_all_pages(&mut self) -> Result<(), EngineError> {

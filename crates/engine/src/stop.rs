@@ -40,6 +40,45 @@ pub enum Stop {
         /// The first address that could not be accessed.
         address: u64,
     },
+    /// The engine has no room for what the instruction at PC needs; nothing of it was done. Running again tries
+    /// again, which helps after other lanes have been reset. Only engines on devices stop lanes so; what others
+    /// cannot get is an error.
+    OutOfMemory {
+        /// What there is no room for.
+        lacking: Lacking,
+    },
+}
+
+/// What a device has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lacking {
+    /// A copy of the page that the lane is about to write.
+    Pages,
+    /// The code at PC in decoded form: it is too far away from other code, or too different from that of other
+    /// lanes.
+    Code,
+}
+
+impl Lacking {
+    /// What is lacking, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lacking::Pages => "pages",
+            Lacking::Code => "code",
+        }
+    }
+
+    /// What there is no room for, and what helps, in a sentence.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Lacking::Pages => {
+                "no room on the device for a copy of the page that is written: use fewer lanes, several devices or the cpu engine"
+            }
+            Lacking::Code => {
+                "no room on the device for code so far from the rest, or so different in each lane: use the cpu engine"
+            }
+        }
+    }
 }
 
 /// What was wrong with a memory access.
@@ -84,6 +123,7 @@ impl Stop {
             Stop::MaxCycles => "MAX_CYCLES",
             Stop::Undefined { .. } => "UNDEFINED",
             Stop::Fault { .. } => "FAULT",
+            Stop::OutOfMemory { .. } => "OUT_OF_MEMORY",
         }
     }
 
@@ -101,15 +141,28 @@ impl Stop {
             Stop::Breakpoint { .. } => 3,
             Stop::Undefined { .. } => 4,
             Stop::Fault { .. } => 5,
+            Stop::OutOfMemory { .. } => 6,
         }
     }
 
     /// The [code](Self::code) of a lane that has not stopped.
     pub const NONE: u8 = 255;
 
-    /// True if the program failed: it reached an undefined word or faulted.
+    /// True if the lane failed: it reached an undefined word, faulted, or the engine had no room for it.
+    ///
+    /// ```
+    /// use kvrm_engine::{Lacking, Stop};
+    /// assert!(Stop::OutOfMemory { lacking: Lacking::Pages }.is_failure() && !Stop::MaxCycles.is_failure());
+    /// ```
     pub fn is_failure(&self) -> bool {
-        matches!(self, Stop::Undefined { .. } | Stop::Fault { .. })
+        match self {
+            Stop::Undefined { .. } | Stop::Fault { .. } | Stop::OutOfMemory { .. } => true,
+            Stop::Halt { .. }
+            | Stop::ZeroWord
+            | Stop::Syscall { .. }
+            | Stop::Breakpoint { .. }
+            | Stop::MaxCycles => false,
+        }
     }
 
     /// Returns the stop for an exit of A64 semantics.
@@ -137,7 +190,15 @@ impl Stop {
 
     /// True if the guest took an exception, which clears the exclusive monitor in hardware.
     pub fn is_exception(&self) -> bool {
-        !matches!(self, Stop::MaxCycles | Stop::Breakpoint { imm: None })
+        match self {
+            Stop::MaxCycles | Stop::Breakpoint { imm: None } | Stop::OutOfMemory { .. } => false,
+            Stop::Halt { .. }
+            | Stop::ZeroWord
+            | Stop::Syscall { .. }
+            | Stop::Breakpoint { imm: Some(_) }
+            | Stop::Undefined { .. }
+            | Stop::Fault { .. } => true,
+        }
     }
 }
 
@@ -152,6 +213,7 @@ impl Display for Stop {
             Stop::Breakpoint { imm: None } | Stop::MaxCycles => Ok(()),
             Stop::Undefined { word } => write!(f, " {word:#010x}"),
             Stop::Fault { kind, address } => write!(f, " {} at {address:#x}", kind.name()),
+            Stop::OutOfMemory { lacking } => write!(f, " for {}", lacking.name()),
         }
     }
 }

@@ -25,8 +25,8 @@ pub enum MemoryModel {
     ReadOnly,
     /// One memory that every lane reads and writes, but a run's changes stay only if it ends well.
     ///
-    /// A run is *rolled back* if a lane stops with FAULT or UNDEFINED, if it is cancelled, or if it fails on
-    /// the host: memory and all registers are as they were when it began, and
+    /// A run is *rolled back* if a lane stops with FAULT, UNDEFINED or OUT_OF_MEMORY, if it is cancelled, or if it
+    /// fails on the host: memory and all registers are as they were when it began, and
     /// [`RunReport::committed`](crate::RunReport::committed) is false. Stops and counts still show what
     /// happened and what was executed. All batches of [`run_batches`](crate::Machine::run_batches) together are
     /// one run.

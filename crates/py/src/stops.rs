@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use kvrm::{FaultKind, Stop as Reason};
+use kvrm::{FaultKind, Lacking, Stop as Reason};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PySlice};
@@ -33,7 +33,7 @@ impl Stop {
     }
 }
 
-/// The parts of a stop: its code, its number, the kind of a fault, the program counter.
+/// The parts of a stop: its code, its number, its kind, the program counter.
 type Parts = (u8, Option<u64>, Option<String>, u64);
 
 /// Returns the number of a stop: an immediate, a word or an address.
@@ -41,7 +41,7 @@ fn detail(reason: Reason) -> Option<u64> {
     match reason {
         Reason::Halt { imm } | Reason::Syscall { imm } => Some(imm.into()),
         Reason::Breakpoint { imm } => imm.map(u64::from),
-        Reason::MaxCycles | Reason::ZeroWord => None,
+        Reason::MaxCycles | Reason::ZeroWord | Reason::OutOfMemory { .. } => None,
         Reason::Undefined { word } => Some(word.into()),
         Reason::Fault { address, .. } => Some(address),
     }
@@ -52,6 +52,7 @@ fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Opti
     let imm = detail.map(u16::try_from).transpose().ok();
     let (word, address) = (u32::try_from(detail.unwrap_or(0)).ok(), detail.unwrap_or(0));
     let kinds = [FaultKind::Read, FaultKind::Write, FaultKind::Fetch, FaultKind::Unaligned];
+    let lacking = [Lacking::Pages, Lacking::Code].into_iter().find(|it| Some(it.name()) == kind);
     let kind = kinds.into_iter().find(|it| Some(it.name()) == kind);
     let all = [
         imm.map(|imm| imm.map_or(Reason::ZeroWord, |imm| Reason::Halt { imm })),
@@ -60,6 +61,7 @@ fn reason_of(number: u8, detail: Option<u64>, kind: Option<&str>) -> Option<Opti
         Some(Reason::MaxCycles),
         word.map(|word| Reason::Undefined { word }),
         kind.map(|kind| Reason::Fault { kind, address }),
+        lacking.map(|lacking| Reason::OutOfMemory { lacking }),
     ];
     match number {
         Reason::NONE => Some(None),
@@ -74,8 +76,8 @@ pub(crate) fn code(reason: Option<Reason>) -> u8 {
 
 #[pymethods]
 impl Stop {
-    /// "HALT", "SYSCALL", "BREAKPOINT", "MAX_CYCLES", "UNDEFINED" or "FAULT"; None if the lane has not
-    /// stopped, because it has not run or the run was cancelled.
+    /// "HALT", "SYSCALL", "BREAKPOINT", "MAX_CYCLES", "UNDEFINED", "FAULT" or "OUT_OF_MEMORY"; None if the lane has
+    /// not stopped, because it has not run or the run was cancelled.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         self.reason.as_ref().map(Reason::name)
@@ -96,7 +98,8 @@ impl Stop {
             Reason::ZeroWord
             | Reason::MaxCycles
             | Reason::Undefined { .. }
-            | Reason::Fault { .. } => None,
+            | Reason::Fault { .. }
+            | Reason::OutOfMemory { .. } => None,
         }
     }
 
@@ -119,12 +122,19 @@ impl Stop {
         }
     }
 
-    /// For FAULT: the kind of access, "read", "write", "fetch" or "unaligned".
+    /// For FAULT: the kind of access, "read", "write", "fetch" or "unaligned". For OUT_OF_MEMORY: what a
+    /// device has no room for, "pages" or "code".
     #[getter]
     fn kind(&self) -> Option<&'static str> {
         match self.reason? {
             Reason::Fault { kind, .. } => Some(kind.name()),
-            _ => None,
+            Reason::OutOfMemory { lacking } => Some(lacking.name()),
+            Reason::Halt { .. }
+            | Reason::ZeroWord
+            | Reason::Syscall { .. }
+            | Reason::Breakpoint { .. }
+            | Reason::MaxCycles
+            | Reason::Undefined { .. } => None,
         }
     }
 
@@ -144,6 +154,9 @@ impl Stop {
             }
             Reason::Fault { kind, address } => {
                 format!("{name}: {} at {address:#x} by the instruction at {pc:#x}", kind.name())
+            }
+            Reason::OutOfMemory { lacking } => {
+                format!("{name}: at {pc:#x}, {}", lacking.advice())
             }
         }
     }

@@ -23,12 +23,35 @@ const AT_ONCE: usize = 16 << 20;
 /// Bytes of the device's counters.
 const POOL_BYTES: usize = 24;
 
+/// What is used of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The most bytes in a window, and the most windows.
+    pub(crate) largest_window: u64,
+    pub(crate) most_windows: u32,
+    /// The most bytes of records.
+    pub(crate) most_records: u64,
+    /// Features that are not used.
+    pub(crate) without: wgpu::Features,
+}
+
+impl Limits {
+    /// All that there is.
+    pub(crate) const NONE: Limits = Limits {
+        largest_window: u64::MAX,
+        most_windows: MOST_WINDOWS,
+        most_records: u64::MAX,
+        without: wgpu::Features::empty(),
+    };
+}
+
 /// The memory of all lanes.
 ///
 /// A submission and the wait for its end take far longer than copying a page: what kernels never write, and what
 /// they have not written since the host last looked, is kept here too.
 pub struct Guest {
     pub(crate) device: Device,
+    limits: Limits,
     size: u64,
     lanes: usize,
     /// Guests may not write.
@@ -69,18 +92,14 @@ pub(crate) struct Pool {
 }
 
 impl Guest {
-    pub(crate) fn new(
-        device: Device,
-        config: &Config,
-        largest_window: u64,
-    ) -> Result<Guest, WgpuError> {
+    pub(crate) fn new(device: Device, config: &Config, limits: Limits) -> Result<Guest, WgpuError> {
         let Config { lanes, memory_size: size, read_only, model, .. } = *config;
         let group = device.group;
-        let largest_window = device.limit.min(largest_window);
+        let largest_window = device.limit.min(limits.largest_window);
         let window = 1 << largest_window.ilog2();
         let frames_window = largest_window / frame_bytes(group) * frame_bytes(group);
         let windows = size.div_ceil(window) + u64::from(model == MemoryModel::Private);
-        check_windows(&device, window, windows)?;
+        check_windows(&device, limits, window, windows)?;
         if size > LARGEST {
             let name = device.name.to_string();
             let (what, wanted, limit) = ("guest memory", size, LARGEST);
@@ -108,6 +127,7 @@ impl Guest {
         let pool = Pool::default();
         let mut guest = Guest {
             device,
+            limits,
             size,
             lanes,
             read_only,
@@ -251,6 +271,32 @@ impl Guest {
         Ok(())
     }
 
+    /// Makes more frames: the last window grows, or there is one more.
+    fn add_frames(&mut self) -> Result<(), WgpuError> {
+        let bytes = frame_bytes(self.group);
+        let full = self.frames_window / bytes;
+        let windows = self.private().frames.len();
+        let private = self.private.as_mut().expect("only private memory has frames");
+        let in_last = private.count - (windows as u64 - 1) * full;
+        if in_last < full {
+            let (frames, count) =
+                room_for_frames(&self.device, in_last, in_last.min(full - in_last), bytes)?;
+            let last = private.frames.last_mut().expect("there is a first window");
+            let mut encoder = self.device.encoder();
+            encoder.copy_buffer_to_buffer(last, 0, &frames, 0, in_last * bytes);
+            self.device.queue.submit([encoder.finish()]);
+            *last = frames;
+            private.count += count;
+        } else {
+            let windows = self.flat.len() + windows + 1;
+            check_windows(&self.device, self.limits, self.window, windows as u64)?;
+            let (frames, count) = room_for_frames(&self.device, 0, private.count.min(full), bytes)?;
+            private.frames.push(frames);
+            private.count += count;
+        }
+        Ok(())
+    }
+
     /// What private memory has; nobody asks where there is none.
     fn private(&self) -> &Private {
         self.private.as_ref().expect("only private memory has frames")
@@ -354,33 +400,17 @@ impl DeviceMemory for Guest {
         Ok(self.device.write(part.buffer, part.offset, bytes)?)
     }
 
-    /// About twice as many frames: the last window grows, or there is one more.
+    /// About twice as many frames, or as many as there is room for.
     fn grow(&mut self) -> Result<(), EngineError> {
-        let bytes = frame_bytes(self.group);
-        let full = self.frames_window / bytes;
-        let windows = self.private.as_ref().map_or(0, |private| private.frames.len());
-        let private = self.private.as_mut().expect("only private memory has frames");
-        let old = private.count;
-        let in_last = old - (windows as u64 - 1) * full;
-        if in_last < full {
-            let count = (2 * in_last).min(full);
-            let frames = self.device.buffer("what lanes have written", count * bytes)?;
-            let last = private.frames.last_mut().expect("there is a first window");
-            let mut encoder = self.device.encoder();
-            encoder.copy_buffer_to_buffer(last, 0, &frames, 0, in_last * bytes);
-            self.device.queue.submit([encoder.finish()]);
-            *last = frames;
-            private.count += count - in_last;
-        } else {
-            check_windows(&self.device, self.window, (self.flat.len() + windows + 1) as u64)?;
-            let count = old.min(full);
-            let frames = self.device.buffer("what lanes have written", count * bytes)?;
-            let private = self.private.as_mut().expect("as above");
-            private.frames.push(frames);
-            private.count += count;
-        }
+        let old = self.private().count;
+        let grown = self.add_frames();
         // Attempts that failed have counted on beyond the end.
-        Ok(self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool })?)
+        self.set_pool(Pool { next: self.pool.next.min(old as u32), ..self.pool })?;
+        Ok(grown?)
+    }
+
+    fn most_records(&self, _: u64) -> Result<u64, EngineError> {
+        Ok(self.device.limit.min(self.limits.most_records))
     }
 
     fn drop_all_pages(&mut self) -> Result<(), EngineError> {
@@ -395,9 +425,29 @@ impl DeviceMemory for Guest {
     }
 }
 
+/// A buffer for some frames and `more`, or fewer if these do not fit. How many more there are.
+fn room_for_frames(
+    device: &Device,
+    frames: u64,
+    mut more: u64,
+    bytes: u64,
+) -> Result<(wgpu::Buffer, u64), WgpuError> {
+    loop {
+        match device.buffer("what lanes have written", (frames + more) * bytes) {
+            Err(WgpuError::Full { .. }) if more > 1 => more /= 2,
+            buffer => return Ok((buffer?, more)),
+        }
+    }
+}
+
 /// Makes sure that there can be so many windows of that size.
-fn check_windows(device: &Device, window: u64, count: u64) -> Result<(), WgpuError> {
-    let most = u64::from(device.bindings.saturating_sub(FIXED_BINDINGS).min(MOST_WINDOWS));
+fn check_windows(
+    device: &Device,
+    limits: Limits,
+    window: u64,
+    count: u64,
+) -> Result<(), WgpuError> {
+    let most = u64::from(device.bindings.saturating_sub(FIXED_BINDINGS).min(limits.most_windows));
     match count <= most {
         true => Ok(()),
         false => Err(WgpuError::TooLarge {

@@ -8,7 +8,10 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::kernel::{BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop};
+use kvrm_engine::code::{DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY};
+use kvrm_engine::kernel::{
+    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop,
+};
 use kvrm_ir::Var;
 use kvrm_ir::legalise::legalise;
 use kvrm_mem::{GRANULE, PAGE};
@@ -76,7 +79,10 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
         made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
     }
     run_unaligned(&mut out, &made);
-    run_straight(&mut out, &made);
+    if memory.model == MemoryModel::Private {
+        out.push_str(include_str!("diverted.wgsl"));
+    }
+    run_straight(&mut out, &made, memory.model);
     votes(&mut out, memory.subgroup);
     out.push_str(include_str!("run.wgsl"));
     out
@@ -109,6 +115,11 @@ fn constants(out: &mut String, memory: &Memory) {
         ("CODE_WRITE", stop::CODE_WRITE as usize),
         ("NO_FRAME", stop::NO_FRAME as usize),
         ("EXIT", stop::EXIT as usize),
+        ("GRANULE_RECORDS", GRANULE_RECORDS),
+        ("NOBODY", NOBODY as usize),
+        ("DIRECTORY_FACTOR", DIRECTORY_FACTORS[0] as usize),
+        ("DIRECTORY_FACTOR_2", DIRECTORY_FACTORS[1] as usize),
+        ("DIRECTORY_SHIFT", DIRECTORY_SHIFT as usize),
     ];
     for (name, number) in numbers {
         let _ = writeln!(out, "const {name}: u32 = {number}u;");
@@ -120,18 +131,26 @@ fn constants(out: &mut String, memory: &Memory) {
     let _ = writeln!(out, "const GRANULE: Address = {GRANULE}{suffix};");
 }
 
-/// The loop that executes instructions up to a branch, or as long as the lane can.
-fn run_straight(out: &mut String, handlers: &[Handler]) {
-    out.push_str(
-        "\nfn run_straight() {
-  loop {
-    if (at == limit) {
+/// The loop that executes instructions up to a branch, or as long as the lane can. A record that is diverted is
+/// looked for elsewhere in the next turn.
+fn run_straight(out: &mut String, handlers: &[Handler], model: MemoryModel) {
+    let (distance, fetch) = match model {
+        MemoryModel::Private => {
+            ("  var distance = 0u;\n", "let w = records[at + distance];\n    distance = 0u;")
+        }
+        MemoryModel::Shared => ("", "let w = records[at];"),
+    };
+    let _ = write!(
+        out,
+        "\nfn run_straight() {{
+{distance}  loop {{
+    if (at == limit) {{
       break;
-    }
-    let w = records[at];
+    }}
+    {fetch}
     at += 1u;
-    switch (w.x & 0xffffu) {
-",
+    switch (w.x & 0xffffu) {{
+"
     );
     let no_code = "at -= 1u; stop_without_code(address_of(at));";
     let special = [
@@ -139,7 +158,9 @@ fn run_straight(out: &mut String, handlers: &[Handler]) {
         (UNDEFINED, "stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u));"),
         (BREAKPOINT, "stop_before(BREAKPOINT, 0lu);"),
     ];
-    for (number, text) in special {
+    let diverted = (DIVERTED, "at -= 1u; distance = own_record(w) - at; continue;");
+    let diverted = Some(diverted).filter(|_| model == MemoryModel::Private);
+    for (number, text) in special.into_iter().chain(diverted) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
     for (number, handler) in (FIRST_HANDLER..).zip(handlers) {

@@ -1,6 +1,5 @@
 //! Lanes on a device, and the launches of the kernel that runs them.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
@@ -12,8 +11,9 @@ use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
 use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
 
+use crate::code::DeviceCode;
 use crate::device::{Device, Part, WgpuError};
-use crate::guest::Guest;
+use crate::guest::{Guest, Limits};
 use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
 use crate::pipeline::Pipeline;
 
@@ -60,16 +60,6 @@ impl<T: Pod> DeviceArray<T> for Array {
     }
 }
 
-/// Records and the map of granules on the device.
-struct DeviceCode {
-    records: wgpu::Buffer,
-    map: wgpu::Buffer,
-    /// What [`Code::changes`] said.
-    changes: u64,
-    /// Where the records of lanes start that have their own.
-    starts: HashMap<usize, u64>,
-}
-
 /// What a launch is given, in the order of the kernel's `Arguments`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -81,6 +71,10 @@ struct Arguments {
     frames: u32,
     begins: u32,
     max_cycles: [u32; 2],
+    first_record: u32,
+    first_flag: u32,
+    directory: u32,
+    directory_mask: u32,
 }
 
 /// Lanes on a GPU of any make.
@@ -88,7 +82,7 @@ pub struct WgpuLanes {
     config: Config,
     pipeline: Option<Pipeline>,
     kernel_loads: Vec<KernelLoad>,
-    code: Option<DeviceCode>,
+    code: DeviceCode,
     /// What the next launch gives to every lane, if it is the first of a run.
     begins: Option<u64>,
     /// Instructions that kernels have completed, as far as has been reported.
@@ -106,28 +100,27 @@ pub type WgpuEngine = LaunchEngine<WgpuLanes>;
 
 /// Builds the engine on a device, all registers zero. Without a number, it is the first that can be used.
 pub fn build(config: Config, device: Option<usize>) -> Result<WgpuEngine, EngineError> {
-    build_with(config, device, u64::MAX, wgpu::Features::empty())
+    build_with(config, device, Limits::NONE)
 }
 
-/// With windows of at most that many bytes, and without features that the device may have.
+/// As on a device that has less.
 pub(crate) fn build_with(
     config: Config,
     device: Option<usize>,
-    largest_window: u64,
-    without: wgpu::Features,
+    limits: Limits,
 ) -> Result<WgpuEngine, EngineError> {
     let start = Instant::now();
-    let device = Device::open(device, without)?;
+    let device = Device::open(device, limits.without)?;
     let start_time = start.elapsed();
     let lanes = config.lanes;
-    let guest = Guest::new(device, &config, largest_window)?;
+    let guest = Guest::new(device, &config, limits)?;
     let device = &guest.device;
     let states = Array::new::<CpuState>(device, "registers", lanes)?;
     let statuses = Array::new::<Status>(device, "statuses", lanes)?;
     let lanes = WgpuLanes {
         pipeline: None,
         kernel_loads: Vec::new(),
-        code: None,
+        code: DeviceCode::new(device),
         begins: None,
         executed: 0,
         arguments: device.uniform("arguments", size_of::<Arguments>() as u64)?,
@@ -194,13 +187,17 @@ impl WgpuLanes {
             frames: frames as u32,
             begins: self.begins.take().is_some().into(),
             max_cycles: [max_cycles as u32, (max_cycles >> 32) as u32],
+            first_record: launch.code.first_record() as u32,
+            first_flag: launch.code.first_flag() as u32,
+            directory: self.code.directory(),
+            directory_mask: launch.code.layout().directory_len() as u32 - 1,
         };
         self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments))
     }
 
     /// What the kernel is bound to, by bind group.
     fn buffers<'a>(&'a self, launch: &'a Launch<'_, Array>) -> Vec<Vec<&'a wgpu::Buffer>> {
-        let code = self.code.as_ref().expect("uploaded before a launch");
+        let code = self.code.buffers();
         let tables = self.guest.private.as_ref().map_or(&self.locks, |private| &private.tables);
         let mut groups = vec![vec![
             &self.arguments,
@@ -334,23 +331,8 @@ impl Launcher for WgpuLanes {
         Ok(())
     }
 
-    fn upload(&mut self, code: &Code) -> Result<HashMap<usize, u64>, EngineError> {
-        let device = &self.guest.device;
-        if self.code.as_ref().is_none_or(|there| there.changes != code.changes()) {
-            let (records, starts) = code.tables();
-            let buffer = |what, bytes: &[u8]| {
-                let buffer = device.buffer(what, bytes.len() as u64)?;
-                device.write(&buffer, 0, bytes)?;
-                Ok::<_, WgpuError>(buffer)
-            };
-            self.code = Some(DeviceCode {
-                records: buffer("records", bytemuck::cast_slice(&records))?,
-                map: buffer("map of code", bytemuck::cast_slice(&code.granules()))?,
-                changes: code.changes(),
-                starts: starts.into_iter().map(|(lane, start)| (lane, start.into())).collect(),
-            });
-        }
-        Ok(self.code.as_ref().map(|code| code.starts.clone()).unwrap_or_default())
+    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError> {
+        code.upload(&mut self.code)
     }
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {

@@ -16,6 +16,7 @@
 //! relies on one thing that the language does not promise: what an invocation writes into its group's page
 //! table, others of its subgroup see after the subgroup has voted.
 
+mod code;
 mod device;
 mod emit;
 mod guest;

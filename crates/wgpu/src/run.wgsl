@@ -106,7 +106,7 @@ fn start(status: Status) -> u64 {
   let fuel = u32(min(budget, u64(arguments.share)));
   count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
   stop = RUNNING;
-  base = status.records;
+  base = arguments.first_record;
   at = base;
   limit = at + fuel;
   branch_far(get_wide(PC_WORD));

@@ -14,6 +14,12 @@ struct Arguments {
   begins: u32,
   max_cycles_low: u32,
   max_cycles_high: u32,
+  // The number of the first instruction's record, and that of the flag of the granule before it.
+  first_record: u32,
+  first_flag: u32,
+  // Where the directory starts in the records, and its length less one.
+  directory: u32,
+  directory_mask: u32,
 }
 
 // A lane's counts and stop.
@@ -24,9 +30,6 @@ struct Status {
   budget_high: u32,
   detail_low: u32,
   detail_high: u32,
-  // Where its records start.
-  records: u32,
-  records_high: u32,
   stop: u32,
   unused: u32,
 }
@@ -52,7 +55,7 @@ struct Pool {
 @group(0) @binding(3) var<storage, read_write> stopped: array<u32>;
 @group(0) @binding(4) var<storage, read_write> pool: Pool;
 @group(0) @binding(5) var<storage, read> records: array<vec4<u32>>;
-// A bit for each granule from one before the code on: whether it holds decoded words.
+// A bit for each granule: whether it holds decoded words.
 @group(0) @binding(6) var<storage, read> code_map: array<u32>;
 
 // The lane, and its place in its subgroup.
@@ -65,7 +68,7 @@ var<private> flag_n: bool;
 var<private> flag_z: bool;
 var<private> flag_c: bool;
 var<private> flag_v: bool;
-// PC: the number of the record after the instruction's. Its records start at `base`.
+// PC: the number of the record after the instruction's. Records start at `base`.
 var<private> at: u32;
 var<private> base: u32;
 // The value of `at` at which the launch's share is used up; branches move it along.

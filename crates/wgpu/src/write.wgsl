@@ -29,7 +29,7 @@ fn is_code(addr: u64) -> bool {
   if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
     return false;
   }
-  let granule = u32(offset) >> 6u;
+  let granule = (u32(offset) >> 6u) + arguments.first_flag;
   return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 

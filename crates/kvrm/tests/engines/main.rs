@@ -64,6 +64,7 @@ mod many_lanes;
 mod mega;
 mod memory;
 mod models;
+mod much_code;
 mod random_programs;
 mod shared_code;
 mod shared_memory;

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kvrm::{
-    EngineError, EngineKind, Error, FaultKind, Lanes, Machine, MemoryModel, Reg, RunControl, Stop,
+    EngineError, EngineKind, Error, FaultKind, Lacking, Lanes, Machine, MemoryModel, Reg,
+    RunControl, Stop,
 };
 
 use crate::support::{
-    DATA, HALT, MEMORY, Snapshot, Subject, load, read_u64, run_to_halt, set_x, x,
+    CODE, DATA, HALT, MEMORY, Snapshot, Subject, load, read_u64, run_to_halt, set_x, x,
 };
 
 for_every_engine! {
@@ -168,6 +169,23 @@ mod whole_gpu {
         }
     }
 
+    /// Lane 1 branches further than the tables of a device reach.
+    #[test]
+    #[ignore = "needs an NVIDIA GPU to itself: cargo xtask gpu-check"]
+    fn code_too_far_apart_stops_one_lane() {
+        let code = asm!(; cbz x27, >end ; br x26 ; end: ; mov x0, 1 ; hlt 0);
+        for model in [MemoryModel::Private, MemoryModel::Shared] {
+            let builder = Subject::CUDA.builder().lanes(2).memory(300 << 20).model(model);
+            let mut machine = load(builder, &code);
+            machine.set_register(Lanes::All, Reg::X(26), 299 << 20).unwrap();
+            machine.run(1000).unwrap();
+            assert_eq!((machine.stop(0).unwrap(), x(&machine, 0, 0)), (Some(HALT), 1));
+            let stop = Stop::OutOfMemory { lacking: Lacking::Code };
+            assert_eq!(machine.stop(1).unwrap(), Some(stop));
+            assert_eq!((machine.pc(1).unwrap(), machine.cycles(1).unwrap()), (299 << 20, 2));
+        }
+    }
+
     /// A machine whose lanes write so many pages each.
     fn writers(lanes: usize, pages: u64) -> Machine {
         let code = asm!(
@@ -181,11 +199,25 @@ mod whole_gpu {
     #[test]
     #[ignore = "needs an NVIDIA GPU to itself: cargo xtask gpu-check"]
     fn a_full_gpu_can_be_used_again() {
-        // 528 GiB, more than any GPU has.
-        let error = writers(FULL, 512).run(u64::MAX).expect_err("it does not fit");
+        // 528 GiB, more than any GPU has. The first warp wants little.
+        let mut machine = writers(FULL, 512);
+        for lane in 0..32 {
+            set_x(&mut machine, lane, 26, 1);
+        }
+        machine.run(u64::MAX).unwrap();
+        let stopped = Some(Stop::OutOfMemory { lacking: Lacking::Pages });
+        for lane in 0..FULL {
+            let (stop, pc) = (machine.stop(lane).unwrap(), machine.pc(lane).unwrap());
+            let wanted = if lane < 32 { Some(HALT) } else { stopped };
+            assert_eq!(stop, wanted, "lane {lane}");
+            assert_eq!(pc, if lane < 32 { CODE + 16 } else { CODE }, "lane {lane}");
+        }
+        // What the host writes does not fit either, and says so.
+        let error = machine.write_memory(40, (4 << 20) - 8, &[1; 8]).expect_err("it is full");
         assert!(matches!(error, Error::Engine(EngineError::DeviceFull(_))), "{error}");
         let text = error.to_string();
         assert!(text.contains("bytes") && text.contains("use fewer lanes"), "{text}");
+        drop(machine);
         let mut machine = writers(FULL, 1);
         run_to_halt(&mut machine);
         assert_eq!(read_u64(&machine, FULL - 1, DATA), 1);

@@ -8,6 +8,10 @@ struct Arguments {
     uint begins;
     uint max_cycles_low;
     uint max_cycles_high;
+    uint first_record;
+    uint first_flag;
+    uint directory;
+    uint directory_mask;
 };
 
 struct Status {
@@ -17,8 +21,6 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint records;
-    uint records_high;
     uint stop;
     uint unused;
 };
@@ -55,6 +57,11 @@ static const uint BREAKPOINT = 4u;
 static const uint CODE_WRITE = 5u;
 static const uint NO_FRAME = 6u;
 static const uint EXIT = 16u;
+static const uint GRANULE_RECORDS = 16u;
+static const uint NOBODY = 4294967295u;
+static const uint DIRECTORY_FACTOR = 2654435761u;
+static const uint DIRECTORY_FACTOR_2_ = 2246822507u;
+static const uint DIRECTORY_SHIFT = 15u;
 static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
 static const uint NO_PAGE = 4294967295u;
@@ -188,9 +195,9 @@ void branch_near(uint low)
     uint _e7 = arguments.code_len;
     if ((offset >= _e7)) {
         const uint64_t _e9 = pc();
-        int distance_ = asint((low - uint(_e9)));
+        int distance_1 = asint((low - uint(_e9)));
         const uint64_t _e13 = pc();
-        stop_without_code((_e13 + int64_t(distance_)));
+        stop_without_code((_e13 + int64_t(distance_1)));
         return;
     } else {
         uint _e18 = base;
@@ -608,9 +615,10 @@ bool is_code(uint64_t addr_12)
     if ((offset_2 >= ((uint(_e9) + GRANULE) + GRANULE))) {
         return false;
     }
-    uint granule = (uint(offset_2) >> 6u);
-    uint _e24 = asuint(code_map.Load((granule >> 5u)*4));
-    return (((_e24 >> (granule & 31u)) & 1u) != 0u);
+    uint _e22 = arguments.first_flag;
+    uint granule = ((uint(offset_2) >> 6u) + _e22);
+    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
+    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
 bool may_write_within(uint64_t addr_13, uint len_1, uint fault_1)
@@ -644,7 +652,7 @@ bool may_write(uint64_t addr_14, uint len_2, uint fault_2)
     return _e13;
 }
 
-void h3_(uint4 w)
+void h4_(uint4 w)
 {
     uint v16_ = ((w.x >> 16u) & 255u);
     uint v26_ = ((w.x >> 24u) & 255u);
@@ -655,7 +663,7 @@ void h3_(uint4 w)
     return;
 }
 
-void h4_(uint4 w_1)
+void h5_(uint4 w_1)
 {
     uint v16_1 = ((w_1.x >> 16u) & 255u);
     uint v27_ = ((w_1.x >> 24u) & 255u);
@@ -678,7 +686,7 @@ void h4_(uint4 w_1)
     return;
 }
 
-void h5_(uint4 w_2)
+void h6_(uint4 w_2)
 {
     uint64_t v12_ = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     const uint64_t _e8 = pc();
@@ -694,7 +702,7 @@ void h5_(uint4 w_2)
     }
 }
 
-bool h6_(uint4 w_3)
+bool h7_(uint4 w_3)
 {
     uint v7_ = ((w_3.x >> 16u) & 255u);
     uint v24_ = ((w_3.x >> 24u) & 255u);
@@ -716,7 +724,7 @@ bool h6_(uint4 w_3)
     return true;
 }
 
-bool unaligned_6_(uint4 w_4)
+bool unaligned_7_(uint4 w_4)
 {
     uint v7_1 = ((w_4.x >> 16u) & 255u);
     uint v24_1 = ((w_4.x >> 24u) & 255u);
@@ -734,7 +742,7 @@ bool unaligned_6_(uint4 w_4)
     return true;
 }
 
-bool h7_(uint4 w_5)
+bool h8_(uint4 w_5)
 {
     uint v7_2 = ((w_5.x >> 16u) & 255u);
     uint v18_4 = ((w_5.x >> 24u) & 255u);
@@ -754,7 +762,7 @@ bool h7_(uint4 w_5)
     return true;
 }
 
-bool unaligned_7_(uint4 w_6)
+bool unaligned_8_(uint4 w_6)
 {
     uint v7_3 = ((w_6.x >> 16u) & 255u);
     uint v18_5 = ((w_6.x >> 24u) & 255u);
@@ -770,7 +778,7 @@ bool unaligned_7_(uint4 w_6)
     return true;
 }
 
-bool h8_(uint4 w_7)
+bool h9_(uint4 w_7)
 {
     uint v4_ = ((w_7.x >> 16u) & 255u);
     uint v11_ = ((w_7.x >> 24u) & 255u);
@@ -792,7 +800,7 @@ bool h8_(uint4 w_7)
     return true;
 }
 
-void h9_(uint4 w_8)
+void h10_(uint4 w_8)
 {
     uint v4_1 = ((w_8.x >> 16u) & 255u);
     uint v11_1 = ((w_8.x >> 24u) & 255u);
@@ -813,12 +821,12 @@ void h9_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 6u: {
-            const bool _e4 = unaligned_6_(w_9);
+        case 7u: {
+            const bool _e4 = unaligned_7_(w_9);
             return _e4;
         }
-        case 7u: {
-            const bool _e5 = unaligned_7_(w_9);
+        case 8u: {
+            const bool _e5 = unaligned_8_(w_9);
             return _e5;
         }
         default: {
@@ -827,30 +835,73 @@ bool run_unaligned(uint4 w_9)
     }
 }
 
-void run_straight()
+uint own_record(uint4 w_10)
 {
+    uint index_2 = (uint)0;
+    uint found = (uint)0;
+    bool local_4 = (bool)0;
+
+    uint _e2 = lane;
+    index_2 = (((_e2 * DIRECTORY_FACTOR) + w_10.y) * DIRECTORY_FACTOR_2_);
+    uint _e10 = index_2;
+    uint _e11 = index_2;
+    index_2 = (_e10 ^ (_e11 >> DIRECTORY_SHIFT));
+    found = w_10.z;
     while(true) {
-        uint _e1 = at;
-        uint _e3 = limit;
-        if ((_e1 == _e3)) {
+        uint _e20 = arguments.directory;
+        uint _e21 = index_2;
+        uint _e24 = arguments.directory_mask;
+        uint4 entry_3 = asuint(records.Load4((_e20 + (_e21 & _e24))*16));
+        if ((entry_3.x == NOBODY)) {
             break;
         }
-        uint _e7 = at;
-        uint4 w_10 = asuint(records.Load4(_e7*16));
-        uint _e11 = at;
-        at = (_e11 + 1u);
+        uint _e34 = lane;
+        if ((entry_3.x == _e34)) {
+            local_4 = (entry_3.y == w_10.y);
+        } else {
+            local_4 = false;
+        }
+        bool _e42 = local_4;
+        if (_e42) {
+            found = entry_3.z;
+            break;
+        }
+        uint _e44 = index_2;
+        index_2 = (_e44 + 1u);
+    }
+    uint _e47 = found;
+    uint _e49 = at;
+    return (_e47 + (_e49 & 15u));
+}
+
+void run_straight()
+{
+    uint distance_ = 0u;
+
+    while(true) {
+        uint _e3 = at;
+        uint _e5 = limit;
+        if ((_e3 == _e5)) {
+            break;
+        }
+        uint _e9 = at;
+        uint _e10 = distance_;
+        uint4 w_11 = asuint(records.Load4((_e9 + _e10)*16));
+        distance_ = 0u;
+        uint _e16 = at;
+        at = (_e16 + 1u);
         bool should_continue = false;
-        switch((w_10.x & 65535u)) {
+        switch((w_11.x & 65535u)) {
             case 0u: {
-                uint _e18 = at;
-                at = (_e18 - 1u);
-                uint _e22 = at;
-                const uint64_t _e23 = address_of(_e22);
-                stop_without_code(_e23);
+                uint _e23 = at;
+                at = (_e23 - 1u);
+                uint _e27 = at;
+                const uint64_t _e28 = address_of(_e27);
+                stop_without_code(_e28);
                 break;
             }
             case 1u: {
-                stop_before(UNDEFINED, (uint64_t(w_10.z) | (uint64_t(w_10.w) << 32u)));
+                stop_before(UNDEFINED, (uint64_t(w_11.z) | (uint64_t(w_11.w) << 32u)));
                 break;
             }
             case 2u: {
@@ -858,69 +909,78 @@ void run_straight()
                 break;
             }
             case 3u: {
-                h3_(w_10);
+                uint _e40 = at;
+                at = (_e40 - 1u);
+                const uint _e43 = own_record(w_11);
+                uint _e45 = at;
+                distance_ = (_e43 - _e45);
                 should_continue = true;
                 break;
             }
             case 4u: {
-                h4_(w_10);
+                h4_(w_11);
                 should_continue = true;
                 break;
             }
             case 5u: {
-                h5_(w_10);
+                h5_(w_11);
+                should_continue = true;
                 break;
             }
             case 6u: {
-                const bool _e34 = h6_(w_10);
-                if (_e34) {
-                    should_continue = true;
-                    break;
-                }
+                h6_(w_11);
                 break;
             }
             case 7u: {
-                const bool _e35 = h7_(w_10);
-                if (_e35) {
+                const bool _e47 = h7_(w_11);
+                if (_e47) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 8u: {
-                const bool _e36 = h8_(w_10);
-                if (_e36) {
+                const bool _e48 = h8_(w_11);
+                if (_e48) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 9u: {
-                h9_(w_10);
+                const bool _e49 = h9_(w_11);
+                if (_e49) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 10u: {
+                h10_(w_11);
                 should_continue = true;
                 break;
             }
             default: {
-                uint _e38 = at;
-                at = (_e38 - 1u);
-                uint _e42 = at;
-                const uint64_t _e43 = address_of(_e42);
-                stop_without_code(_e43);
+                uint _e51 = at;
+                at = (_e51 - 1u);
+                uint _e55 = at;
+                const uint64_t _e56 = address_of(_e55);
+                stop_without_code(_e56);
                 break;
             }
         }
         if (should_continue) {
             continue;
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e58 = unaligned;
+        if (!(_e58)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = (_e50 + 1u);
-        const bool _e53 = run_unaligned(w_10);
-        if (!(_e53)) {
+        uint _e63 = at;
+        at = (_e63 + 1u);
+        const bool _e66 = run_unaligned(w_11);
+        if (!(_e66)) {
             break;
         }
     }
@@ -995,11 +1055,11 @@ void run_subgroup()
 {
     bool goes = false;
     uint held = 0u;
-    bool local_4 = (bool)0;
-    uint chosen = (uint)0;
     bool local_5 = (bool)0;
+    uint chosen = (uint)0;
     bool local_6 = (bool)0;
     bool local_7 = (bool)0;
+    bool local_8 = (bool)0;
 
     while(true) {
         const bool _e4 = wants_page();
@@ -1010,21 +1070,21 @@ void run_subgroup()
         const uint _e6 = next_turn();
         bool _e8 = goes;
         if (_e8) {
-            local_4 = (_e6 != IDLE);
+            local_5 = (_e6 != IDLE);
         } else {
-            local_4 = false;
+            local_5 = false;
         }
-        bool _e14 = local_4;
+        bool _e14 = local_5;
         const uint _e16 = WaveActiveMax((_e14 ? _e6 : 0u));
         chosen = _e16;
         uint _e18 = held;
         if ((_e18 > 0u)) {
             uint _e23 = chosen;
-            local_5 = (_e23 != 0u);
+            local_6 = (_e23 != 0u);
         } else {
-            local_5 = false;
+            local_6 = false;
         }
-        bool _e27 = local_5;
+        bool _e27 = local_6;
         if (_e27) {
             uint _e28 = held;
             held = (_e28 - 1u);
@@ -1035,11 +1095,11 @@ void run_subgroup()
             }
             uint _e35 = chosen;
             if ((_e6 != _e35)) {
-                local_6 = (_e6 != IDLE);
+                local_7 = (_e6 != IDLE);
             } else {
-                local_6 = false;
+                local_7 = false;
             }
-            bool _e42 = local_6;
+            bool _e42 = local_7;
             const bool _e43 = WaveActiveAnyTrue(_e42);
             if (_e43) {
                 const uint _e44 = choose(_e6);
@@ -1049,11 +1109,11 @@ void run_subgroup()
         }
         uint _e46 = chosen;
         if ((_e6 == _e46)) {
-            local_7 = (_e6 != IDLE);
+            local_8 = (_e6 != IDLE);
         } else {
-            local_7 = false;
+            local_8 = false;
         }
-        bool _e53 = local_7;
+        bool _e53 = local_8;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
@@ -1105,7 +1165,7 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_2 = 0u;
-    bool local_8 = (bool)0;
+    bool local_9 = (bool)0;
 
     bool loop_init_3 = true;
     while(true) {
@@ -1137,11 +1197,11 @@ void save_state(uint64_t counter)
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_8 = (_e54 >= EXIT);
+        local_9 = (_e54 >= EXIT);
     } else {
-        local_8 = true;
+        local_9 = true;
     }
-    bool _e58 = local_8;
+    bool _e58 = local_9;
     if (_e58) {
         uint _e61 = state;
         states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
@@ -1170,25 +1230,26 @@ uint64_t start(Status status)
     uint fuel = uint(min(_e30, uint64_t(_e33)));
     count = ((uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u)) + uint64_t(fuel));
     stop_1 = RUNNING;
-    base = status.records;
-    uint _e53 = base;
-    at = _e53;
-    uint _e56 = at;
-    limit = (_e56 + fuel);
-    const uint64_t _e59 = get_wide(PC_WORD);
-    branch_far(_e59);
-    uint _e61 = stop_1;
-    if ((_e61 != RUNNING)) {
+    uint _e52 = arguments.first_record;
+    base = _e52;
+    uint _e55 = base;
+    at = _e55;
+    uint _e58 = at;
+    limit = (_e58 + fuel);
+    const uint64_t _e61 = get_wide(PC_WORD);
+    branch_far(_e61);
+    uint _e63 = stop_1;
+    if ((_e63 != RUNNING)) {
         park();
     }
-    uint64_t _e64 = budget;
-    return (_e64 - uint64_t(fuel));
+    uint64_t _e66 = budget;
+    return (_e66 - uint64_t(fuel));
 }
 
 void finish(uint64_t rest_1)
 {
-    bool local_9 = (bool)0;
     bool local_10 = (bool)0;
+    bool local_11 = (bool)0;
 
     uint _e2 = at;
     const uint64_t _e3 = address_of(_e2);
@@ -1201,16 +1262,16 @@ void finish(uint64_t rest_1)
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_10 = (_e27 == NO_CODE);
+            local_11 = (_e27 == NO_CODE);
         } else {
-            local_10 = true;
+            local_11 = true;
         }
-        bool _e31 = local_10;
-        local_9 = _e31;
+        bool _e31 = local_11;
+        local_10 = _e31;
     } else {
-        local_9 = false;
+        local_10 = false;
     }
-    bool _e33 = local_9;
+    bool _e33 = local_10;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1219,27 +1280,27 @@ void finish(uint64_t rest_1)
     uint _e39 = left;
     uint64_t total = (_e37 - uint64_t(_e39));
     uint _e44 = lane;
-    uint _e47 = asuint(statuses.Load(0+_e44*40));
+    uint _e47 = asuint(statuses.Load(0+_e44*32));
     uint _e51 = lane;
-    uint _e54 = asuint(statuses.Load(4+_e51*40));
+    uint _e54 = asuint(statuses.Load(4+_e51*32));
     uint64_t before = (uint64_t(_e47) | (uint64_t(_e54) << 32u));
     uint _e61 = lane;
-    statuses.Store(0+_e61*40, asuint(uint(total)));
+    statuses.Store(0+_e61*32, asuint(uint(total)));
     uint _e67 = lane;
-    statuses.Store(4+_e67*40, asuint(uint((total >> 32u))));
+    statuses.Store(4+_e67*32, asuint(uint((total >> 32u))));
     uint _e75 = lane;
-    statuses.Store(8+_e75*40, asuint(uint(budget_1)));
+    statuses.Store(8+_e75*32, asuint(uint(budget_1)));
     uint _e81 = lane;
-    statuses.Store(12+_e81*40, asuint(uint((budget_1 >> 32u))));
+    statuses.Store(12+_e81*32, asuint(uint((budget_1 >> 32u))));
     uint _e89 = lane;
     uint64_t _e93 = detail;
-    statuses.Store(16+_e89*40, asuint(uint(_e93)));
+    statuses.Store(16+_e89*32, asuint(uint(_e93)));
     uint _e97 = lane;
     uint64_t _e101 = detail;
-    statuses.Store(20+_e97*40, asuint(uint((_e101 >> 32u))));
+    statuses.Store(20+_e97*32, asuint(uint((_e101 >> 32u))));
     uint _e107 = lane;
     uint _e111 = stop_1;
-    statuses.Store(32+_e107*40, asuint(_e111));
+    statuses.Store(24+_e107*32, asuint(_e111));
     uint done = uint((total - before));
     uint _e116; pool.InterlockedAdd(12, done, _e116);
     if (((_e116 + done) < _e116)) {
@@ -1258,32 +1319,32 @@ void finish(uint64_t rest_1)
 
 bool can_run(uint stop)
 {
-    bool local_11 = (bool)0;
     bool local_12 = (bool)0;
     bool local_13 = (bool)0;
+    bool local_14 = (bool)0;
 
     if (!((stop == RUNNING))) {
-        local_11 = (stop == NO_CODE);
-    } else {
-        local_11 = true;
-    }
-    bool _e9 = local_11;
-    if (!(_e9)) {
-        local_12 = (stop == NO_FRAME);
+        local_12 = (stop == NO_CODE);
     } else {
         local_12 = true;
     }
-    bool _e16 = local_12;
-    if (!(_e16)) {
-        local_13 = (stop == CODE_WRITE);
+    bool _e9 = local_12;
+    if (!(_e9)) {
+        local_13 = (stop == NO_FRAME);
     } else {
         local_13 = true;
     }
-    bool _e23 = local_13;
+    bool _e16 = local_13;
+    if (!(_e16)) {
+        local_14 = (stop == CODE_WRITE);
+    } else {
+        local_14 = true;
+    }
+    bool _e23 = local_14;
     return _e23;
 }
 
-Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7, uint arg8, uint arg9) {
+Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {
     Status ret = (Status)0;
     ret.count_low = arg0;
     ret.count_high = arg1;
@@ -1291,10 +1352,8 @@ Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, ui
     ret.budget_high = arg3;
     ret.detail_low = arg4;
     ret.detail_high = arg5;
-    ret.records = arg6;
-    ret.records_high = arg7;
-    ret.stop = arg8;
-    ret.unused = arg9;
+    ret.stop = arg6;
+    ret.unused = arg7;
     return ret;
 }
 
@@ -1322,7 +1381,7 @@ void run(ComputeInput_run computeinput_run)
     uint _e35 = arguments.lanes;
     if ((_e32 < _e35)) {
         uint _e39 = lane;
-        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*40+0)), asuint(statuses.Load(_e39*40+4)), asuint(statuses.Load(_e39*40+8)), asuint(statuses.Load(_e39*40+12)), asuint(statuses.Load(_e39*40+16)), asuint(statuses.Load(_e39*40+20)), asuint(statuses.Load(_e39*40+24)), asuint(statuses.Load(_e39*40+28)), asuint(statuses.Load(_e39*40+32)), asuint(statuses.Load(_e39*40+36)));
+        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*32+0)), asuint(statuses.Load(_e39*32+4)), asuint(statuses.Load(_e39*32+8)), asuint(statuses.Load(_e39*32+12)), asuint(statuses.Load(_e39*32+16)), asuint(statuses.Load(_e39*32+20)), asuint(statuses.Load(_e39*32+24)), asuint(statuses.Load(_e39*32+28)));
         uint _e44 = arguments.begins;
         if (!((_e44 != 0u))) {
             const bool _e51 = can_run(status_1.stop);

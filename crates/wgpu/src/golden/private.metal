@@ -26,6 +26,10 @@ struct Arguments {
     uint begins;
     uint max_cycles_low;
     uint max_cycles_high;
+    uint first_record;
+    uint first_flag;
+    uint directory;
+    uint directory_mask;
 };
 struct Status {
     uint count_low;
@@ -34,8 +38,6 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint records;
-    uint records_high;
     uint stop;
     uint unused;
 };
@@ -78,6 +80,11 @@ constant uint BREAKPOINT = 4u;
 constant uint CODE_WRITE = 5u;
 constant uint NO_FRAME = 6u;
 constant uint EXIT = 16u;
+constant uint GRANULE_RECORDS = 16u;
+constant uint NOBODY = 4294967295u;
+constant uint DIRECTORY_FACTOR = 2654435761u;
+constant uint DIRECTORY_FACTOR_2_ = 2246822507u;
+constant uint DIRECTORY_SHIFT = 15u;
 constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint NO_PAGE = 4294967295u;
@@ -214,9 +221,9 @@ void branch_near(
     uint _e7 = arguments.code_len;
     if (offset >= _e7) {
         ulong _e9 = pc(arguments, at, base);
-        int distance = as_type<int>(low - static_cast<uint>(_e9));
+        int distance_1 = as_type<int>(low - static_cast<uint>(_e9));
         ulong _e13 = pc(arguments, at, base);
-        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
+        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance_1)), stop_1, detail);
         return;
     } else {
         uint _e18 = base;
@@ -772,9 +779,10 @@ bool is_code(
     if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
     }
-    uint granule = static_cast<uint>(offset_2) >> 6u;
-    uint _e24 = code_map[granule >> 5u];
-    return ((_e24 >> (granule & 31u)) & 1u) != 0u;
+    uint _e22 = arguments.first_flag;
+    uint granule = (static_cast<uint>(offset_2) >> 6u) + _e22;
+    uint _e28 = code_map[granule >> 5u];
+    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
 bool may_write_within(
@@ -834,7 +842,7 @@ bool may_write(
     return _e13;
 }
 
-void h3_(
+void h4_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -847,7 +855,7 @@ void h3_(
     return;
 }
 
-void h4_(
+void h5_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -876,7 +884,7 @@ void h4_(
     return;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -900,7 +908,7 @@ void h5_(
     }
 }
 
-bool h6_(
+bool h7_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -934,7 +942,7 @@ bool h6_(
     return true;
 }
 
-bool unaligned_6_(
+bool unaligned_7_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -963,7 +971,7 @@ bool unaligned_6_(
     return true;
 }
 
-bool h7_(
+bool h8_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -997,7 +1005,7 @@ bool h7_(
     return true;
 }
 
-bool unaligned_7_(
+bool unaligned_8_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1026,7 +1034,7 @@ bool unaligned_7_(
     return true;
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1062,7 +1070,7 @@ bool h8_(
     return true;
 }
 
-void h9_(
+void h10_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1099,12 +1107,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 6u: {
-            bool _e4 = unaligned_6_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        case 7u: {
+            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
             return _e4;
         }
-        case 7u: {
-            bool _e5 = unaligned_7_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+        case 8u: {
+            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1113,10 +1121,55 @@ bool run_unaligned(
     }
 }
 
+uint own_record(
+    metal::uint4 w_10,
+    constant Arguments& arguments,
+    device type_6 const& records,
+    thread uint& lane,
+    thread uint& at,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint index_2 = {};
+    uint found = {};
+    bool local_4 = {};
+    uint _e2 = lane;
+    index_2 = ((_e2 * DIRECTORY_FACTOR) + w_10.y) * DIRECTORY_FACTOR_2_;
+    uint _e10 = index_2;
+    uint _e11 = index_2;
+    index_2 = _e10 ^ (_e11 >> DIRECTORY_SHIFT);
+    found = w_10.z;
+    while(true) {
+        uint _e20 = arguments.directory;
+        uint _e21 = index_2;
+        uint _e24 = arguments.directory_mask;
+        metal::uint4 entry_3 = records[_e20 + (_e21 & _e24)];
+        if (entry_3.x == NOBODY) {
+            break;
+        }
+        uint _e34 = lane;
+        if (entry_3.x == _e34) {
+            local_4 = entry_3.y == w_10.y;
+        } else {
+            local_4 = false;
+        }
+        bool _e42 = local_4;
+        if (_e42) {
+            found = entry_3.z;
+            break;
+        }
+        uint _e44 = index_2;
+        index_2 = _e44 + 1u;
+    }
+    uint _e47 = found;
+    uint _e49 = at;
+    return _e47 + (_e49 & 15u);
+}
+
 void run_straight(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1136,27 +1189,30 @@ void run_straight(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint distance = 0u;
     while(true) {
-        uint _e1 = at;
-        uint _e3 = limit;
-        if (_e1 == _e3) {
+        uint _e3 = at;
+        uint _e5 = limit;
+        if (_e3 == _e5) {
             break;
         }
-        uint _e7 = at;
-        metal::uint4 w_10 = records[_e7];
-        uint _e11 = at;
-        at = _e11 + 1u;
-        switch(w_10.x & 65535u) {
+        uint _e9 = at;
+        uint _e10 = distance;
+        metal::uint4 w_11 = records[_e9 + _e10];
+        distance = 0u;
+        uint _e16 = at;
+        at = _e16 + 1u;
+        switch(w_11.x & 65535u) {
             case 0u: {
-                uint _e18 = at;
-                at = _e18 - 1u;
-                uint _e22 = at;
-                ulong _e23 = address_of(_e22, arguments, base);
-                stop_without_code(_e23, stop_1, detail);
+                uint _e23 = at;
+                at = _e23 - 1u;
+                uint _e27 = at;
+                ulong _e28 = address_of(_e27, arguments, base);
+                stop_without_code(_e28, stop_1, detail);
                 break;
             }
             case 1u: {
-                stop_before(UNDEFINED, static_cast<ulong>(w_10.z) | (static_cast<ulong>(w_10.w) << 32u), at, stop_1, detail);
+                stop_before(UNDEFINED, static_cast<ulong>(w_11.z) | (static_cast<ulong>(w_11.w) << 32u), at, stop_1, detail);
                 break;
             }
             case 2u: {
@@ -1164,60 +1220,68 @@ void run_straight(
                 break;
             }
             case 3u: {
-                h3_(w_10, x);
+                uint _e40 = at;
+                at = _e40 - 1u;
+                uint _e43 = own_record(w_11, arguments, records, lane, at, _buffer_sizes);
+                uint _e45 = at;
+                distance = _e43 - _e45;
                 continue;
             }
             case 4u: {
-                h4_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h4_(w_11, x);
                 continue;
             }
             case 5u: {
-                h5_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h5_(w_11, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 6u: {
-                bool _e34 = h6_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
-                if (_e34) {
-                    continue;
-                }
+                h6_(w_11, arguments, flag_z, at, base, limit, stop_1, detail);
                 break;
             }
             case 7u: {
-                bool _e35 = h7_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e35) {
+                bool _e47 = h7_(w_11, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+                if (_e47) {
                     continue;
                 }
                 break;
             }
             case 8u: {
-                bool _e36 = h8_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e36) {
+                bool _e48 = h8_(w_11, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e48) {
                     continue;
                 }
                 break;
             }
             case 9u: {
-                h9_(w_10, x);
+                bool _e49 = h9_(w_11, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e49) {
+                    continue;
+                }
+                break;
+            }
+            case 10u: {
+                h10_(w_11, x);
                 continue;
             }
             default: {
-                uint _e38 = at;
-                at = _e38 - 1u;
-                uint _e42 = at;
-                ulong _e43 = address_of(_e42, arguments, base);
-                stop_without_code(_e43, stop_1, detail);
+                uint _e51 = at;
+                at = _e51 - 1u;
+                uint _e55 = at;
+                ulong _e56 = address_of(_e55, arguments, base);
+                stop_without_code(_e56, stop_1, detail);
                 break;
             }
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e58 = unaligned;
+        if (!(_e58)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = _e50 + 1u;
-        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
-        if (!(_e53)) {
+        uint _e63 = at;
+        at = _e63 + 1u;
+        bool _e66 = run_unaligned(w_11, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+        if (!(_e66)) {
             break;
         }
     }
@@ -1300,6 +1364,7 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
+    thread uint& lane,
     thread uint& place,
     thread type_7& x,
     thread bool& flag_n,
@@ -1324,11 +1389,11 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    bool local_4 = {};
-    uint chosen = {};
     bool local_5 = {};
+    uint chosen = {};
     bool local_6 = {};
     bool local_7 = {};
+    bool local_8 = {};
     while(true) {
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
@@ -1338,21 +1403,21 @@ void run_subgroup(
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
         if (_e8) {
-            local_4 = _e6 != IDLE;
+            local_5 = _e6 != IDLE;
         } else {
-            local_4 = false;
+            local_5 = false;
         }
-        bool _e14 = local_4;
+        bool _e14 = local_5;
         uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
         chosen = unnamed_7;
         uint _e18 = held;
         if (_e18 > 0u) {
             uint _e23 = chosen;
-            local_5 = _e23 != 0u;
+            local_6 = _e23 != 0u;
         } else {
-            local_5 = false;
+            local_6 = false;
         }
-        bool _e27 = local_5;
+        bool _e27 = local_6;
         if (_e27) {
             uint _e28 = held;
             held = _e28 - 1u;
@@ -1363,11 +1428,11 @@ void run_subgroup(
             }
             uint _e35 = chosen;
             if (_e6 != _e35) {
-                local_6 = _e6 != IDLE;
+                local_7 = _e6 != IDLE;
             } else {
-                local_6 = false;
+                local_7 = false;
             }
-            bool _e42 = local_6;
+            bool _e42 = local_7;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
                 uint _e44 = choose(_e6, place, waited);
@@ -1377,18 +1442,18 @@ void run_subgroup(
         }
         uint _e46 = chosen;
         if (_e6 == _e46) {
-            local_7 = _e6 != IDLE;
+            local_8 = _e6 != IDLE;
         } else {
-            local_7 = false;
+            local_8 = false;
         }
-        bool _e53 = local_7;
+        bool _e53 = local_8;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            run_straight(arguments, records, code_map, lane, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -1450,7 +1515,7 @@ void save_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_2 = 0u;
-    bool local_8 = {};
+    bool local_9 = {};
     bool loop_init_3 = true;
     while(true) {
         if (!loop_init_3) {
@@ -1481,11 +1546,11 @@ void save_state(
     uint _e47 = stop_1;
     if (!((_e47 == UNDEFINED))) {
         uint _e54 = stop_1;
-        local_8 = _e54 >= EXIT;
+        local_9 = _e54 >= EXIT;
     } else {
-        local_8 = true;
+        local_9 = true;
     }
-    bool _e58 = local_8;
+    bool _e58 = local_9;
     if (_e58) {
         uint _e61 = state;
         states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
@@ -1531,19 +1596,20 @@ ulong start(
     uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
     count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
     stop_1 = RUNNING;
-    base = status.records;
-    uint _e53 = base;
-    at = _e53;
-    uint _e56 = at;
-    limit = _e56 + fuel;
-    ulong _e59 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    branch_far(_e59, arguments, at, base, limit, stop_1, detail);
-    uint _e61 = stop_1;
-    if (_e61 != RUNNING) {
+    uint _e52 = arguments.first_record;
+    base = _e52;
+    uint _e55 = base;
+    at = _e55;
+    uint _e58 = at;
+    limit = _e58 + fuel;
+    ulong _e61 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e61, arguments, at, base, limit, stop_1, detail);
+    uint _e63 = stop_1;
+    if (_e63 != RUNNING) {
         park(at, limit, left);
     }
-    ulong _e64 = budget;
-    return _e64 - static_cast<ulong>(fuel);
+    ulong _e66 = budget;
+    return _e66 - static_cast<ulong>(fuel);
 }
 
 void finish(
@@ -1568,8 +1634,8 @@ void finish(
     thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_9 = {};
     bool local_10 = {};
+    bool local_11 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, arguments, base);
     ulong _e5 = detail;
@@ -1581,16 +1647,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_10 = _e27 == NO_CODE;
+            local_11 = _e27 == NO_CODE;
         } else {
-            local_10 = true;
+            local_11 = true;
         }
-        bool _e31 = local_10;
-        local_9 = _e31;
+        bool _e31 = local_11;
+        local_10 = _e31;
     } else {
-        local_9 = false;
+        local_10 = false;
     }
-    bool _e33 = local_9;
+    bool _e33 = local_10;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1639,27 +1705,27 @@ void finish(
 bool can_run(
     uint stop
 ) {
-    bool local_11 = {};
     bool local_12 = {};
     bool local_13 = {};
+    bool local_14 = {};
     if (!((stop == RUNNING))) {
-        local_11 = stop == NO_CODE;
-    } else {
-        local_11 = true;
-    }
-    bool _e9 = local_11;
-    if (!(_e9)) {
-        local_12 = stop == NO_FRAME;
+        local_12 = stop == NO_CODE;
     } else {
         local_12 = true;
     }
-    bool _e16 = local_12;
-    if (!(_e16)) {
-        local_13 = stop == CODE_WRITE;
+    bool _e9 = local_12;
+    if (!(_e9)) {
+        local_13 = stop == NO_FRAME;
     } else {
         local_13 = true;
     }
-    bool _e23 = local_13;
+    bool _e16 = local_13;
+    if (!(_e16)) {
+        local_14 = stop == CODE_WRITE;
+    } else {
+        local_14 = true;
+    }
+    bool _e23 = local_14;
     return _e23;
 }
 
@@ -1734,7 +1800,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, lane, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

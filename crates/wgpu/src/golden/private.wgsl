@@ -16,6 +16,11 @@ const BREAKPOINT: u32 = 4u;
 const CODE_WRITE: u32 = 5u;
 const NO_FRAME: u32 = 6u;
 const EXIT: u32 = 16u;
+const GRANULE_RECORDS: u32 = 16u;
+const NOBODY: u32 = 4294967295u;
+const DIRECTORY_FACTOR: u32 = 2654435761u;
+const DIRECTORY_FACTOR_2: u32 = 2246822507u;
+const DIRECTORY_SHIFT: u32 = 15u;
 const SIZE: u64 = 0x100000lu;
 alias Address = u32;
 const GRANULE: Address = 64u;
@@ -35,6 +40,12 @@ struct Arguments {
   begins: u32,
   max_cycles_low: u32,
   max_cycles_high: u32,
+  // The number of the first instruction's record, and that of the flag of the granule before it.
+  first_record: u32,
+  first_flag: u32,
+  // Where the directory starts in the records, and its length less one.
+  directory: u32,
+  directory_mask: u32,
 }
 
 // A lane's counts and stop.
@@ -45,9 +56,6 @@ struct Status {
   budget_high: u32,
   detail_low: u32,
   detail_high: u32,
-  // Where its records start.
-  records: u32,
-  records_high: u32,
   stop: u32,
   unused: u32,
 }
@@ -73,7 +81,7 @@ struct Pool {
 @group(0) @binding(3) var<storage, read_write> stopped: array<u32>;
 @group(0) @binding(4) var<storage, read_write> pool: Pool;
 @group(0) @binding(5) var<storage, read> records: array<vec4<u32>>;
-// A bit for each granule from one before the code on: whether it holds decoded words.
+// A bit for each granule: whether it holds decoded words.
 @group(0) @binding(6) var<storage, read> code_map: array<u32>;
 
 // The lane, and its place in its subgroup.
@@ -86,7 +94,7 @@ var<private> flag_n: bool;
 var<private> flag_z: bool;
 var<private> flag_c: bool;
 var<private> flag_v: bool;
-// PC: the number of the record after the instruction's. Its records start at `base`.
+// PC: the number of the record after the instruction's. Records start at `base`.
 var<private> at: u32;
 var<private> base: u32;
 // The value of `at` at which the launch's share is used up; branches move it along.
@@ -416,7 +424,7 @@ fn is_code(addr: u64) -> bool {
   if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
     return false;
   }
-  let granule = u32(offset) >> 6u;
+  let granule = (u32(offset) >> 6u) + arguments.first_flag;
   return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
@@ -446,7 +454,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h3(w: vec4<u32>) {
+fn h4(w: vec4<u32>) {
   let v16: u32 = (w.x >> 16u) & 0xffu;
   let v26: u32 = (w.x >> 24u) & 0xffu;
   let v5: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -456,7 +464,7 @@ fn h3(w: vec4<u32>) {
 }
 
 // SUBS_imm_X
-fn h4(w: vec4<u32>) {
+fn h5(w: vec4<u32>) {
   let v16: u32 = (w.x >> 16u) & 0xffu;
   let v27: u32 = (w.x >> 24u) & 0xffu;
   let v5: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -478,7 +486,7 @@ fn h4(w: vec4<u32>) {
 }
 
 // B_cond
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v12: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v0: u64 = pc();
   let v33: u64 = v0 + 0x4lu;
@@ -489,7 +497,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // LDR_W_uimm
-fn h6(w: vec4<u32>) -> bool {
+fn h7(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v24: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -502,7 +510,7 @@ fn h6(w: vec4<u32>) -> bool {
   x[v24] = v19;
   return true;
 }
-fn unaligned_6(w: vec4<u32>) -> bool {
+fn unaligned_7(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v24: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -516,7 +524,7 @@ fn unaligned_6(w: vec4<u32>) -> bool {
 }
 
 // STR_X_uimm
-fn h7(w: vec4<u32>) -> bool {
+fn h8(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v18: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -528,7 +536,7 @@ fn h7(w: vec4<u32>) -> bool {
   store(v16, 64u, u64(v19));
   return true;
 }
-fn unaligned_7(w: vec4<u32>) -> bool {
+fn unaligned_8(w: vec4<u32>) -> bool {
   let v7: u32 = (w.x >> 16u) & 0xffu;
   let v18: u32 = (w.x >> 24u) & 0xffu;
   let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -541,7 +549,7 @@ fn unaligned_7(w: vec4<u32>) -> bool {
 }
 
 // LDADD_X
-fn h8(w: vec4<u32>) -> bool {
+fn h9(w: vec4<u32>) -> bool {
   let v4: u32 = (w.x >> 16u) & 0xffu;
   let v11: u32 = (w.x >> 24u) & 0xffu;
   let v22: u32 = (w.y >> 0u) & 0xffu;
@@ -557,7 +565,7 @@ fn h8(w: vec4<u32>) -> bool {
 }
 
 // CLZ_X
-fn h9(w: vec4<u32>) {
+fn h10(w: vec4<u32>) {
   let v4: u32 = (w.x >> 16u) & 0xffu;
   let v11: u32 = (w.x >> 24u) & 0xffu;
   let v5: u64 = x[v4];
@@ -575,30 +583,56 @@ fn h9(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 6u: { return unaligned_6(w); }
     case 7u: { return unaligned_7(w); }
+    case 8u: { return unaligned_8(w); }
     default: { return false; }
   }
 }
 
+// Code that is not the same for all lanes. Behind the table of records is a directory of those that lanes have of
+// their own, and behind it are these records, and those of all other lanes.
+
+// The number of the record that the lane has instead of the one at `at`, which is diverted.
+fn own_record(w: vec4<u32>) -> u32 {
+  var index = (lane * DIRECTORY_FACTOR + w.y) * DIRECTORY_FACTOR_2;
+  index ^= index >> DIRECTORY_SHIFT;
+  // Where all lanes have theirs that do not have their own.
+  var found = w.z;
+  loop {
+    let entry = records[arguments.directory + (index & arguments.directory_mask)];
+    if (entry.x == NOBODY) {
+      break;
+    }
+    if (entry.x == lane && entry.y == w.y) {
+      found = entry.z;
+      break;
+    }
+    index += 1u;
+  }
+  return found + (at & (GRANULE_RECORDS - 1u));
+}
+
 fn run_straight() {
+  var distance = 0u;
   loop {
     if (at == limit) {
       break;
     }
-    let w = records[at];
+    let w = records[at + distance];
+    distance = 0u;
     at += 1u;
     switch (w.x & 0xffffu) {
       case 0u: { at -= 1u; stop_without_code(address_of(at)); }
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
-      case 3u: { h3(w); continue; }
+      case 3u: { at -= 1u; distance = own_record(w) - at; continue; }
       case 4u: { h4(w); continue; }
-      case 5u: { h5(w); }
-      case 6u: { if (h6(w)) { continue; } }
+      case 5u: { h5(w); continue; }
+      case 6u: { h6(w); }
       case 7u: { if (h7(w)) { continue; } }
       case 8u: { if (h8(w)) { continue; } }
-      case 9u: { h9(w); continue; }
+      case 9u: { if (h9(w)) { continue; } }
+      case 10u: { h10(w); continue; }
       default: { at -= 1u; stop_without_code(address_of(at)); }
     }
     if (!unaligned) {
@@ -730,7 +764,7 @@ fn start(status: Status) -> u64 {
   let fuel = u32(min(budget, u64(arguments.share)));
   count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
   stop = RUNNING;
-  base = status.records;
+  base = arguments.first_record;
   at = base;
   limit = at + fuel;
   branch_far(get_wide(PC_WORD));

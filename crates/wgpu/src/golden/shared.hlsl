@@ -8,6 +8,10 @@ struct Arguments {
     uint begins;
     uint max_cycles_low;
     uint max_cycles_high;
+    uint first_record;
+    uint first_flag;
+    uint directory;
+    uint directory_mask;
 };
 
 struct Status {
@@ -17,8 +21,6 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint records;
-    uint records_high;
     uint stop;
     uint unused;
 };
@@ -61,6 +63,11 @@ static const uint BREAKPOINT = 4u;
 static const uint CODE_WRITE = 5u;
 static const uint NO_FRAME = 6u;
 static const uint EXIT = 16u;
+static const uint GRANULE_RECORDS = 16u;
+static const uint NOBODY = 4294967295u;
+static const uint DIRECTORY_FACTOR = 2654435761u;
+static const uint DIRECTORY_FACTOR_2_ = 2246822507u;
+static const uint DIRECTORY_SHIFT = 15u;
 static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
 static const uint IDLE = 4294967295u;
@@ -573,9 +580,10 @@ bool is_code(uint64_t addr_12)
     if ((offset_2 >= ((uint(_e9) + GRANULE) + GRANULE))) {
         return false;
     }
-    uint granule = (uint(offset_2) >> 6u);
-    uint _e24 = asuint(code_map.Load((granule >> 5u)*4));
-    return (((_e24 >> (granule & 31u)) & 1u) != 0u);
+    uint _e22 = arguments.first_flag;
+    uint granule = ((uint(offset_2) >> 6u) + _e22);
+    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
+    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
 bool may_write_within(uint64_t addr_13, uint len_1, uint fault_1)
@@ -609,7 +617,7 @@ bool may_write(uint64_t addr_14, uint len_2, uint fault_2)
     return _e13;
 }
 
-void h3_(uint4 w)
+void h4_(uint4 w)
 {
     uint v16_ = ((w.x >> 16u) & 255u);
     uint v26_ = ((w.x >> 24u) & 255u);
@@ -620,7 +628,7 @@ void h3_(uint4 w)
     return;
 }
 
-void h4_(uint4 w_1)
+void h5_(uint4 w_1)
 {
     uint v16_1 = ((w_1.x >> 16u) & 255u);
     uint v27_ = ((w_1.x >> 24u) & 255u);
@@ -643,7 +651,7 @@ void h4_(uint4 w_1)
     return;
 }
 
-void h5_(uint4 w_2)
+void h6_(uint4 w_2)
 {
     uint64_t v12_ = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     const uint64_t _e8 = pc();
@@ -659,7 +667,7 @@ void h5_(uint4 w_2)
     }
 }
 
-bool h6_(uint4 w_3)
+bool h7_(uint4 w_3)
 {
     uint v7_ = ((w_3.x >> 16u) & 255u);
     uint v24_ = ((w_3.x >> 24u) & 255u);
@@ -681,7 +689,7 @@ bool h6_(uint4 w_3)
     return true;
 }
 
-bool unaligned_6_(uint4 w_4)
+bool unaligned_7_(uint4 w_4)
 {
     uint v7_1 = ((w_4.x >> 16u) & 255u);
     uint v24_1 = ((w_4.x >> 24u) & 255u);
@@ -699,7 +707,7 @@ bool unaligned_6_(uint4 w_4)
     return true;
 }
 
-bool h7_(uint4 w_5)
+bool h8_(uint4 w_5)
 {
     uint v7_2 = ((w_5.x >> 16u) & 255u);
     uint v18_4 = ((w_5.x >> 24u) & 255u);
@@ -719,7 +727,7 @@ bool h7_(uint4 w_5)
     return true;
 }
 
-bool unaligned_7_(uint4 w_6)
+bool unaligned_8_(uint4 w_6)
 {
     uint v7_3 = ((w_6.x >> 16u) & 255u);
     uint v18_5 = ((w_6.x >> 24u) & 255u);
@@ -735,7 +743,7 @@ bool unaligned_7_(uint4 w_6)
     return true;
 }
 
-bool h8_(uint4 w_7)
+bool h9_(uint4 w_7)
 {
     uint v4_ = ((w_7.x >> 16u) & 255u);
     uint v11_ = ((w_7.x >> 24u) & 255u);
@@ -757,7 +765,7 @@ bool h8_(uint4 w_7)
     return true;
 }
 
-void h9_(uint4 w_8)
+void h10_(uint4 w_8)
 {
     uint v4_1 = ((w_8.x >> 16u) & 255u);
     uint v11_1 = ((w_8.x >> 24u) & 255u);
@@ -778,12 +786,12 @@ void h9_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 6u: {
-            const bool _e4 = unaligned_6_(w_9);
+        case 7u: {
+            const bool _e4 = unaligned_7_(w_9);
             return _e4;
         }
-        case 7u: {
-            const bool _e5 = unaligned_7_(w_9);
+        case 8u: {
+            const bool _e5 = unaligned_8_(w_9);
             return _e5;
         }
         default: {
@@ -822,11 +830,6 @@ void run_straight()
                 stop_before(BREAKPOINT, 0uL);
                 break;
             }
-            case 3u: {
-                h3_(w_10);
-                should_continue = true;
-                break;
-            }
             case 4u: {
                 h4_(w_10);
                 should_continue = true;
@@ -834,34 +837,39 @@ void run_straight()
             }
             case 5u: {
                 h5_(w_10);
+                should_continue = true;
                 break;
             }
             case 6u: {
-                const bool _e34 = h6_(w_10);
+                h6_(w_10);
+                break;
+            }
+            case 7u: {
+                const bool _e34 = h7_(w_10);
                 if (_e34) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 7u: {
-                const bool _e35 = h7_(w_10);
+            case 8u: {
+                const bool _e35 = h8_(w_10);
                 if (_e35) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 8u: {
-                const bool _e36 = h8_(w_10);
+            case 9u: {
+                const bool _e36 = h9_(w_10);
                 if (_e36) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 9u: {
-                h9_(w_10);
+            case 10u: {
+                h10_(w_10);
                 should_continue = true;
                 break;
             }
@@ -1135,19 +1143,20 @@ uint64_t start(Status status)
     uint fuel = uint(min(_e30, uint64_t(_e33)));
     count = ((uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u)) + uint64_t(fuel));
     stop_1 = RUNNING;
-    base = status.records;
-    uint _e53 = base;
-    at = _e53;
-    uint _e56 = at;
-    limit = (_e56 + fuel);
-    const uint64_t _e59 = get_wide(PC_WORD);
-    branch_far(_e59);
-    uint _e61 = stop_1;
-    if ((_e61 != RUNNING)) {
+    uint _e52 = arguments.first_record;
+    base = _e52;
+    uint _e55 = base;
+    at = _e55;
+    uint _e58 = at;
+    limit = (_e58 + fuel);
+    const uint64_t _e61 = get_wide(PC_WORD);
+    branch_far(_e61);
+    uint _e63 = stop_1;
+    if ((_e63 != RUNNING)) {
         park();
     }
-    uint64_t _e64 = budget;
-    return (_e64 - uint64_t(fuel));
+    uint64_t _e66 = budget;
+    return (_e66 - uint64_t(fuel));
 }
 
 void finish(uint64_t rest_1)
@@ -1184,27 +1193,27 @@ void finish(uint64_t rest_1)
     uint _e39 = left;
     uint64_t total = (_e37 - uint64_t(_e39));
     uint _e44 = lane;
-    uint _e47 = asuint(statuses.Load(0+_e44*40));
+    uint _e47 = asuint(statuses.Load(0+_e44*32));
     uint _e51 = lane;
-    uint _e54 = asuint(statuses.Load(4+_e51*40));
+    uint _e54 = asuint(statuses.Load(4+_e51*32));
     uint64_t before = (uint64_t(_e47) | (uint64_t(_e54) << 32u));
     uint _e61 = lane;
-    statuses.Store(0+_e61*40, asuint(uint(total)));
+    statuses.Store(0+_e61*32, asuint(uint(total)));
     uint _e67 = lane;
-    statuses.Store(4+_e67*40, asuint(uint((total >> 32u))));
+    statuses.Store(4+_e67*32, asuint(uint((total >> 32u))));
     uint _e75 = lane;
-    statuses.Store(8+_e75*40, asuint(uint(budget_1)));
+    statuses.Store(8+_e75*32, asuint(uint(budget_1)));
     uint _e81 = lane;
-    statuses.Store(12+_e81*40, asuint(uint((budget_1 >> 32u))));
+    statuses.Store(12+_e81*32, asuint(uint((budget_1 >> 32u))));
     uint _e89 = lane;
     uint64_t _e93 = detail;
-    statuses.Store(16+_e89*40, asuint(uint(_e93)));
+    statuses.Store(16+_e89*32, asuint(uint(_e93)));
     uint _e97 = lane;
     uint64_t _e101 = detail;
-    statuses.Store(20+_e97*40, asuint(uint((_e101 >> 32u))));
+    statuses.Store(20+_e97*32, asuint(uint((_e101 >> 32u))));
     uint _e107 = lane;
     uint _e111 = stop_1;
-    statuses.Store(32+_e107*40, asuint(_e111));
+    statuses.Store(24+_e107*32, asuint(_e111));
     uint done_1 = uint((total - before));
     uint _e116; pool.InterlockedAdd(12, done_1, _e116);
     if (((_e116 + done_1) < _e116)) {
@@ -1248,7 +1257,7 @@ bool can_run(uint stop)
     return _e23;
 }
 
-Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7, uint arg8, uint arg9) {
+Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {
     Status ret = (Status)0;
     ret.count_low = arg0;
     ret.count_high = arg1;
@@ -1256,10 +1265,8 @@ Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, ui
     ret.budget_high = arg3;
     ret.detail_low = arg4;
     ret.detail_high = arg5;
-    ret.records = arg6;
-    ret.records_high = arg7;
-    ret.stop = arg8;
-    ret.unused = arg9;
+    ret.stop = arg6;
+    ret.unused = arg7;
     return ret;
 }
 
@@ -1287,7 +1294,7 @@ void run(ComputeInput_run computeinput_run)
     uint _e35 = arguments.lanes;
     if ((_e32 < _e35)) {
         uint _e39 = lane;
-        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*40+0)), asuint(statuses.Load(_e39*40+4)), asuint(statuses.Load(_e39*40+8)), asuint(statuses.Load(_e39*40+12)), asuint(statuses.Load(_e39*40+16)), asuint(statuses.Load(_e39*40+20)), asuint(statuses.Load(_e39*40+24)), asuint(statuses.Load(_e39*40+28)), asuint(statuses.Load(_e39*40+32)), asuint(statuses.Load(_e39*40+36)));
+        Status status_1 = ConstructStatus(asuint(statuses.Load(_e39*32+0)), asuint(statuses.Load(_e39*32+4)), asuint(statuses.Load(_e39*32+8)), asuint(statuses.Load(_e39*32+12)), asuint(statuses.Load(_e39*32+16)), asuint(statuses.Load(_e39*32+20)), asuint(statuses.Load(_e39*32+24)), asuint(statuses.Load(_e39*32+28)));
         uint _e44 = arguments.begins;
         if (!((_e44 != 0u))) {
             const bool _e51 = can_run(status_1.stop);

@@ -25,6 +25,10 @@ struct Arguments {
     uint begins;
     uint max_cycles_low;
     uint max_cycles_high;
+    uint first_record;
+    uint first_flag;
+    uint directory;
+    uint directory_mask;
 };
 struct Status {
     uint count_low;
@@ -33,8 +37,6 @@ struct Status {
     uint budget_high;
     uint detail_low;
     uint detail_high;
-    uint records;
-    uint records_high;
     uint stop;
     uint unused;
 };
@@ -77,6 +79,11 @@ constant uint BREAKPOINT = 4u;
 constant uint CODE_WRITE = 5u;
 constant uint NO_FRAME = 6u;
 constant uint EXIT = 16u;
+constant uint GRANULE_RECORDS = 16u;
+constant uint NOBODY = 4294967295u;
+constant uint DIRECTORY_FACTOR = 2654435761u;
+constant uint DIRECTORY_FACTOR_2_ = 2246822507u;
+constant uint DIRECTORY_SHIFT = 15u;
 constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint IDLE = 4294967295u;
@@ -741,9 +748,10 @@ bool is_code(
     if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
     }
-    uint granule = static_cast<uint>(offset_2) >> 6u;
-    uint _e24 = code_map[granule >> 5u];
-    return ((_e24 >> (granule & 31u)) & 1u) != 0u;
+    uint _e22 = arguments.first_flag;
+    uint granule = (static_cast<uint>(offset_2) >> 6u) + _e22;
+    uint _e28 = code_map[granule >> 5u];
+    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
 bool may_write_within(
@@ -795,7 +803,7 @@ bool may_write(
     return _e13;
 }
 
-void h3_(
+void h4_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -808,7 +816,7 @@ void h3_(
     return;
 }
 
-void h4_(
+void h5_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -837,7 +845,7 @@ void h4_(
     return;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -861,7 +869,7 @@ void h5_(
     }
 }
 
-bool h6_(
+bool h7_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -891,7 +899,7 @@ bool h6_(
     return true;
 }
 
-bool unaligned_6_(
+bool unaligned_7_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -916,7 +924,7 @@ bool unaligned_6_(
     return true;
 }
 
-bool h7_(
+bool h8_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -947,7 +955,7 @@ bool h7_(
     return true;
 }
 
-bool unaligned_7_(
+bool unaligned_8_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -973,7 +981,7 @@ bool unaligned_7_(
     return true;
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1005,7 +1013,7 @@ bool h8_(
     return true;
 }
 
-void h9_(
+void h10_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1038,12 +1046,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 6u: {
-            bool _e4 = unaligned_6_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
+        case 7u: {
+            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
             return _e4;
         }
-        case 7u: {
-            bool _e5 = unaligned_7_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+        case 8u: {
+            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1098,41 +1106,41 @@ void run_straight(
                 stop_before(BREAKPOINT, 0uL, at, stop_1, detail);
                 break;
             }
-            case 3u: {
-                h3_(w_10, x);
-                continue;
-            }
             case 4u: {
-                h4_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h4_(w_10, x);
                 continue;
             }
             case 5u: {
-                h5_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h5_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 6u: {
-                bool _e34 = h6_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
+                h6_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
+                break;
+            }
+            case 7u: {
+                bool _e34 = h7_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
                 if (_e34) {
                     continue;
                 }
                 break;
             }
-            case 7u: {
-                bool _e35 = h7_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+            case 8u: {
+                bool _e35 = h8_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
                 if (_e35) {
                     continue;
                 }
                 break;
             }
-            case 8u: {
-                bool _e36 = h8_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+            case 9u: {
+                bool _e36 = h9_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
                 if (_e36) {
                     continue;
                 }
                 break;
             }
-            case 9u: {
-                h9_(w_10, x);
+            case 10u: {
+                h10_(w_10, x);
                 continue;
             }
             default: {
@@ -1461,19 +1469,20 @@ ulong start(
     uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
     count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
     stop_1 = RUNNING;
-    base = status.records;
-    uint _e53 = base;
-    at = _e53;
-    uint _e56 = at;
-    limit = _e56 + fuel;
-    ulong _e59 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    branch_far(_e59, arguments, at, base, limit, stop_1, detail);
-    uint _e61 = stop_1;
-    if (_e61 != RUNNING) {
+    uint _e52 = arguments.first_record;
+    base = _e52;
+    uint _e55 = base;
+    at = _e55;
+    uint _e58 = at;
+    limit = _e58 + fuel;
+    ulong _e61 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e61, arguments, at, base, limit, stop_1, detail);
+    uint _e63 = stop_1;
+    if (_e63 != RUNNING) {
         park(at, limit, left);
     }
-    ulong _e64 = budget;
-    return _e64 - static_cast<ulong>(fuel);
+    ulong _e66 = budget;
+    return _e66 - static_cast<ulong>(fuel);
 }
 
 void finish(
