@@ -10,12 +10,14 @@
 //! page has not been written since the last reset, or because translated code was made from the
 //! granule.
 
+mod bounds;
 mod host;
 mod image;
 mod process;
 mod raw;
 mod space;
 
+pub use bounds::Bounds;
 pub use host::may_have;
 pub use image::Image;
 pub use process::ProcessMark;
