@@ -90,6 +90,11 @@ impl Default for CpuState {
 }
 
 impl CpuState {
+    /// What an exception does to the registers: it clears the exclusive monitor.
+    pub fn take_exception(&mut self) {
+        self.exclusive_len = 0;
+    }
+
     /// The flags as the NZCV register holds them: N at bit 31, Z, C, V below it.
     ///
     /// ```

@@ -2,7 +2,7 @@
 //! and remembers which memory was touched.
 
 use kvrm::{FaultKind, Stop};
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, SP};
+use kvrm_a64::state::{CpuState, SP};
 use kvrm_a64::{decode, stop, translated_form};
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Type, Var};
@@ -122,7 +122,7 @@ impl Flat {
     fn step(&mut self) -> Option<Stop> {
         let stop = self.execute();
         if stop.is_some_and(|stop| stop.is_exception()) {
-            self.state.set_var(EXCLUSIVE_LEN, 0);
+            self.state.take_exception();
         }
         stop
     }

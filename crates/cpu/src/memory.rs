@@ -10,6 +10,9 @@ use kvrm_mem::GRANULE;
 use crate::context::{ExitKind, LaneContext};
 use crate::translate::{Translator, context_flags, stub_signature};
 
+// The first and the last byte of a place are in neighbouring granules at the most.
+const _: () = assert!(kvrm_ir::verify::MAX_PLACE as u64 <= GRANULE);
+
 /// Guest memory: the address has been checked, and need not be aligned.
 pub(crate) fn guest_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()

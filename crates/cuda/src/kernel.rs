@@ -578,8 +578,7 @@ fn epilogue(out: &mut String) {
 \tst.global.u64 [%status+{count}], %count_base;
 \tst.global.u64 [%status+{detail}], %detail;
 \tst.global.u32 [%status+{stop}], %stop;
-\tsetp.ge.u32 %q0, %stop, {exit};
-\tsetp.eq.or.u32 %q0, %stop, {undefined}, %q0;
+\tsetp.ge.u32 %q0, %stop, {exception};
 \tmov.b32 %s8, 0;
 \t@%q0 st.global.b32 [%state+{exclusive}], %s8;
 \tsetp.eq.u32 %q0, %stop, {running};
@@ -592,8 +591,7 @@ LISTED:
 ",
         running = stop::RUNNING,
         no_code = stop::NO_CODE,
-        undefined = stop::UNDEFINED,
-        exit = stop::EXIT,
+        exception = stop::FIRST_EXCEPTION,
         exclusive = offset(EXCLUSIVE_LEN),
         stopped = std::mem::offset_of!(Pool, stopped),
         list = std::mem::offset_of!(Arguments, stopped),

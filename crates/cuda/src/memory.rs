@@ -82,17 +82,15 @@ impl Emitter<'_> {
     pub(crate) fn probe(&mut self, place: PlaceData, addr: &str) -> PlaceRegisters {
         let (access, len) = (place.access, place.len());
         let writes = access != Access::Read;
-        if self.memory.read_only && writes {
-            ptx!(self, "mov.b64 %detail, {addr};");
-            ptx!(self, "mov.b32 %stop, {};", stop::fault(access));
-            ptx!(self, "bra STOP;");
-        }
         let (outside, size) = (self.temp_p(), self.memory.size);
         let fault = self.cold(|e| {
-            ptx!(e, "max.u64 %detail, {addr}, 0x{size:x};");
+            ptx!(e, "mov.b64 %detail, {addr};");
             ptx!(e, "mov.b32 %stop, {};", stop::fault(access));
             ptx!(e, "bra STOP;");
         });
+        if self.memory.read_only && writes {
+            ptx!(self, "bra {fault};");
+        }
         ptx!(self, "setp.gt.u64 {outside}, {addr}, 0x{:x};", size - u64::from(len));
         ptx!(self, "@{outside} bra {fault};");
         if writes {

@@ -111,13 +111,7 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        let (size, read_only) = (self.memory.borrow().size(), self.memory.borrow().is_read_only());
-        if access != Access::Read && read_only {
-            return Err(addr);
-        }
-        if addr.checked_add(len.into()).is_none_or(|end| end > size) {
-            return Err(addr.max(size));
-        }
+        self.memory.borrow().bounds().probe(access, addr, len)?;
         if access == Access::Read {
             return Ok(());
         }

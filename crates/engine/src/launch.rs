@@ -226,11 +226,12 @@ impl<L: Launcher> LaunchEngine<L> {
         self.launcher.launch(Launch { code, states, statuses, share, control })
     }
 
-    /// Sees to lanes that stopped. How many have ended. After the run has been cancelled, those that want something
+    /// Services lanes that stopped; returns how many ended. After the run has been cancelled, those that want something
     /// of the host do not get it any more, and do not end: another run begins with that.
     fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
         let (mut ended, mut ended_here, mut without_frame) = (0, Vec::new(), Vec::new());
         let mut ahead = AHEAD;
+        let bounds = self.launcher.memory_mut().bounds();
         for lane in lanes.iter().map(|lane| *lane as usize) {
             let status = self.statuses.get_of(lanes.len(), lane)?;
             let stop = match status.stop {
@@ -244,7 +245,7 @@ impl<L: Launcher> LaunchEngine<L> {
                     self.code.find(memory, lane, status.detail, &mut ahead)?
                 }
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
-                stop => Some(stop::meaning(stop, status.detail)),
+                stop => Some(stop::meaning(stop, status.detail, bounds)),
             };
             self.stops[lane] = stop;
             ended += usize::from(stop.is_some());
@@ -294,7 +295,7 @@ impl<L: Launcher> LaunchEngine<L> {
         self.statuses.modify(lanes, |status| status.stop = stop::ENDED)?;
         let exception = |lane: &usize| self.stops[*lane].is_some_and(|stop| stop.is_exception());
         let excepted: Vec<usize> = lanes.iter().copied().filter(exception).collect();
-        self.states.modify(&excepted, |state| state.exclusive_len = 0)
+        self.states.modify(&excepted, CpuState::take_exception)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use kvrm_mem::PAGE;
+use kvrm_mem::{Bounds, PAGE};
 
 use crate::EngineError;
 
@@ -39,6 +39,11 @@ pub trait DeviceMemory {
 
     /// True if guests may not write.
     fn is_read_only(&self) -> bool;
+
+    /// Returns which accesses are allowed.
+    fn bounds(&self) -> Bounds {
+        Bounds { size: self.size(), read_only: self.is_read_only() }
+    }
 
     /// Returns the number of lanes.
     fn lanes(&self) -> usize;

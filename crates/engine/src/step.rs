@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN};
+use kvrm_a64::state::CpuState;
 use kvrm_a64::{Instruction, decode, shaped_form, table};
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
@@ -44,7 +44,7 @@ pub fn step(
     if let Step::Stopped(stop) | Step::DoneAndStopped(stop) = end
         && stop.is_exception()
     {
-        state.set_var(EXCLUSIVE_LEN, 0);
+        state.take_exception();
     }
     end
 }

@@ -24,6 +24,10 @@ pub fn verify(routine: &Routine) -> Result<(), String> {
     check.end(&routine.end).map_err(|rule| format!("{rule}: {:?}", routine.end))
 }
 
+/// Bytes in a place at the most: an engine may rely on it that a place touches two blocks of so many bytes at
+/// the most.
+pub const MAX_PLACE: u32 = 64;
+
 struct Check<'a> {
     routine: &'a Routine,
     visible: Vec<bool>,
@@ -218,7 +222,8 @@ impl Check<'_> {
         match stmt.op {
             Op::Probe { place, .. } => {
                 let PlaceData { ty, count, .. } = self.routine.place(place);
-                if count == 0 || ty == Type::Bool {
+                let fits = (1..=MAX_PLACE).contains(&self.routine.place(place).len());
+                if !fits || ty == Type::Bool {
                     return Err(format!("no place is made of {count} {ty}"));
                 }
                 if std::mem::replace(&mut self.probed[place.0 as usize], true) {

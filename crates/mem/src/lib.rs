@@ -9,12 +9,14 @@
 //! proceed. If it is [`CLOSED`], the engine must check first, because the page has not been written since the
 //! last reset, or because code was translated from the granule.
 
+mod bounds;
 mod host;
 mod image;
 mod process;
 mod raw;
 mod space;
 
+pub use bounds::Bounds;
 pub use host::may_have;
 pub use image::Image;
 pub use process::ProcessMark;

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use kvrm_ir::{Access, Order, Type};
 use portable_atomic::AtomicU128;
 
+use crate::Bounds;
+
 /// A guest's memory as one instruction sees it. The specification of the IR defines the operations.
 pub trait GuestMemory {
     /// Checks an access to `addr .. addr + len`; the error is the first address that may not be accessed.
@@ -27,8 +29,7 @@ pub trait GuestMemory {
 #[derive(Clone, Copy)]
 pub struct RawMemory<'m> {
     base: *mut u8,
-    size: u64,
-    writable: bool,
+    bounds: Bounds,
     memory: PhantomData<&'m ()>,
 }
 
@@ -43,12 +44,14 @@ impl<'m> RawMemory<'m> {
     /// # Safety
     /// It must stay mapped for the lifetime of the result, and nobody may have a reference to its bytes.
     pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory<'m> {
-        RawMemory { base, size, writable: true, memory: PhantomData }
+        let bounds = Bounds { size, read_only: false };
+        RawMemory { base, bounds, memory: PhantomData }
     }
 
     /// Returns the same memory, which refuses every write.
     pub fn read_only(self) -> RawMemory<'m> {
-        RawMemory { writable: false, ..self }
+        let bounds = Bounds { read_only: true, ..self.bounds };
+        RawMemory { bounds, ..self }
     }
 
     fn at(&self, addr: u64, len: u32) -> *mut u8 {
@@ -60,13 +63,7 @@ impl<'m> RawMemory<'m> {
 
 impl GuestMemory for RawMemory<'_> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        if access != Access::Read && !self.writable {
-            return Err(addr);
-        }
-        match addr.checked_add(len.into()) {
-            Some(end) if end <= self.size => Ok(()),
-            _ => Err(addr.max(self.size)),
-        }
+        self.bounds.probe(access, addr, len)
     }
 
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {

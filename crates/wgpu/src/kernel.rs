@@ -114,7 +114,7 @@ fn constants(out: &mut String, memory: &Memory) {
         ("BREAKPOINT", stop::BREAKPOINT as usize),
         ("CODE_WRITE", stop::CODE_WRITE as usize),
         ("NO_FRAME", stop::NO_FRAME as usize),
-        ("EXIT", stop::EXIT as usize),
+        ("FIRST_EXCEPTION", stop::FIRST_EXCEPTION as usize),
         ("GRANULE_RECORDS", GRANULE_RECORDS),
         ("NOBODY", NOBODY as usize),
         ("DIRECTORY_FACTOR", DIRECTORY_FACTORS[0] as usize),

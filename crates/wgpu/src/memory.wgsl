@@ -62,7 +62,7 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
 
 fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
-    stop_before(fault, select(SIZE, addr, addr > SIZE));
+    stop_before(fault, addr);
     return false;
   }
   return true;

@@ -90,7 +90,7 @@ fn save_state(counter: u64) {
   states[state + FLAGS_WORD] = flags;
   set_wide(PC_WORD, counter);
   // An exception clears the exclusive monitor.
-  if (stop == UNDEFINED || stop >= EXIT) {
+  if (stop >= FIRST_EXCEPTION) {
     states[state + EXCLUSIVE_LEN_WORD] = 0u;
   }
 }

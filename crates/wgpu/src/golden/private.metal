@@ -57,6 +57,13 @@ struct type_7 {
 };
 typedef ulong type_10[1];
 typedef metal::uint2 type_12[1];
+struct Place {
+    bool ok;
+    char _pad1[3];
+    uint word;
+    uint byte;
+    uint frame;
+};
 struct Pair {
     ulong low;
     ulong high;
@@ -217,9 +224,9 @@ void branch_near(
     thread ulong& detail
 ) {
     uint _e3 = arguments.code_start_low;
-    uint offset = low - _e3;
+    uint offset_4 = low - _e3;
     uint _e7 = arguments.code_len;
-    if (offset >= _e7) {
+    if (offset_4 >= _e7) {
         ulong _e9 = pc(arguments, at, base);
         int distance_1 = as_type<int>(low - static_cast<uint>(_e9));
         ulong _e13 = pc(arguments, at, base);
@@ -227,7 +234,7 @@ void branch_near(
         return;
     } else {
         uint _e18 = base;
-        continue_at(_e18 + (offset >> 2u), at, limit);
+        continue_at(_e18 + (offset_4 >> 2u), at, limit);
         return;
     }
 }
@@ -243,10 +250,10 @@ void branch_far(
 ) {
     bool local_1 = {};
     ulong _e1 = code_start(arguments);
-    ulong offset_1 = goal_1 - _e1;
+    ulong offset_5 = goal_1 - _e1;
     uint _e5 = arguments.code_len;
-    if (!((offset_1 >= static_cast<ulong>(_e5)))) {
-        local_1 = (offset_1 & 3uL) != 0uL;
+    if (!((offset_5 >= static_cast<ulong>(_e5)))) {
+        local_1 = (offset_5 & 3uL) != 0uL;
     } else {
         local_1 = true;
     }
@@ -256,7 +263,7 @@ void branch_far(
         return;
     } else {
         uint _e18 = base;
-        continue_at(_e18 + static_cast<uint>(offset_1 >> 2u), at, limit);
+        continue_at(_e18 + static_cast<uint>(offset_5 >> 2u), at, limit);
         return;
     }
 }
@@ -321,10 +328,13 @@ uint in_frame(
     return ((word_3 & 511u) * GROUP) + _e6;
 }
 
-ulong load_word(
+Place no_place(
+) {
+    return Place {false, {}, 0u, 0u, 0u};
+}
+
+uint frame_of(
     uint word_4,
-    device type_10 const& image0_,
-    device type_10 const& frames0_,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -332,18 +342,86 @@ ulong load_word(
 ) {
     uint _e3 = table;
     metal::uint2 entry_1 = tables[_e3 + (word_4 >> 9u)];
-    bool _e9 = has(entry_1, seat);
-    if (_e9) {
-        uint _e11 = in_frame(word_4, seat);
-        ulong _e12 = frame_word(entry_1.x, _e11, frames0_, _buffer_sizes);
-        return _e12;
+    bool _e11 = has(entry_1, seat);
+    return _e11 ? entry_1.x : 0u;
+}
+
+uint word_of(
+    ulong addr
+) {
+    return static_cast<uint>(static_cast<uint>(addr) >> 3u);
+}
+
+Place place_at(
+    ulong addr_1,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e1 = word_of(addr_1);
+    uint _e6 = frame_of(_e1, tables, table, seat, _buffer_sizes);
+    return Place {true, {}, _e1, static_cast<uint>(addr_1) & 7u, _e6};
+}
+
+Place own_place_at(
+    ulong addr_2,
+    thread uint& at,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    Place _e1 = place_at(addr_2, tables, table, seat, _buffer_sizes);
+    if (_e1.frame == 0u) {
+        want = _e1.word >> 9u;
+        uint _e10 = at;
+        at = _e10 - 1u;
+        Place _e13 = no_place();
+        return _e13;
     }
-    ulong _e13 = image_word(word_4, image0_, _buffer_sizes);
-    return _e13;
+    return _e1;
+}
+
+uint frame_in(
+    Place place,
+    uint word_5,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    if ((word_5 >> 9u) == (place.word >> 9u)) {
+        return place.frame;
+    }
+    uint _e9 = frame_of(word_5, tables, table, seat, _buffer_sizes);
+    return _e9;
+}
+
+ulong load_word(
+    Place place_1,
+    uint word_6,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e2 = frame_in(place_1, word_6, tables, table, seat, _buffer_sizes);
+    if (_e2 != 0u) {
+        uint _e5 = in_frame(word_6, seat);
+        ulong _e6 = frame_word(_e2, _e5, frames0_, _buffer_sizes);
+        return _e6;
+    }
+    ulong _e7 = image_word(word_6, image0_, _buffer_sizes);
+    return _e7;
 }
 
 void set_word(
-    uint word_5,
+    Place place_2,
+    uint word_7,
     ulong value_2,
     device type_10& frames0_,
     device type_12 const& tables,
@@ -351,15 +429,15 @@ void set_word(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e4 = table;
-    uint _e10 = tables[_e4 + (word_5 >> 9u)].x;
-    uint _e11 = in_frame(word_5, seat);
-    set_frame_word(_e10, _e11, value_2, frames0_, _buffer_sizes);
+    uint _e3 = frame_in(place_2, word_7, tables, table, seat, _buffer_sizes);
+    uint _e4 = in_frame(word_7, seat);
+    set_frame_word(_e3, _e4, value_2, frames0_, _buffer_sizes);
     return;
 }
 
 void change_word(
-    uint word_6,
+    Place place_3,
+    uint word_8,
     ulong value_3,
     ulong mask,
     device type_10& frames0_,
@@ -368,34 +446,11 @@ void change_word(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e5 = table;
-    uint frame_3 = tables[_e5 + (word_6 >> 9u)].x;
-    uint _e12 = in_frame(word_6, seat);
-    ulong _e13 = frame_word(frame_3, _e12, frames0_, _buffer_sizes);
-    set_frame_word(frame_3, _e12, (_e13 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    uint _e4 = frame_in(place_3, word_8, tables, table, seat, _buffer_sizes);
+    uint _e5 = in_frame(word_8, seat);
+    ulong _e6 = frame_word(_e4, _e5, frames0_, _buffer_sizes);
+    set_frame_word(_e4, _e5, (_e6 & ~(mask)) | value_3, frames0_, _buffer_sizes);
     return;
-}
-
-bool own(
-    ulong addr,
-    thread uint& at,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint page = static_cast<uint>(static_cast<uint>(addr) >> 12u);
-    uint _e7 = table;
-    metal::uint2 _e10 = tables[_e7 + page];
-    bool _e11 = has(_e10, seat);
-    if (_e11) {
-        return true;
-    }
-    want = page;
-    uint _e15 = at;
-    at = _e15 - 1u;
-    return false;
 }
 
 bool wants_page(
@@ -408,7 +463,7 @@ bool wants_page(
 void own_pages(
     constant Arguments& arguments,
     device Pool& pool,
-    thread uint& place,
+    thread uint& place_11,
     thread uint& at,
     thread uint& limit,
     thread uint& stop_1,
@@ -434,14 +489,14 @@ void own_pages(
         uint _e6 = want;
         bool mine = _e6 == unnamed;
         metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
-        uint _e10 = place;
+        uint _e10 = place_11;
         uint _e12 = seat;
         uint first_of_group = _e10 - _e12;
         uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
         uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place;
+            uint _e31 = place_11;
             local_2 = _e31 == leader;
         } else {
             local_2 = false;
@@ -506,18 +561,6 @@ void own_pages(
     return;
 }
 
-uint word_of(
-    ulong addr_1
-) {
-    return static_cast<uint>(static_cast<uint>(addr_1) >> 3u);
-}
-
-uint shift_of(
-    ulong addr_2
-) {
-    return (static_cast<uint>(addr_2) & 7u) * 8u;
-}
-
 ulong low_bits(
     uint bits
 ) {
@@ -525,7 +568,8 @@ ulong low_bits(
 }
 
 ulong load(
-    ulong addr_3,
+    Place place_4,
+    uint offset,
     uint bits_1,
     device type_10 const& image0_,
     device type_10 const& frames0_,
@@ -534,20 +578,18 @@ ulong load(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint at_1 = place_4.byte + offset;
+    ulong _e9 = load_word(place_4, place_4.word + (at_1 >> 3u), image0_, frames0_, tables, table, seat, _buffer_sizes);
     if (bits_1 == 64u) {
-        uint _e4 = word_of(addr_3);
-        ulong _e5 = load_word(_e4, image0_, frames0_, tables, table, seat, _buffer_sizes);
-        return _e5;
+        return _e9;
     }
-    uint _e6 = word_of(addr_3);
-    ulong _e7 = load_word(_e6, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    uint _e8 = shift_of(addr_3);
-    ulong _e10 = low_bits(bits_1);
-    return (_e7 >> _e8) & _e10;
+    ulong _e17 = low_bits(bits_1);
+    return (_e9 >> ((at_1 & 7u) * 8u)) & _e17;
 }
 
 void store(
-    ulong addr_4,
+    Place place_5,
+    uint offset_1,
     uint bits_2,
     ulong value_4,
     device type_10& frames0_,
@@ -556,21 +598,21 @@ void store(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint at_2 = place_5.byte + offset_1;
+    uint word_9 = place_5.word + (at_2 >> 3u);
     if (bits_2 == 64u) {
-        uint _e5 = word_of(addr_4);
-        set_word(_e5, value_4, frames0_, tables, table, seat, _buffer_sizes);
+        set_word(place_5, word_9, value_4, frames0_, tables, table, seat, _buffer_sizes);
         return;
     } else {
-        uint _e6 = shift_of(addr_4);
-        uint _e7 = word_of(addr_4);
-        ulong _e9 = low_bits(bits_2);
-        change_word(_e7, value_4 << _e6, _e9 << _e6, frames0_, tables, table, seat, _buffer_sizes);
+        uint shift = (at_2 & 7u) * 8u;
+        ulong _e17 = low_bits(bits_2);
+        change_word(place_5, word_9, value_4 << shift, _e17 << shift, frames0_, tables, table, seat, _buffer_sizes);
         return;
     }
 }
 
 ulong cas(
-    ulong addr_5,
+    Place place_6,
     uint bits_3,
     ulong expected,
     ulong wanted,
@@ -581,19 +623,19 @@ ulong cas(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e4 = load(addr_5, bits_3, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    if (_e4 == expected) {
-        store(addr_5, bits_3, wanted, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e5 = load(place_6, 0u, bits_3, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    if (_e5 == expected) {
+        store(place_6, 0u, bits_3, wanted, frames0_, tables, table, seat, _buffer_sizes);
     }
-    return _e4;
+    return _e5;
 }
 
 long signed_(
     uint bits_4,
     ulong value_5
 ) {
-    uint shift = 64u - bits_4;
-    return as_type<long>(value_5 << shift) >> shift;
+    uint shift_1 = 64u - bits_4;
+    return as_type<long>(value_5 << shift_1) >> shift_1;
 }
 
 ulong modified(
@@ -640,7 +682,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    ulong addr_6,
+    Place place_7,
     uint bits_6,
     ulong value_7,
     device type_10 const& image0_,
@@ -650,14 +692,14 @@ ulong rmw(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e4 = load(addr_6, bits_6, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    ulong _e5 = modified(op_1, bits_6, _e4, value_7);
-    store(addr_6, bits_6, _e5, frames0_, tables, table, seat, _buffer_sizes);
-    return _e4;
+    ulong _e5 = load(place_7, 0u, bits_6, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e7 = modified(op_1, bits_6, _e5, value_7);
+    store(place_7, 0u, bits_6, _e7, frames0_, tables, table, seat, _buffer_sizes);
+    return _e5;
 }
 
 Pair cas_pair(
-    ulong addr_7,
+    Place place_8,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -670,9 +712,9 @@ Pair cas_pair(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_3 = {};
-    ulong _e6 = load(addr_7, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    ulong _e10 = load(addr_7 + 8uL, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    Pair old_1 = Pair {_e6, _e10};
+    ulong _e7 = load(place_8, 0u, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e10 = load(place_8, 8u, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
         local_3 = old_1.high == e_high;
     } else {
@@ -680,14 +722,15 @@ Pair cas_pair(
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(addr_7, 64u, n_low, frames0_, tables, table, seat, _buffer_sizes);
-        store(addr_7 + 8uL, 64u, n_high, frames0_, tables, table, seat, _buffer_sizes);
+        store(place_8, 0u, 64u, n_low, frames0_, tables, table, seat, _buffer_sizes);
+        store(place_8, 8u, 64u, n_high, frames0_, tables, table, seat, _buffer_sizes);
     }
     return old_1;
 }
 
 ulong load_unaligned(
-    ulong addr_8,
+    Place place_9,
+    uint offset_2,
     uint bits_7,
     device type_10 const& image0_,
     device type_10 const& frames0_,
@@ -697,28 +740,28 @@ ulong load_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong value_8 = {};
-    uint _e2 = shift_of(addr_8);
-    uint _e3 = word_of(addr_8);
-    ulong _e4 = load_word(_e3, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    value_8 = _e4 >> _e2;
-    if ((_e2 + bits_7) > 64u) {
-        ulong _e10 = value_8;
-        uint _e11 = word_of(addr_8);
-        ulong _e14 = load_word(_e11 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-        value_8 = _e10 | (_e14 << (64u - _e2));
+    uint at_3 = place_9.byte + offset_2;
+    uint word_10 = place_9.word + (at_3 >> 3u);
+    uint shift_2 = (at_3 & 7u) * 8u;
+    ulong _e13 = load_word(place_9, word_10, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    value_8 = _e13 >> shift_2;
+    if ((shift_2 + bits_7) > 64u) {
+        ulong _e19 = value_8;
+        ulong _e22 = load_word(place_9, word_10 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        value_8 = _e19 | (_e22 << (64u - shift_2));
     }
-    ulong _e19 = value_8;
-    ulong _e20 = low_bits(bits_7);
-    return _e19 & _e20;
+    ulong _e27 = value_8;
+    ulong _e28 = low_bits(bits_7);
+    return _e27 & _e28;
 }
 
 bool is_aligned(
-    ulong addr_9,
+    ulong addr_3,
     uint size_1,
     thread uint& at,
     thread bool& unaligned
 ) {
-    if ((static_cast<uint>(addr_9) & (size_1 - 1u)) == 0u) {
+    if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
         return true;
     }
     unaligned = true;
@@ -727,23 +770,45 @@ bool is_aligned(
     return false;
 }
 
-bool may_read(
-    ulong addr_10,
+bool is_within(
+    ulong addr_4,
     uint len,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_10 > (SIZE - static_cast<ulong>(len))) {
-        stop_before(fault, (addr_10 > SIZE) ? addr_10 : SIZE, at, stop_1, detail);
+    if (addr_4 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, (addr_4 > SIZE) ? addr_4 : SIZE, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
+Place place_to_read(
+    ulong addr_5,
+    uint len_1,
+    uint fault_1,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = is_within(addr_5, len_1, fault_1, at, stop_1, detail);
+    if (!(_e3)) {
+        Place _e5 = no_place();
+        return _e5;
+    }
+    Place _e6 = place_at(addr_5, tables, table, seat, _buffer_sizes);
+    return _e6;
+}
+
 void store_unaligned(
-    ulong addr_11,
+    Place place_10,
+    uint offset_3,
     uint bits_8,
     ulong value_9,
     device type_10& frames0_,
@@ -752,15 +817,15 @@ void store_unaligned(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e3 = shift_of(addr_11);
-    uint _e4 = word_of(addr_11);
-    ulong _e6 = low_bits(bits_8);
-    change_word(_e4, value_9 << _e3, _e6 << _e3, frames0_, tables, table, seat, _buffer_sizes);
-    if ((_e3 + bits_8) > 64u) {
-        uint rest_2 = 64u - _e3;
-        uint _e13 = word_of(addr_11);
-        ulong _e17 = low_bits(bits_8);
-        change_word(_e13 + 1u, value_9 >> rest_2, _e17 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
+    uint at_4 = place_10.byte + offset_3;
+    uint word_11 = place_10.word + (at_4 >> 3u);
+    uint shift_3 = (at_4 & 7u) * 8u;
+    ulong _e15 = low_bits(bits_8);
+    change_word(place_10, word_11, value_9 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
+    if ((shift_3 + bits_8) > 64u) {
+        uint rest_2 = 64u - shift_3;
+        ulong _e25 = low_bits(bits_8);
+        change_word(place_10, word_11 + 1u, value_9 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
         return;
     } else {
         return;
@@ -768,53 +833,25 @@ void store_unaligned(
 }
 
 bool is_code(
-    ulong addr_12,
+    ulong addr_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong _e2 = code_start(arguments);
-    uint offset_2 = static_cast<uint>(addr_12) - (static_cast<uint>(_e2) - GRANULE);
+    uint offset_6 = static_cast<uint>(addr_6) - (static_cast<uint>(_e2) - GRANULE);
     uint _e9 = arguments.code_len;
-    if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
+    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
     }
     uint _e22 = arguments.first_flag;
-    uint granule = (static_cast<uint>(offset_2) >> 6u) + _e22;
+    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
     uint _e28 = code_map[granule >> 5u];
     return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
-bool may_write_within(
-    ulong addr_13,
-    uint len_1,
-    uint fault_1,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    bool _e3 = may_read(addr_13, len_1, fault_1, at, stop_1, detail);
-    if (!(_e3)) {
-        return false;
-    }
-    bool _e6 = is_code(addr_13, arguments, code_map, _buffer_sizes);
-    if (_e6) {
-        stop_before(CODE_WRITE, addr_13, at, stop_1, detail);
-        return false;
-    }
-    bool _e9 = own(addr_13, at, tables, table, seat, want, _buffer_sizes);
-    return _e9;
-}
-
-bool may_write(
-    ulong addr_14,
+Place place_to_write_within(
+    ulong addr_7,
     uint len_2,
     uint fault_2,
     constant Arguments& arguments,
@@ -828,30 +865,65 @@ bool may_write(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_14, len_2, fault_2, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    bool _e3 = is_within(addr_7, len_2, fault_2, at, stop_1, detail);
     if (!(_e3)) {
-        return false;
+        Place _e5 = no_place();
+        return _e5;
     }
-    ulong last = addr_14 + static_cast<ulong>(len_2 - 1u);
+    bool _e6 = is_code(addr_7, arguments, code_map, _buffer_sizes);
+    if (_e6) {
+        stop_before(CODE_WRITE, addr_7, at, stop_1, detail);
+        Place _e8 = no_place();
+        return _e8;
+    }
+    Place _e9 = own_place_at(addr_7, at, tables, table, seat, want, _buffer_sizes);
+    return _e9;
+}
+
+Place place_to_write(
+    ulong addr_8,
+    uint len_3,
+    uint fault_3,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread uint& want,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    Place _e3 = place_to_write_within(addr_8, len_3, fault_3, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e3.ok)) {
+        return _e3;
+    }
+    ulong last = addr_8 + static_cast<ulong>(len_3 - 1u);
     bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
     if (_e10) {
-        stop_before(CODE_WRITE, addr_14, at, stop_1, detail);
-        return false;
+        stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
+        Place _e12 = no_place();
+        return _e12;
     }
-    bool _e13 = own(last, at, tables, table, seat, want, _buffer_sizes);
-    return _e13;
+    Place _e13 = own_place_at(last, at, tables, table, seat, want, _buffer_sizes);
+    if (!(_e13.ok)) {
+        Place _e16 = no_place();
+        return _e16;
+    }
+    return _e3;
 }
 
 void h4_(
     metal::uint4 w,
     thread type_7& x
 ) {
-    uint v16_ = (w.x >> 16u) & 255u;
-    uint v26_ = (w.x >> 24u) & 255u;
-    ulong v5_ = static_cast<ulong>(w.z) | (static_cast<ulong>(w.w) << 32u);
-    ulong v17_ = x.inner[v16_];
-    ulong v18_ = v17_ + v5_;
-    x.inner[v26_] = v18_;
+    uint v0_ = (w.x >> 16u) & 255u;
+    uint v1_ = (w.x >> 24u) & 255u;
+    ulong v2_ = static_cast<ulong>(w.z) | (static_cast<ulong>(w.w) << 32u);
+    ulong v3_ = x.inner[v0_];
+    ulong v4_ = v3_ + v2_;
+    x.inner[v1_] = v4_;
     return;
 }
 
@@ -863,24 +935,23 @@ void h5_(
     thread bool& flag_c,
     thread bool& flag_v
 ) {
-    uint v16_1 = (w_1.x >> 16u) & 255u;
-    uint v27_ = (w_1.x >> 24u) & 255u;
-    ulong v5_1 = static_cast<ulong>(w_1.z) | (static_cast<ulong>(w_1.w) << 32u);
-    ulong v17_1 = x.inner[v16_1];
-    ulong v18_1 = v17_1 - v5_1;
-    bool v20_ = as_type<long>(v18_1) < as_type<long>(0uL);
-    bool v21_ = v18_1 == 0uL;
-    bool v22_ = v5_1 <= v17_1;
-    ulong v28_ = v17_1 - v5_1;
-    ulong v29_ = v17_1 ^ v28_;
-    ulong v30_ = v5_1 ^ v17_1;
-    ulong v31_ = v29_ & v30_;
-    bool v23_ = as_type<long>(v31_) < as_type<long>(0uL);
-    flag_n = v20_;
-    flag_z = v21_;
-    flag_c = v22_;
-    flag_v = v23_;
-    x.inner[v27_] = v18_1;
+    uint v0_1 = (w_1.x >> 16u) & 255u;
+    uint v1_1 = (w_1.x >> 24u) & 255u;
+    ulong v2_1 = static_cast<ulong>(w_1.z) | (static_cast<ulong>(w_1.w) << 32u);
+    ulong v3_1 = x.inner[v0_1];
+    ulong v4_1 = v3_1 - v2_1;
+    bool v6_ = as_type<long>(v4_1) < as_type<long>(0uL);
+    bool v7_ = v3_1 == v2_1;
+    bool v8_ = v2_1 <= v3_1;
+    ulong v9_ = v3_1 ^ v2_1;
+    ulong v10_ = v3_1 ^ v4_1;
+    ulong v11_ = v9_ & v10_;
+    bool v12_ = as_type<long>(v11_) < as_type<long>(0uL);
+    flag_n = v6_;
+    flag_z = v7_;
+    flag_c = v8_;
+    flag_v = v12_;
+    x.inner[v1_1] = v4_1;
     return;
 }
 
@@ -894,13 +965,10 @@ void h6_(
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    ulong v12_ = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
-    ulong _e8 = pc(arguments, at, base);
-    ulong v33_ = _e8 + 4uL;
-    bool v15_ = flag_z;
-    bool v30_1 = !(v15_);
-    ulong v34_ = v30_1 ? v12_ : v33_;
-    if (v30_1) {
+    ulong v0_2 = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
+    bool v2_2 = flag_z;
+    bool v5_ = !(v2_2);
+    if (v5_) {
         branch_near(w_2.z, arguments, at, base, limit, stop_1, detail);
         return;
     } else {
@@ -922,23 +990,23 @@ bool h7_(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_ = (w_3.x >> 16u) & 255u;
-    uint v24_ = (w_3.x >> 24u) & 255u;
-    ulong v15_1 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
-    ulong v8_ = x.inner[v7_];
-    ulong v16_2 = v8_ + v15_1;
-    bool _e23 = is_aligned(v16_2, 4u, at, unaligned);
+    uint v0_3 = (w_3.x >> 16u) & 255u;
+    uint v1_2 = (w_3.x >> 24u) & 255u;
+    ulong v2_3 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
+    ulong v3_2 = x.inner[v0_3];
+    ulong v4_2 = v3_2 + v2_3;
+    bool _e23 = is_aligned(v4_2, 4u, at, unaligned);
     if (!(_e23)) {
         return false;
     }
-    bool _e28 = may_read(v16_2, 4u, 32u, at, stop_1, detail);
-    if (!(_e28)) {
+    Place _e28 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
+    if (!(_e28.ok)) {
         return false;
     }
-    ulong _e32 = load(v16_2, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    uint v18_2 = static_cast<uint>(_e32);
-    ulong v19_ = static_cast<ulong>(v18_2);
-    x.inner[v24_] = v19_;
+    ulong _e34 = load(_e28, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint v5_1 = static_cast<uint>(_e34);
+    ulong v6_1 = static_cast<ulong>(v5_1);
+    x.inner[v1_2] = v6_1;
     return true;
 }
 
@@ -955,19 +1023,19 @@ bool unaligned_7_(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_1 = (w_4.x >> 16u) & 255u;
-    uint v24_1 = (w_4.x >> 24u) & 255u;
-    ulong v15_2 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
-    ulong v8_1 = x.inner[v7_1];
-    ulong v16_3 = v8_1 + v15_2;
-    bool _e24 = may_read(v16_3, 4u, 32u, at, stop_1, detail);
-    if (!(_e24)) {
+    uint v0_4 = (w_4.x >> 16u) & 255u;
+    uint v1_3 = (w_4.x >> 24u) & 255u;
+    ulong v2_4 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
+    ulong v3_3 = x.inner[v0_4];
+    ulong v4_3 = v3_3 + v2_4;
+    Place _e24 = place_to_read(v4_3, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
+    if (!(_e24.ok)) {
         return false;
     }
-    ulong _e28 = load_unaligned(v16_3, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    uint v18_3 = static_cast<uint>(_e28);
-    ulong v19_1 = static_cast<ulong>(v18_3);
-    x.inner[v24_1] = v19_1;
+    ulong _e30 = load_unaligned(_e24, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint v5_2 = static_cast<uint>(_e30);
+    ulong v6_2 = static_cast<ulong>(v5_2);
+    x.inner[v1_3] = v6_2;
     return true;
 }
 
@@ -987,21 +1055,21 @@ bool h8_(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_2 = (w_5.x >> 16u) & 255u;
-    uint v18_4 = (w_5.x >> 24u) & 255u;
-    ulong v15_3 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
-    ulong v8_2 = x.inner[v7_2];
-    ulong v16_4 = v8_2 + v15_3;
-    ulong v19_2 = x.inner[v18_4];
-    bool _e26 = is_aligned(v16_4, 8u, at, unaligned);
+    uint v0_5 = (w_5.x >> 16u) & 255u;
+    uint v1_4 = (w_5.x >> 24u) & 255u;
+    ulong v2_5 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
+    ulong v3_4 = x.inner[v0_5];
+    ulong v4_4 = v3_4 + v2_5;
+    ulong v5_3 = x.inner[v1_4];
+    bool _e26 = is_aligned(v4_4, 8u, at, unaligned);
     if (!(_e26)) {
         return false;
     }
-    bool _e31 = may_write_within(v16_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e31)) {
+    Place _e31 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e31.ok)) {
         return false;
     }
-    store(v16_4, 64u, static_cast<ulong>(v19_2), frames0_, tables, table, seat, _buffer_sizes);
+    store(_e31, 0u, 64u, static_cast<ulong>(v5_3), frames0_, tables, table, seat, _buffer_sizes);
     return true;
 }
 
@@ -1020,17 +1088,17 @@ bool unaligned_8_(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_3 = (w_6.x >> 16u) & 255u;
-    uint v18_5 = (w_6.x >> 24u) & 255u;
-    ulong v15_4 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
-    ulong v8_3 = x.inner[v7_3];
-    ulong v16_5 = v8_3 + v15_4;
-    ulong v19_3 = x.inner[v18_5];
-    bool _e27 = may_write(v16_5, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e27)) {
+    uint v0_6 = (w_6.x >> 16u) & 255u;
+    uint v1_5 = (w_6.x >> 24u) & 255u;
+    ulong v2_6 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
+    ulong v3_5 = x.inner[v0_6];
+    ulong v4_5 = v3_5 + v2_6;
+    ulong v5_4 = x.inner[v1_5];
+    Place _e27 = place_to_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e27.ok)) {
         return false;
     }
-    store_unaligned(v16_5, 64u, static_cast<ulong>(v19_3), frames0_, tables, table, seat, _buffer_sizes);
+    store_unaligned(_e27, 0u, 64u, static_cast<ulong>(v5_4), frames0_, tables, table, seat, _buffer_sizes);
     return true;
 }
 
@@ -1050,23 +1118,23 @@ bool h9_(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v4_ = (w_7.x >> 16u) & 255u;
-    uint v11_ = (w_7.x >> 24u) & 255u;
-    uint v22_1 = (w_7.y >> 0u) & 255u;
-    ulong v5_2 = x.inner[v4_];
-    ulong v12_1 = x.inner[v11_];
-    ulong v14_ = v12_1 & 7uL;
-    bool v16_6 = v14_ != 0uL;
-    if (v16_6) {
-        stop_before(20u, v12_1, at, stop_1, detail);
+    uint v0_7 = (w_7.x >> 16u) & 255u;
+    uint v1_6 = (w_7.x >> 24u) & 255u;
+    uint v2_7 = (w_7.y >> 0u) & 255u;
+    ulong v3_6 = x.inner[v0_7];
+    ulong v4_6 = x.inner[v1_6];
+    ulong v6_3 = v4_6 & 7uL;
+    bool v8_1 = v6_3 != 0uL;
+    if (v8_1) {
+        stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    bool _e30 = may_write(v12_1, 8u, 34u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e30)) {
+    Place _e30 = place_to_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e30.ok)) {
         return false;
     }
-    ulong _e36 = rmw(0u, v12_1, 64u, static_cast<ulong>(v5_2), image0_, frames0_, tables, table, seat, _buffer_sizes);
-    x.inner[v22_1] = _e36;
+    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), image0_, frames0_, tables, table, seat, _buffer_sizes);
+    x.inner[v2_7] = _e37;
     return true;
 }
 
@@ -1074,19 +1142,19 @@ void h10_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
-    uint v4_1 = (w_8.x >> 16u) & 255u;
-    uint v11_1 = (w_8.x >> 24u) & 255u;
-    ulong v5_3 = x.inner[v4_1];
-    ulong v13_ = v5_3 >> 32u;
-    uint v14_1 = static_cast<uint>(v5_3);
-    uint v15_5 = static_cast<uint>(v13_);
-    uint v16_7 = metal::clz(v14_1);
-    uint v17_2 = metal::clz(v15_5);
-    uint v19_4 = v16_7 + 32u;
-    bool v21_1 = v15_5 == 0u;
-    uint v22_2 = v21_1 ? v19_4 : v17_2;
-    ulong v6_ = static_cast<ulong>(v22_2);
-    x.inner[v11_1] = v6_;
+    uint v0_8 = (w_8.x >> 16u) & 255u;
+    uint v1_7 = (w_8.x >> 24u) & 255u;
+    ulong v2_8 = x.inner[v0_8];
+    ulong v5_5 = v2_8 >> 32u;
+    uint v6_4 = static_cast<uint>(v2_8);
+    uint v7_1 = static_cast<uint>(v5_5);
+    bool v9_1 = v7_1 == 0u;
+    uint v10_1 = metal::clz(v6_4);
+    uint v11_1 = v10_1 + 32u;
+    uint v12_1 = metal::clz(v7_1);
+    uint v13_ = v9_1 ? v11_1 : v12_1;
+    ulong v14_ = static_cast<ulong>(v13_);
+    x.inner[v1_7] = v14_;
     return;
 }
 
@@ -1347,12 +1415,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place,
+    thread uint& place_11,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place;
+    uint _e10 = place_11;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1365,7 +1433,7 @@ void run_subgroup(
     device type_6 const& records,
     device type_3 const& code_map,
     thread uint& lane,
-    thread uint& place,
+    thread uint& place_11,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1398,7 +1466,7 @@ void run_subgroup(
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
         if (unnamed_6) {
-            own_pages(arguments, pool, place, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            own_pages(arguments, pool, place_11, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
         }
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
@@ -1435,7 +1503,7 @@ void run_subgroup(
             bool _e42 = local_7;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place, waited);
+                uint _e44 = choose(_e6, place_11, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1750,7 +1818,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place = {};
+    uint place_11 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1772,8 +1840,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place = invocation;
-    uint _e17 = place;
+    place_11 = invocation;
+    uint _e17 = place_11;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1800,7 +1868,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, lane, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, lane, place_11, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

@@ -225,35 +225,67 @@ fn in_frame(word: u32) -> u32 {
   return (word & 511u) * GROUP + seat;
 }
 
-fn load_word(word: u32) -> u64 {
+// A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
+// frame of its page, or zero if the lane has no copy of it.
+struct Place {
+  ok: bool,
+  word: u32,
+  byte: u32,
+  frame: u32,
+}
+
+fn no_place() -> Place {
+  return Place(false, 0u, 0u, 0u);
+}
+
+// The frame of a word's page, or zero if the lane has no copy of it.
+fn frame_of(word: u32) -> u32 {
   let entry = tables[table + (word >> 9u)];
-  if (has(entry)) {
-    return frame_word(entry.x, in_frame(word));
+  return select(0u, entry.x, has(entry));
+}
+
+fn place_at(addr: u64) -> Place {
+  let word = word_of(addr);
+  return Place(true, word, u32(addr) & 7u, frame_of(word));
+}
+
+// The same if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+fn own_place_at(addr: u64) -> Place {
+  let place = place_at(addr);
+  if (place.frame == 0u) {
+    want = place.word >> 9u;
+    at -= 1u;
+    return no_place();
+  }
+  return place;
+}
+
+// The frame of a word of a place, which may reach into the next page.
+fn frame_in(place: Place, word: u32) -> u32 {
+  if ((word >> 9u) == (place.word >> 9u)) {
+    return place.frame;
+  }
+  return frame_of(word);
+}
+
+fn load_word(place: Place, word: u32) -> u64 {
+  let frame = frame_in(place, word);
+  if (frame != 0u) {
+    return frame_word(frame, in_frame(word));
   }
   return image_word(word);
 }
 
 // The lane has its own copy of what it writes.
-fn set_word(word: u32, value: u64) {
-  set_frame_word(tables[table + (word >> 9u)].x, in_frame(word), value);
+fn set_word(place: Place, word: u32, value: u64) {
+  set_frame_word(frame_in(place, word), in_frame(word), value);
 }
 
 // Changes the bits of a word that `mask` has.
-fn change_word(word: u32, value: u64, mask: u64) {
-  let frame = tables[table + (word >> 9u)].x;
+fn change_word(place: Place, word: u32, value: u64, mask: u64) {
+  let frame = frame_in(place, word);
   let index = in_frame(word);
   set_frame_word(frame, index, (frame_word(frame, index) & ~mask) | value);
-}
-
-// True if the lane has its own copy of the page; otherwise the instruction is executed again when it has.
-fn own(addr: u64) -> bool {
-  let page = u32(Address(addr) >> 12u);
-  if (has(tables[table + page])) {
-    return true;
-  }
-  want = page;
-  at -= 1u;
-  return false;
 }
 
 fn wants_page() -> bool {
@@ -301,17 +333,17 @@ fn own_pages() {
   }
 }
 
-fn cas(addr: u64, bits: u32, expected: u64, wanted: u64) -> u64 {
-  let old = load(addr, bits);
+fn cas(place: Place, bits: u32, expected: u64, wanted: u64) -> u64 {
+  let old = load(place, 0u, bits);
   if (old == expected) {
-    store(addr, bits, wanted);
+    store(place, 0u, bits, wanted);
   }
   return old;
 }
 
-fn rmw(op: u32, addr: u64, bits: u32, value: u64) -> u64 {
-  let old = load(addr, bits);
-  store(addr, bits, modified(op, bits, old, value));
+fn rmw(op: u32, place: Place, bits: u32, value: u64) -> u64 {
+  let old = load(place, 0u, bits);
+  store(place, 0u, bits, modified(op, bits, old, value));
   return old;
 }
 
@@ -320,11 +352,11 @@ struct Pair {
   high: u64,
 }
 
-fn cas_pair(addr: u64, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
-  let old = Pair(load(addr, 64u), load(addr + 8lu, 64u));
+fn cas_pair(place: Place, e_low: u64, e_high: u64, n_low: u64, n_high: u64) -> Pair {
+  let old = Pair(load(place, 0u, 64u), load(place, 8u, 64u));
   if (old.low == e_low && old.high == e_high) {
-    store(addr, 64u, n_low);
-    store(addr + 8lu, 64u, n_high);
+    store(place, 0u, 64u, n_low);
+    store(place, 8u, 64u, n_high);
   }
   return old;
 }
@@ -333,29 +365,29 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// The number of the 8-byte word that holds the byte at an address, and the byte's position in it, in bits.
+// The number of the 8-byte word that holds the byte at an address.
 fn word_of(addr: u64) -> u32 {
   return u32(Address(addr) >> 3u);
 }
 
-fn shift_of(addr: u64) -> u32 {
-  return (u32(addr) & 7u) * 8u;
-}
-
-// A value of 8 to 64 bits at an address that is a multiple of its size.
-fn load(addr: u64, bits: u32) -> u64 {
+// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+fn load(place: Place, offset: u32, bits: u32) -> u64 {
+  let at = place.byte + offset;
+  let word = load_word(place, place.word + (at >> 3u));
   if (bits == 64u) {
-    return load_word(word_of(addr));
+    return word;
   }
-  return (load_word(word_of(addr)) >> shift_of(addr)) & low_bits(bits);
+  return (word >> ((at & 7u) * 8u)) & low_bits(bits);
 }
 
 // The same at any address.
-fn load_unaligned(addr: u64, bits: u32) -> u64 {
-  let shift = shift_of(addr);
-  var value = load_word(word_of(addr)) >> shift;
+fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
+  let shift = (at & 7u) * 8u;
+  var value = load_word(place, word) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(word_of(addr) + 1u) << (64u - shift);
+    value |= load_word(place, word + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
@@ -390,7 +422,7 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
   }
 }
 
-fn may_read(addr: u64, len: u32, fault: u32) -> bool {
+fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
     stop_before(fault, select(SIZE, addr, addr > SIZE));
     return false;
@@ -398,23 +430,34 @@ fn may_read(addr: u64, len: u32, fault: u32) -> bool {
   return true;
 }
 
-// A value of 8 to 64 bits at an address that is a multiple of its size.
-fn store(addr: u64, bits: u32, value: u64) {
+fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
+  if (!is_within(addr, len, fault)) {
+    return no_place();
+  }
+  return place_at(addr);
+}
+
+// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+fn store(place: Place, offset: u32, bits: u32, value: u64) {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
   if (bits == 64u) {
-    set_word(word_of(addr), value);
+    set_word(place, word, value);
   } else {
-    let shift = shift_of(addr);
-    change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+    let shift = (at & 7u) * 8u;
+    change_word(place, word, value << shift, low_bits(bits) << shift);
   }
 }
 
 // The same at any address.
-fn store_unaligned(addr: u64, bits: u32, value: u64) {
-  let shift = shift_of(addr);
-  change_word(word_of(addr), value << shift, low_bits(bits) << shift);
+fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
+  let at = place.byte + offset;
+  let word = place.word + (at >> 3u);
+  let shift = (at & 7u) * 8u;
+  change_word(place, word, value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word(word_of(addr) + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word(place, word + 1u, value >> rest, low_bits(bits) >> rest);
   }
 }
 
@@ -429,156 +472,161 @@ fn is_code(addr: u64) -> bool {
 }
 
 // For an aligned access, which crosses no boundary.
-fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
-  if (!may_read(addr, len, fault)) {
-    return false;
+fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+  if (!is_within(addr, len, fault)) {
+    return no_place();
   }
   if (is_code(addr)) {
     stop_before(CODE_WRITE, addr);
-    return false;
+    return no_place();
   }
-  return own(addr);
+  return own_place_at(addr);
 }
 
 // For all that is not larger than a granule.
-fn may_write(addr: u64, len: u32, fault: u32) -> bool {
-  if (!may_write_within(addr, len, fault)) {
-    return false;
+fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
+  let place = place_to_write_within(addr, len, fault);
+  if (!place.ok) {
+    return place;
   }
   let last = addr + u64(len - 1u);
   if (is_code(last)) {
     stop_before(CODE_WRITE, addr);
-    return false;
+    return no_place();
   }
-  return own(last);
+  if (!own_place_at(last).ok) {
+    return no_place();
+  }
+  return place;
 }
 
 // ADD_imm_X
 fn h4(w: vec4<u32>) {
-  let v16: u32 = (w.x >> 16u) & 0xffu;
-  let v26: u32 = (w.x >> 24u) & 0xffu;
-  let v5: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v17: u64 = x[v16];
-  let v18: u64 = v17 + v5;
-  x[v26] = v18;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 + v2;
+  x[v1] = v4;
 }
 
 // SUBS_imm_X
 fn h5(w: vec4<u32>) {
-  let v16: u32 = (w.x >> 16u) & 0xffu;
-  let v27: u32 = (w.x >> 24u) & 0xffu;
-  let v5: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v17: u64 = x[v16];
-  let v18: u64 = v17 - v5;
-  let v20: bool = bitcast<i64>(v18) < bitcast<i64>(0x0lu);
-  let v21: bool = v18 == 0x0lu;
-  let v22: bool = v5 <= v17;
-  let v28: u64 = v17 - v5;
-  let v29: u64 = v17 ^ v28;
-  let v30: u64 = v5 ^ v17;
-  let v31: u64 = v29 & v30;
-  let v23: bool = bitcast<i64>(v31) < bitcast<i64>(0x0lu);
-  flag_n = v20;
-  flag_z = v21;
-  flag_c = v22;
-  flag_v = v23;
-  x[v27] = v18;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 - v2;
+  let v6: bool = bitcast<i64>(v4) < bitcast<i64>(0x0lu);
+  let v7: bool = v3 == v2;
+  let v8: bool = v2 <= v3;
+  let v9: u64 = v3 ^ v2;
+  let v10: u64 = v3 ^ v4;
+  let v11: u64 = v9 & v10;
+  let v12: bool = bitcast<i64>(v11) < bitcast<i64>(0x0lu);
+  flag_n = v6;
+  flag_z = v7;
+  flag_c = v8;
+  flag_v = v12;
+  x[v1] = v4;
 }
 
 // B_cond
 fn h6(w: vec4<u32>) {
-  let v12: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v0: u64 = pc();
-  let v33: u64 = v0 + 0x4lu;
-  let v15: bool = flag_z;
-  let v30: bool = !v15;
-  let v34: u64 = select(v33, v12, v30);
-  if (v30) { branch_near(w.z); }
+  let v0: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v2: bool = flag_z;
+  let v5: bool = !v2;
+  if (v5) { branch_near(w.z); }
 }
 
 // LDR_W_uimm
 fn h7(w: vec4<u32>) -> bool {
-  let v7: u32 = (w.x >> 16u) & 0xffu;
-  let v24: u32 = (w.x >> 24u) & 0xffu;
-  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v8: u64 = x[v7];
-  let v16: u64 = v8 + v15;
-  if (!is_aligned(v16, 4u)) { return false; }
-  if (!may_read(v16, 4u, 32u)) { return false; }
-  let v18: u32 = u32(load(v16, 32u));
-  let v19: u64 = u64(v18);
-  x[v24] = v19;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 + v2;
+  if (!is_aligned(v4, 4u)) { return false; }
+  let p0 = place_to_read(v4, 4u, 32u);
+  if (!p0.ok) { return false; }
+  let v5: u32 = u32(load(p0, 0u, 32u));
+  let v6: u64 = u64(v5);
+  x[v1] = v6;
   return true;
 }
 fn unaligned_7(w: vec4<u32>) -> bool {
-  let v7: u32 = (w.x >> 16u) & 0xffu;
-  let v24: u32 = (w.x >> 24u) & 0xffu;
-  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v8: u64 = x[v7];
-  let v16: u64 = v8 + v15;
-  if (!may_read(v16, 4u, 32u)) { return false; }
-  let v18: u32 = u32(load_unaligned(v16, 32u));
-  let v19: u64 = u64(v18);
-  x[v24] = v19;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 + v2;
+  let p0 = place_to_read(v4, 4u, 32u);
+  if (!p0.ok) { return false; }
+  let v5: u32 = u32(load_unaligned(p0, 0u, 32u));
+  let v6: u64 = u64(v5);
+  x[v1] = v6;
   return true;
 }
 
 // STR_X_uimm
 fn h8(w: vec4<u32>) -> bool {
-  let v7: u32 = (w.x >> 16u) & 0xffu;
-  let v18: u32 = (w.x >> 24u) & 0xffu;
-  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v8: u64 = x[v7];
-  let v16: u64 = v8 + v15;
-  let v19: u64 = x[v18];
-  if (!is_aligned(v16, 8u)) { return false; }
-  if (!may_write_within(v16, 8u, 33u)) { return false; }
-  store(v16, 64u, u64(v19));
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 + v2;
+  let v5: u64 = x[v1];
+  if (!is_aligned(v4, 8u)) { return false; }
+  let p0 = place_to_write_within(v4, 8u, 33u);
+  if (!p0.ok) { return false; }
+  store(p0, 0u, 64u, u64(v5));
   return true;
 }
 fn unaligned_8(w: vec4<u32>) -> bool {
-  let v7: u32 = (w.x >> 16u) & 0xffu;
-  let v18: u32 = (w.x >> 24u) & 0xffu;
-  let v15: u64 = u64(w.z) | (u64(w.w) << 32u);
-  let v8: u64 = x[v7];
-  let v16: u64 = v8 + v15;
-  let v19: u64 = x[v18];
-  if (!may_write(v16, 8u, 33u)) { return false; }
-  store_unaligned(v16, 64u, u64(v19));
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
+  let v3: u64 = x[v0];
+  let v4: u64 = v3 + v2;
+  let v5: u64 = x[v1];
+  let p0 = place_to_write(v4, 8u, 33u);
+  if (!p0.ok) { return false; }
+  store_unaligned(p0, 0u, 64u, u64(v5));
   return true;
 }
 
 // LDADD_X
 fn h9(w: vec4<u32>) -> bool {
-  let v4: u32 = (w.x >> 16u) & 0xffu;
-  let v11: u32 = (w.x >> 24u) & 0xffu;
-  let v22: u32 = (w.y >> 0u) & 0xffu;
-  let v5: u64 = x[v4];
-  let v12: u64 = x[v11];
-  let v14: u64 = v12 & 0x7lu;
-  let v16: bool = v14 != 0x0lu;
-  if (v16) { stop_before(20u, v12); return false; }
-  if (!may_write(v12, 8u, 34u)) { return false; }
-  let v17: u64 = rmw(0u, v12, 64u, u64(v5));
-  x[v22] = v17;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u32 = (w.y >> 0u) & 0xffu;
+  let v3: u64 = x[v0];
+  let v4: u64 = x[v1];
+  let v6: u64 = v4 & 0x7lu;
+  let v8: bool = v6 != 0x0lu;
+  if (v8) { stop_before(20u, v4); return false; }
+  let p0 = place_to_write(v4, 8u, 34u);
+  if (!p0.ok) { return false; }
+  let v9: u64 = rmw(0u, p0, 64u, u64(v3));
+  x[v2] = v9;
   return true;
 }
 
 // CLZ_X
 fn h10(w: vec4<u32>) {
-  let v4: u32 = (w.x >> 16u) & 0xffu;
-  let v11: u32 = (w.x >> 24u) & 0xffu;
-  let v5: u64 = x[v4];
-  let v13: u64 = v5 >> 0x20u;
-  let v14: u32 = u32(v5);
-  let v15: u32 = u32(v13);
-  let v16: u32 = countLeadingZeros(v14);
-  let v17: u32 = countLeadingZeros(v15);
-  let v19: u32 = v16 + 0x20u;
-  let v21: bool = v15 == 0x0u;
-  let v22: u32 = select(v17, v19, v21);
-  let v6: u64 = u64(v22);
-  x[v11] = v6;
+  let v0: u32 = (w.x >> 16u) & 0xffu;
+  let v1: u32 = (w.x >> 24u) & 0xffu;
+  let v2: u64 = x[v0];
+  let v5: u64 = v2 >> 0x20u;
+  let v6: u32 = u32(v2);
+  let v7: u32 = u32(v5);
+  let v9: bool = v7 == 0x0u;
+  let v10: u32 = countLeadingZeros(v6);
+  let v11: u32 = v10 + 0x20u;
+  let v12: u32 = countLeadingZeros(v7);
+  let v13: u32 = select(v12, v11, v9);
+  let v14: u64 = u64(v13);
+  x[v1] = v14;
 }
 
 fn run_unaligned(w: vec4<u32>) -> bool {

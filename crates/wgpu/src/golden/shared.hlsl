@@ -40,6 +40,12 @@ struct _atomic_compare_exchange_result_Uint_8_ {
     int _end_pad_0;
 };
 
+struct Place {
+    bool ok;
+    uint word;
+    uint byte;
+};
+
 struct Pair {
     uint64_t low;
     uint64_t high;
@@ -82,7 +88,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place = (uint)0;
+static uint place_10 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -191,9 +197,9 @@ void continue_at(uint record_1)
 void branch_near(uint low)
 {
     uint _e3 = arguments.code_start_low;
-    uint offset = (low - _e3);
+    uint offset_4 = (low - _e3);
     uint _e7 = arguments.code_len;
-    if ((offset >= _e7)) {
+    if ((offset_4 >= _e7)) {
         const uint64_t _e9 = pc();
         int distance_ = asint((low - uint(_e9)));
         const uint64_t _e13 = pc();
@@ -201,7 +207,7 @@ void branch_near(uint low)
         return;
     } else {
         uint _e18 = base;
-        continue_at((_e18 + (offset >> 2u)));
+        continue_at((_e18 + (offset_4 >> 2u)));
         return;
     }
 }
@@ -211,10 +217,10 @@ void branch_far(uint64_t goal_1)
     bool local_1 = (bool)0;
 
     const uint64_t _e1 = code_start();
-    uint64_t offset_1 = (goal_1 - _e1);
+    uint64_t offset_5 = (goal_1 - _e1);
     uint _e5 = arguments.code_len;
-    if (!((offset_1 >= uint64_t(_e5)))) {
-        local_1 = ((offset_1 & 3uL) != 0uL);
+    if (!((offset_5 >= uint64_t(_e5)))) {
+        local_1 = ((offset_5 & 3uL) != 0uL);
     } else {
         local_1 = true;
     }
@@ -224,7 +230,7 @@ void branch_far(uint64_t goal_1)
         return;
     } else {
         uint _e18 = base;
-        continue_at((_e18 + uint((offset_1 >> 2u))));
+        continue_at((_e18 + uint((offset_5 >> 2u))));
         return;
     }
 }
@@ -271,40 +277,68 @@ void start_memory()
     return;
 }
 
-uint64_t load_word(uint word_5)
-{
-    const uint64_t _e1 = memory_word(word_5);
-    return _e1;
+Place ConstructPlace(bool arg0, uint arg1, uint arg2) {
+    Place ret = (Place)0;
+    ret.ok = arg0;
+    ret.word = arg1;
+    ret.byte = arg2;
+    return ret;
 }
 
-void set_word(uint word_6, uint64_t value_2)
+Place no_place()
+{
+    const Place place_11 = ConstructPlace(false, 0u, 0u);
+    return place_11;
+}
+
+uint word_of(uint64_t addr)
+{
+    return uint((uint(addr) >> 3u));
+}
+
+Place place_at(uint64_t addr_1)
+{
+    const uint _e2 = word_of(addr_1);
+    const Place place_12 = ConstructPlace(true, _e2, (uint(addr_1) & 7u));
+    return place_12;
+}
+
+Place own_place_at(uint64_t addr_2)
+{
+    const Place _e1 = place_at(addr_2);
+    const Place place_13 = _e1;
+    return place_13;
+}
+
+uint64_t load_word(Place place, uint word_5)
+{
+    const uint64_t _e2 = memory_word(word_5);
+    return _e2;
+}
+
+void set_word(Place place_1, uint word_6, uint64_t value_2)
 {
     set_memory_word(word_6, value_2);
     return;
 }
 
-void change_word(uint word_7, uint64_t value_3, uint64_t mask)
+void change_word(Place place_2, uint word_7, uint64_t value_3, uint64_t mask)
 {
     uint64_t old_1 = (uint64_t)0;
 
-    const uint64_t _e3 = memory_word(word_7);
-    old_1 = _e3;
+    const uint64_t _e4 = memory_word(word_7);
+    old_1 = _e4;
     while(true) {
-        uint64_t _e5 = old_1;
         uint64_t _e6 = old_1;
-        const uint64_t _e10 = exchange_memory_word(word_7, _e5, ((_e6 & ~(mask)) | value_3));
-        uint64_t _e11 = old_1;
-        if ((_e10 == _e11)) {
+        uint64_t _e7 = old_1;
+        const uint64_t _e11 = exchange_memory_word(word_7, _e6, ((_e7 & ~(mask)) | value_3));
+        uint64_t _e12 = old_1;
+        if ((_e11 == _e12)) {
             break;
         }
-        old_1 = _e10;
+        old_1 = _e11;
     }
     return;
-}
-
-bool own(uint64_t addr)
-{
-    return true;
 }
 
 bool wants_page()
@@ -317,53 +351,43 @@ void own_pages()
     return;
 }
 
-uint word_of(uint64_t addr_1)
-{
-    return uint((uint(addr_1) >> 3u));
-}
-
-uint shift_of(uint64_t addr_2)
-{
-    return ((uint(addr_2) & 7u) * 8u);
-}
-
 uint64_t low_bits(uint bits)
 {
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t cas(uint64_t addr_3, uint bits_1, uint64_t expected, uint64_t wanted_1)
+uint64_t cas(Place place_3, uint bits_1, uint64_t expected, uint64_t wanted_1)
 {
     uint64_t old_2 = (uint64_t)0;
 
-    const uint _e4 = word_of(addr_3);
-    const uint _e5 = shift_of(addr_3);
-    const uint64_t _e6 = low_bits(bits_1);
-    uint64_t mask_1 = (_e6 << _e5);
-    const uint64_t _e8 = memory_word(_e4);
-    old_2 = _e8;
+    uint word_8 = place_3.word;
+    uint shift = (place_3.byte * 8u);
+    const uint64_t _e8 = low_bits(bits_1);
+    uint64_t mask_1 = (_e8 << shift);
+    const uint64_t _e10 = memory_word(word_8);
+    old_2 = _e10;
     while(true) {
-        uint64_t _e10 = old_2;
-        if ((((_e10 & mask_1) >> _e5) != expected)) {
+        uint64_t _e12 = old_2;
+        if ((((_e12 & mask_1) >> shift) != expected)) {
             break;
         }
-        uint64_t _e14 = old_2;
-        uint64_t _e15 = old_2;
-        const uint64_t _e20 = exchange_memory_word(_e4, _e14, ((_e15 & ~(mask_1)) | (wanted_1 << _e5)));
-        uint64_t _e21 = old_2;
-        if ((_e20 == _e21)) {
+        uint64_t _e16 = old_2;
+        uint64_t _e17 = old_2;
+        const uint64_t _e22 = exchange_memory_word(word_8, _e16, ((_e17 & ~(mask_1)) | (wanted_1 << shift)));
+        uint64_t _e23 = old_2;
+        if ((_e22 == _e23)) {
             break;
         }
-        old_2 = _e20;
+        old_2 = _e22;
     }
-    uint64_t _e23 = old_2;
-    return ((_e23 & mask_1) >> _e5);
+    uint64_t _e25 = old_2;
+    return ((_e25 & mask_1) >> shift);
 }
 
 int64_t signed_(uint bits_2, uint64_t value_4)
 {
-    uint shift = (64u - bits_2);
-    return ((value_4 << shift) >> shift);
+    uint shift_1 = (64u - bits_2);
+    return ((value_4 << shift_1) >> shift_1);
 }
 
 uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_5)
@@ -404,30 +428,30 @@ uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_5)
     }
 }
 
-uint64_t rmw(uint op_1, uint64_t addr_4, uint bits_4, uint64_t value_6)
+uint64_t rmw(uint op_1, Place place_4, uint bits_4, uint64_t value_6)
 {
     uint64_t old_4 = (uint64_t)0;
 
-    const uint _e4 = word_of(addr_4);
-    const uint _e5 = shift_of(addr_4);
-    const uint64_t _e6 = low_bits(bits_4);
-    uint64_t mask_2 = (_e6 << _e5);
-    const uint64_t _e8 = memory_word(_e4);
-    old_4 = _e8;
+    uint word_9 = place_4.word;
+    uint shift_2 = (place_4.byte * 8u);
+    const uint64_t _e8 = low_bits(bits_4);
+    uint64_t mask_2 = (_e8 << shift_2);
+    const uint64_t _e10 = memory_word(word_9);
+    old_4 = _e10;
     while(true) {
-        uint64_t _e10 = old_4;
-        const uint64_t _e13 = modified(op_1, bits_4, ((_e10 & mask_2) >> _e5), value_6);
-        uint64_t _e14 = old_4;
-        uint64_t _e15 = old_4;
-        const uint64_t _e20 = exchange_memory_word(_e4, _e14, ((_e15 & ~(mask_2)) | (_e13 << _e5)));
-        uint64_t _e21 = old_4;
-        if ((_e20 == _e21)) {
+        uint64_t _e12 = old_4;
+        const uint64_t _e15 = modified(op_1, bits_4, ((_e12 & mask_2) >> shift_2), value_6);
+        uint64_t _e16 = old_4;
+        uint64_t _e17 = old_4;
+        const uint64_t _e22 = exchange_memory_word(word_9, _e16, ((_e17 & ~(mask_2)) | (_e15 << shift_2)));
+        uint64_t _e23 = old_4;
+        if ((_e22 == _e23)) {
             break;
         }
-        old_4 = _e20;
+        old_4 = _e22;
     }
-    uint64_t _e23 = old_4;
-    return ((_e23 & mask_2) >> _e5);
+    uint64_t _e25 = old_4;
+    return ((_e25 & mask_2) >> shift_2);
 }
 
 Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
@@ -437,14 +461,14 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     Pair old_5 = (Pair)0;
     bool done = false;
     bool local_3 = (bool)0;
     bool local_4 = (bool)0;
 
-    const uint _e5 = word_of(addr_5);
+    uint word_10 = place_5.word;
     while(true) {
         bool _e9 = done;
         const bool _e11 = WaveActiveAnyTrue(!(_e9));
@@ -462,8 +486,8 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
             }
             bool _e23 = local_3;
             if (_e23) {
-                const uint64_t _e24 = memory_word(_e5);
-                const uint64_t _e27 = memory_word((_e5 + 1u));
+                const uint64_t _e24 = memory_word(word_10);
+                const uint64_t _e27 = memory_word((word_10 + 1u));
                 old_5 = ConstructPair(_e24, _e27);
                 uint64_t _e30 = old_5.low;
                 if ((_e30 == e_low)) {
@@ -474,8 +498,8 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
                 }
                 bool _e38 = local_4;
                 if (_e38) {
-                    set_memory_word(_e5, n_low);
-                    set_memory_word((_e5 + 1u), n_high);
+                    set_memory_word(word_10, n_low);
+                    set_memory_word((word_10 + 1u), n_high);
                 }
                 { uint dummy_1 = 0; pool.InterlockedExchange(8, 0u, dummy_1); }
                 done = true;
@@ -487,42 +511,39 @@ Pair cas_pair(uint64_t addr_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, 
     return pair;
 }
 
-uint64_t load(uint64_t addr_6, uint bits_5)
+uint64_t load(Place place_6, uint offset, uint bits_5)
 {
+    uint at_1 = (place_6.byte + offset);
+    const uint64_t _e9 = load_word(place_6, (place_6.word + (at_1 >> 3u)));
     if ((bits_5 == 64u)) {
-        const uint _e4 = word_of(addr_6);
-        const uint64_t _e5 = load_word(_e4);
-        return _e5;
+        return _e9;
     }
-    const uint _e6 = word_of(addr_6);
-    const uint64_t _e7 = load_word(_e6);
-    const uint _e8 = shift_of(addr_6);
-    const uint64_t _e10 = low_bits(bits_5);
-    return ((_e7 >> _e8) & _e10);
+    const uint64_t _e17 = low_bits(bits_5);
+    return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-uint64_t load_unaligned(uint64_t addr_7, uint bits_6)
+uint64_t load_unaligned(Place place_7, uint offset_1, uint bits_6)
 {
     uint64_t value_7 = (uint64_t)0;
 
-    const uint _e2 = shift_of(addr_7);
-    const uint _e3 = word_of(addr_7);
-    const uint64_t _e4 = load_word(_e3);
-    value_7 = (_e4 >> _e2);
-    if (((_e2 + bits_6) > 64u)) {
-        uint64_t _e10 = value_7;
-        const uint _e11 = word_of(addr_7);
-        const uint64_t _e14 = load_word((_e11 + 1u));
-        value_7 = (_e10 | (_e14 << (64u - _e2)));
+    uint at_2 = (place_7.byte + offset_1);
+    uint word_11 = (place_7.word + (at_2 >> 3u));
+    uint shift_3 = ((at_2 & 7u) * 8u);
+    const uint64_t _e13 = load_word(place_7, word_11);
+    value_7 = (_e13 >> shift_3);
+    if (((shift_3 + bits_6) > 64u)) {
+        uint64_t _e19 = value_7;
+        const uint64_t _e22 = load_word(place_7, (word_11 + 1u));
+        value_7 = (_e19 | (_e22 << (64u - shift_3)));
     }
-    uint64_t _e19 = value_7;
-    const uint64_t _e20 = low_bits(bits_6);
-    return (_e19 & _e20);
+    uint64_t _e27 = value_7;
+    const uint64_t _e28 = low_bits(bits_6);
+    return (_e27 & _e28);
 }
 
-bool is_aligned(uint64_t addr_8, uint size_1)
+bool is_aligned(uint64_t addr_3, uint size_1)
 {
-    if (((uint(addr_8) & (size_1 - 1u)) == 0u)) {
+    if (((uint(addr_3) & (size_1 - 1u)) == 0u)) {
         return true;
     }
     unaligned = true;
@@ -531,135 +552,158 @@ bool is_aligned(uint64_t addr_8, uint size_1)
     return false;
 }
 
-bool may_read(uint64_t addr_9, uint len, uint fault)
+bool is_within(uint64_t addr_4, uint len, uint fault)
 {
-    if ((addr_9 > (SIZE - uint64_t(len)))) {
-        stop_before(fault, ((addr_9 > SIZE) ? addr_9 : SIZE));
+    if ((addr_4 > (SIZE - uint64_t(len)))) {
+        stop_before(fault, ((addr_4 > SIZE) ? addr_4 : SIZE));
         return false;
     }
     return true;
 }
 
-void store(uint64_t addr_10, uint bits_7, uint64_t value_8)
+Place place_to_read(uint64_t addr_5, uint len_1, uint fault_1)
 {
+    const bool _e3 = is_within(addr_5, len_1, fault_1);
+    if (!(_e3)) {
+        const Place _e5 = no_place();
+        const Place place_14 = _e5;
+        return place_14;
+    }
+    const Place _e6 = place_at(addr_5);
+    const Place place_15 = _e6;
+    return place_15;
+}
+
+void store(Place place_8, uint offset_2, uint bits_7, uint64_t value_8)
+{
+    uint at_3 = (place_8.byte + offset_2);
+    uint word_12 = (place_8.word + (at_3 >> 3u));
     if ((bits_7 == 64u)) {
-        const uint _e5 = word_of(addr_10);
-        set_word(_e5, value_8);
+        set_word(place_8, word_12, value_8);
         return;
     } else {
-        const uint _e6 = shift_of(addr_10);
-        const uint _e7 = word_of(addr_10);
-        const uint64_t _e9 = low_bits(bits_7);
-        change_word(_e7, (value_8 << _e6), (_e9 << _e6));
+        uint shift_4 = ((at_3 & 7u) * 8u);
+        const uint64_t _e17 = low_bits(bits_7);
+        change_word(place_8, word_12, (value_8 << shift_4), (_e17 << shift_4));
         return;
     }
 }
 
-void store_unaligned(uint64_t addr_11, uint bits_8, uint64_t value_9)
+void store_unaligned(Place place_9, uint offset_3, uint bits_8, uint64_t value_9)
 {
-    const uint _e3 = shift_of(addr_11);
-    const uint _e4 = word_of(addr_11);
-    const uint64_t _e6 = low_bits(bits_8);
-    change_word(_e4, (value_9 << _e3), (_e6 << _e3));
-    if (((_e3 + bits_8) > 64u)) {
-        uint rest_2 = (64u - _e3);
-        const uint _e13 = word_of(addr_11);
-        const uint64_t _e17 = low_bits(bits_8);
-        change_word((_e13 + 1u), (value_9 >> rest_2), (_e17 >> rest_2));
+    uint at_4 = (place_9.byte + offset_3);
+    uint word_13 = (place_9.word + (at_4 >> 3u));
+    uint shift_5 = ((at_4 & 7u) * 8u);
+    const uint64_t _e15 = low_bits(bits_8);
+    change_word(place_9, word_13, (value_9 << shift_5), (_e15 << shift_5));
+    if (((shift_5 + bits_8) > 64u)) {
+        uint rest_2 = (64u - shift_5);
+        const uint64_t _e25 = low_bits(bits_8);
+        change_word(place_9, (word_13 + 1u), (value_9 >> rest_2), (_e25 >> rest_2));
         return;
     } else {
         return;
     }
 }
 
-bool is_code(uint64_t addr_12)
+bool is_code(uint64_t addr_6)
 {
     const uint64_t _e2 = code_start();
-    uint offset_2 = (uint(addr_12) - (uint(_e2) - GRANULE));
+    uint offset_6 = (uint(addr_6) - (uint(_e2) - GRANULE));
     uint _e9 = arguments.code_len;
-    if ((offset_2 >= ((uint(_e9) + GRANULE) + GRANULE))) {
+    if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
         return false;
     }
     uint _e22 = arguments.first_flag;
-    uint granule = ((uint(offset_2) >> 6u) + _e22);
+    uint granule = ((uint(offset_6) >> 6u) + _e22);
     uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-bool may_write_within(uint64_t addr_13, uint len_1, uint fault_1)
+Place place_to_write_within(uint64_t addr_7, uint len_2, uint fault_2)
 {
-    const bool _e3 = may_read(addr_13, len_1, fault_1);
+    const bool _e3 = is_within(addr_7, len_2, fault_2);
     if (!(_e3)) {
-        return false;
+        const Place _e5 = no_place();
+        const Place place_16 = _e5;
+        return place_16;
     }
-    const bool _e6 = is_code(addr_13);
+    const bool _e6 = is_code(addr_7);
     if (_e6) {
-        stop_before(CODE_WRITE, addr_13);
-        return false;
+        stop_before(CODE_WRITE, addr_7);
+        const Place _e8 = no_place();
+        const Place place_17 = _e8;
+        return place_17;
     }
-    const bool _e9 = own(addr_13);
-    return _e9;
+    const Place _e9 = own_place_at(addr_7);
+    const Place place_18 = _e9;
+    return place_18;
 }
 
-bool may_write(uint64_t addr_14, uint len_2, uint fault_2)
+Place place_to_write(uint64_t addr_8, uint len_3, uint fault_3)
 {
-    const bool _e3 = may_write_within(addr_14, len_2, fault_2);
-    if (!(_e3)) {
-        return false;
+    const Place _e3 = place_to_write_within(addr_8, len_3, fault_3);
+    if (!(_e3.ok)) {
+        const Place place_19 = _e3;
+        return place_19;
     }
-    uint64_t last = (addr_14 + uint64_t((len_2 - 1u)));
+    uint64_t last = (addr_8 + uint64_t((len_3 - 1u)));
     const bool _e10 = is_code(last);
     if (_e10) {
-        stop_before(CODE_WRITE, addr_14);
-        return false;
+        stop_before(CODE_WRITE, addr_8);
+        const Place _e12 = no_place();
+        const Place place_20 = _e12;
+        return place_20;
     }
-    const bool _e13 = own(last);
-    return _e13;
+    const Place _e13 = own_place_at(last);
+    if (!(_e13.ok)) {
+        const Place _e16 = no_place();
+        const Place place_21 = _e16;
+        return place_21;
+    }
+    const Place place_22 = _e3;
+    return place_22;
 }
 
 void h4_(uint4 w)
 {
-    uint v16_ = ((w.x >> 16u) & 255u);
-    uint v26_ = ((w.x >> 24u) & 255u);
-    uint64_t v5_ = (uint64_t(w.z) | (uint64_t(w.w) << 32u));
-    uint64_t v17_ = x[v16_];
-    uint64_t v18_ = (v17_ + v5_);
-    x[v26_] = v18_;
+    uint v0_ = ((w.x >> 16u) & 255u);
+    uint v1_ = ((w.x >> 24u) & 255u);
+    uint64_t v2_ = (uint64_t(w.z) | (uint64_t(w.w) << 32u));
+    uint64_t v3_ = x[v0_];
+    uint64_t v4_ = (v3_ + v2_);
+    x[v1_] = v4_;
     return;
 }
 
 void h5_(uint4 w_1)
 {
-    uint v16_1 = ((w_1.x >> 16u) & 255u);
-    uint v27_ = ((w_1.x >> 24u) & 255u);
-    uint64_t v5_1 = (uint64_t(w_1.z) | (uint64_t(w_1.w) << 32u));
-    uint64_t v17_1 = x[v16_1];
-    uint64_t v18_1 = (v17_1 - v5_1);
-    bool v20_ = (v18_1 < 0uL);
-    bool v21_ = (v18_1 == 0uL);
-    bool v22_ = (v5_1 <= v17_1);
-    uint64_t v28_ = (v17_1 - v5_1);
-    uint64_t v29_ = (v17_1 ^ v28_);
-    uint64_t v30_ = (v5_1 ^ v17_1);
-    uint64_t v31_ = (v29_ & v30_);
-    bool v23_ = (v31_ < 0uL);
-    flag_n = v20_;
-    flag_z = v21_;
-    flag_c = v22_;
-    flag_v = v23_;
-    x[v27_] = v18_1;
+    uint v0_1 = ((w_1.x >> 16u) & 255u);
+    uint v1_1 = ((w_1.x >> 24u) & 255u);
+    uint64_t v2_1 = (uint64_t(w_1.z) | (uint64_t(w_1.w) << 32u));
+    uint64_t v3_1 = x[v0_1];
+    uint64_t v4_1 = (v3_1 - v2_1);
+    bool v6_ = (v4_1 < 0uL);
+    bool v7_ = (v3_1 == v2_1);
+    bool v8_ = (v2_1 <= v3_1);
+    uint64_t v9_ = (v3_1 ^ v2_1);
+    uint64_t v10_ = (v3_1 ^ v4_1);
+    uint64_t v11_ = (v9_ & v10_);
+    bool v12_ = (v11_ < 0uL);
+    flag_n = v6_;
+    flag_z = v7_;
+    flag_c = v8_;
+    flag_v = v12_;
+    x[v1_1] = v4_1;
     return;
 }
 
 void h6_(uint4 w_2)
 {
-    uint64_t v12_ = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
-    const uint64_t _e8 = pc();
-    uint64_t v33_ = (_e8 + 4uL);
-    bool v15_ = flag_z;
-    bool v30_1 = !(v15_);
-    uint64_t v34_ = (v30_1 ? v12_ : v33_);
-    if (v30_1) {
+    uint64_t v0_2 = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
+    bool v2_2 = flag_z;
+    bool v5_ = !(v2_2);
+    if (v5_) {
         branch_near(w_2.z);
         return;
     } else {
@@ -669,117 +713,117 @@ void h6_(uint4 w_2)
 
 bool h7_(uint4 w_3)
 {
-    uint v7_ = ((w_3.x >> 16u) & 255u);
-    uint v24_ = ((w_3.x >> 24u) & 255u);
-    uint64_t v15_1 = (uint64_t(w_3.z) | (uint64_t(w_3.w) << 32u));
-    uint64_t v8_ = x[v7_];
-    uint64_t v16_2 = (v8_ + v15_1);
-    const bool _e23 = is_aligned(v16_2, 4u);
+    uint v0_3 = ((w_3.x >> 16u) & 255u);
+    uint v1_2 = ((w_3.x >> 24u) & 255u);
+    uint64_t v2_3 = (uint64_t(w_3.z) | (uint64_t(w_3.w) << 32u));
+    uint64_t v3_2 = x[v0_3];
+    uint64_t v4_2 = (v3_2 + v2_3);
+    const bool _e23 = is_aligned(v4_2, 4u);
     if (!(_e23)) {
         return false;
     }
-    const bool _e28 = may_read(v16_2, 4u, 32u);
-    if (!(_e28)) {
+    const Place _e28 = place_to_read(v4_2, 4u, 32u);
+    if (!(_e28.ok)) {
         return false;
     }
-    const uint64_t _e32 = load(v16_2, 32u);
-    uint v18_2 = uint(_e32);
-    uint64_t v19_ = uint64_t(v18_2);
-    x[v24_] = v19_;
+    const uint64_t _e34 = load(_e28, 0u, 32u);
+    uint v5_1 = uint(_e34);
+    uint64_t v6_1 = uint64_t(v5_1);
+    x[v1_2] = v6_1;
     return true;
 }
 
 bool unaligned_7_(uint4 w_4)
 {
-    uint v7_1 = ((w_4.x >> 16u) & 255u);
-    uint v24_1 = ((w_4.x >> 24u) & 255u);
-    uint64_t v15_2 = (uint64_t(w_4.z) | (uint64_t(w_4.w) << 32u));
-    uint64_t v8_1 = x[v7_1];
-    uint64_t v16_3 = (v8_1 + v15_2);
-    const bool _e24 = may_read(v16_3, 4u, 32u);
-    if (!(_e24)) {
+    uint v0_4 = ((w_4.x >> 16u) & 255u);
+    uint v1_3 = ((w_4.x >> 24u) & 255u);
+    uint64_t v2_4 = (uint64_t(w_4.z) | (uint64_t(w_4.w) << 32u));
+    uint64_t v3_3 = x[v0_4];
+    uint64_t v4_3 = (v3_3 + v2_4);
+    const Place _e24 = place_to_read(v4_3, 4u, 32u);
+    if (!(_e24.ok)) {
         return false;
     }
-    const uint64_t _e28 = load_unaligned(v16_3, 32u);
-    uint v18_3 = uint(_e28);
-    uint64_t v19_1 = uint64_t(v18_3);
-    x[v24_1] = v19_1;
+    const uint64_t _e30 = load_unaligned(_e24, 0u, 32u);
+    uint v5_2 = uint(_e30);
+    uint64_t v6_2 = uint64_t(v5_2);
+    x[v1_3] = v6_2;
     return true;
 }
 
 bool h8_(uint4 w_5)
 {
-    uint v7_2 = ((w_5.x >> 16u) & 255u);
-    uint v18_4 = ((w_5.x >> 24u) & 255u);
-    uint64_t v15_3 = (uint64_t(w_5.z) | (uint64_t(w_5.w) << 32u));
-    uint64_t v8_2 = x[v7_2];
-    uint64_t v16_4 = (v8_2 + v15_3);
-    uint64_t v19_2 = x[v18_4];
-    const bool _e26 = is_aligned(v16_4, 8u);
+    uint v0_5 = ((w_5.x >> 16u) & 255u);
+    uint v1_4 = ((w_5.x >> 24u) & 255u);
+    uint64_t v2_5 = (uint64_t(w_5.z) | (uint64_t(w_5.w) << 32u));
+    uint64_t v3_4 = x[v0_5];
+    uint64_t v4_4 = (v3_4 + v2_5);
+    uint64_t v5_3 = x[v1_4];
+    const bool _e26 = is_aligned(v4_4, 8u);
     if (!(_e26)) {
         return false;
     }
-    const bool _e31 = may_write_within(v16_4, 8u, 33u);
-    if (!(_e31)) {
+    const Place _e31 = place_to_write_within(v4_4, 8u, 33u);
+    if (!(_e31.ok)) {
         return false;
     }
-    store(v16_4, 64u, uint64_t(v19_2));
+    store(_e31, 0u, 64u, uint64_t(v5_3));
     return true;
 }
 
 bool unaligned_8_(uint4 w_6)
 {
-    uint v7_3 = ((w_6.x >> 16u) & 255u);
-    uint v18_5 = ((w_6.x >> 24u) & 255u);
-    uint64_t v15_4 = (uint64_t(w_6.z) | (uint64_t(w_6.w) << 32u));
-    uint64_t v8_3 = x[v7_3];
-    uint64_t v16_5 = (v8_3 + v15_4);
-    uint64_t v19_3 = x[v18_5];
-    const bool _e27 = may_write(v16_5, 8u, 33u);
-    if (!(_e27)) {
+    uint v0_6 = ((w_6.x >> 16u) & 255u);
+    uint v1_5 = ((w_6.x >> 24u) & 255u);
+    uint64_t v2_6 = (uint64_t(w_6.z) | (uint64_t(w_6.w) << 32u));
+    uint64_t v3_5 = x[v0_6];
+    uint64_t v4_5 = (v3_5 + v2_6);
+    uint64_t v5_4 = x[v1_5];
+    const Place _e27 = place_to_write(v4_5, 8u, 33u);
+    if (!(_e27.ok)) {
         return false;
     }
-    store_unaligned(v16_5, 64u, uint64_t(v19_3));
+    store_unaligned(_e27, 0u, 64u, uint64_t(v5_4));
     return true;
 }
 
 bool h9_(uint4 w_7)
 {
-    uint v4_ = ((w_7.x >> 16u) & 255u);
-    uint v11_ = ((w_7.x >> 24u) & 255u);
-    uint v22_1 = ((w_7.y >> 0u) & 255u);
-    uint64_t v5_2 = x[v4_];
-    uint64_t v12_1 = x[v11_];
-    uint64_t v14_ = (v12_1 & 7uL);
-    bool v16_6 = (v14_ != 0uL);
-    if (v16_6) {
-        stop_before(20u, v12_1);
+    uint v0_7 = ((w_7.x >> 16u) & 255u);
+    uint v1_6 = ((w_7.x >> 24u) & 255u);
+    uint v2_7 = ((w_7.y >> 0u) & 255u);
+    uint64_t v3_6 = x[v0_7];
+    uint64_t v4_6 = x[v1_6];
+    uint64_t v6_3 = (v4_6 & 7uL);
+    bool v8_1 = (v6_3 != 0uL);
+    if (v8_1) {
+        stop_before(20u, v4_6);
         return false;
     }
-    const bool _e30 = may_write(v12_1, 8u, 34u);
-    if (!(_e30)) {
+    const Place _e30 = place_to_write(v4_6, 8u, 34u);
+    if (!(_e30.ok)) {
         return false;
     }
-    const uint64_t _e36 = rmw(0u, v12_1, 64u, uint64_t(v5_2));
-    x[v22_1] = _e36;
+    const uint64_t _e37 = rmw(0u, _e30, 64u, uint64_t(v3_6));
+    x[v2_7] = _e37;
     return true;
 }
 
 void h10_(uint4 w_8)
 {
-    uint v4_1 = ((w_8.x >> 16u) & 255u);
-    uint v11_1 = ((w_8.x >> 24u) & 255u);
-    uint64_t v5_3 = x[v4_1];
-    uint64_t v13_ = (v5_3 >> 32u);
-    uint v14_1 = uint(v5_3);
-    uint v15_5 = uint(v13_);
-    uint v16_7 = (31u - firstbithigh(v14_1));
-    uint v17_2 = (31u - firstbithigh(v15_5));
-    uint v19_4 = (v16_7 + 32u);
-    bool v21_1 = (v15_5 == 0u);
-    uint v22_2 = (v21_1 ? v19_4 : v17_2);
-    uint64_t v6_ = uint64_t(v22_2);
-    x[v11_1] = v6_;
+    uint v0_8 = ((w_8.x >> 16u) & 255u);
+    uint v1_7 = ((w_8.x >> 24u) & 255u);
+    uint64_t v2_8 = x[v0_8];
+    uint64_t v5_5 = (v2_8 >> 32u);
+    uint v6_4 = uint(v2_8);
+    uint v7_1 = uint(v5_5);
+    bool v9_1 = (v7_1 == 0u);
+    uint v10_1 = (31u - firstbithigh(v6_4));
+    uint v11_1 = (v10_1 + 32u);
+    uint v12_1 = (31u - firstbithigh(v7_1));
+    uint v13_ = (v9_1 ? v11_1 : v12_1);
+    uint64_t v14_ = uint64_t(v13_);
+    x[v1_7] = v14_;
     return;
 }
 
@@ -957,7 +1001,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place;
+    uint _e10 = place_10;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1282,8 +1326,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place = invocation;
-    uint _e17 = place;
+    place_10 = invocation;
+    uint _e17 = place_10;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

@@ -56,6 +56,12 @@ struct type_7 {
 };
 typedef ulong type_10[1];
 typedef metal::atomic_uint type_11[1];
+struct Place {
+    bool ok;
+    char _pad1[3];
+    uint word;
+    uint byte;
+};
 struct Pair {
     ulong low;
     ulong high;
@@ -215,9 +221,9 @@ void branch_near(
     thread ulong& detail
 ) {
     uint _e3 = arguments.code_start_low;
-    uint offset = low - _e3;
+    uint offset_4 = low - _e3;
     uint _e7 = arguments.code_len;
-    if (offset >= _e7) {
+    if (offset_4 >= _e7) {
         ulong _e9 = pc(arguments, at, base);
         int distance = as_type<int>(low - static_cast<uint>(_e9));
         ulong _e13 = pc(arguments, at, base);
@@ -225,7 +231,7 @@ void branch_near(
         return;
     } else {
         uint _e18 = base;
-        continue_at(_e18 + (offset >> 2u), at, limit);
+        continue_at(_e18 + (offset_4 >> 2u), at, limit);
         return;
     }
 }
@@ -241,10 +247,10 @@ void branch_far(
 ) {
     bool local_1 = {};
     ulong _e1 = code_start(arguments);
-    ulong offset_1 = goal_1 - _e1;
+    ulong offset_5 = goal_1 - _e1;
     uint _e5 = arguments.code_len;
-    if (!((offset_1 >= static_cast<ulong>(_e5)))) {
-        local_1 = (offset_1 & 3uL) != 0uL;
+    if (!((offset_5 >= static_cast<ulong>(_e5)))) {
+        local_1 = (offset_5 & 3uL) != 0uL;
     } else {
         local_1 = true;
     }
@@ -254,7 +260,7 @@ void branch_far(
         return;
     } else {
         uint _e18 = base;
-        continue_at(_e18 + static_cast<uint>(offset_1 >> 2u), at, limit);
+        continue_at(_e18 + static_cast<uint>(offset_5 >> 2u), at, limit);
         return;
     }
 }
@@ -371,16 +377,43 @@ void start_memory(
     return;
 }
 
+Place no_place(
+) {
+    return Place {false, {}, 0u, 0u};
+}
+
+uint word_of(
+    ulong addr
+) {
+    return static_cast<uint>(static_cast<uint>(addr) >> 3u);
+}
+
+Place place_at(
+    ulong addr_1
+) {
+    uint _e2 = word_of(addr_1);
+    return Place {true, {}, _e2, static_cast<uint>(addr_1) & 7u};
+}
+
+Place own_place_at(
+    ulong addr_2
+) {
+    Place _e1 = place_at(addr_2);
+    return _e1;
+}
+
 ulong load_word(
+    Place place,
     uint word_7,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e1 = memory_word(word_7, memory0_, _buffer_sizes);
-    return _e1;
+    ulong _e2 = memory_word(word_7, memory0_, _buffer_sizes);
+    return _e2;
 }
 
 void set_word(
+    Place place_1,
     uint word_8,
     ulong value_3,
     coherent device type_10& memory0_,
@@ -392,6 +425,7 @@ void set_word(
 }
 
 void change_word(
+    Place place_2,
     uint word_9,
     ulong value_4,
     ulong mask,
@@ -400,25 +434,19 @@ void change_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_2 = {};
-    ulong _e3 = memory_word(word_9, memory0_, _buffer_sizes);
-    old_2 = _e3;
+    ulong _e4 = memory_word(word_9, memory0_, _buffer_sizes);
+    old_2 = _e4;
     while(true) {
-        ulong _e5 = old_2;
         ulong _e6 = old_2;
-        ulong _e10 = exchange_memory_word(word_9, _e5, (_e6 & ~(mask)) | value_4, memory0_, locks, _buffer_sizes);
-        ulong _e11 = old_2;
-        if (_e10 == _e11) {
+        ulong _e7 = old_2;
+        ulong _e11 = exchange_memory_word(word_9, _e6, (_e7 & ~(mask)) | value_4, memory0_, locks, _buffer_sizes);
+        ulong _e12 = old_2;
+        if (_e11 == _e12) {
             break;
         }
-        old_2 = _e10;
+        old_2 = _e11;
     }
     return;
-}
-
-bool own(
-    ulong addr
-) {
-    return true;
 }
 
 bool wants_page(
@@ -431,18 +459,6 @@ void own_pages(
     return;
 }
 
-uint word_of(
-    ulong addr_1
-) {
-    return static_cast<uint>(static_cast<uint>(addr_1) >> 3u);
-}
-
-uint shift_of(
-    ulong addr_2
-) {
-    return (static_cast<uint>(addr_2) & 7u) * 8u;
-}
-
 ulong low_bits(
     uint bits
 ) {
@@ -450,7 +466,7 @@ ulong low_bits(
 }
 
 ulong cas(
-    ulong addr_3,
+    Place place_3,
     uint bits_1,
     ulong expected,
     ulong wanted_2,
@@ -459,36 +475,36 @@ ulong cas(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_3 = {};
-    uint _e4 = word_of(addr_3);
-    uint _e5 = shift_of(addr_3);
-    ulong _e6 = low_bits(bits_1);
-    ulong mask_1 = _e6 << _e5;
-    ulong _e8 = memory_word(_e4, memory0_, _buffer_sizes);
-    old_3 = _e8;
+    uint word_10 = place_3.word;
+    uint shift = place_3.byte * 8u;
+    ulong _e8 = low_bits(bits_1);
+    ulong mask_1 = _e8 << shift;
+    ulong _e10 = memory_word(word_10, memory0_, _buffer_sizes);
+    old_3 = _e10;
     while(true) {
-        ulong _e10 = old_3;
-        if (((_e10 & mask_1) >> _e5) != expected) {
+        ulong _e12 = old_3;
+        if (((_e12 & mask_1) >> shift) != expected) {
             break;
         }
-        ulong _e14 = old_3;
-        ulong _e15 = old_3;
-        ulong _e20 = exchange_memory_word(_e4, _e14, (_e15 & ~(mask_1)) | (wanted_2 << _e5), memory0_, locks, _buffer_sizes);
-        ulong _e21 = old_3;
-        if (_e20 == _e21) {
+        ulong _e16 = old_3;
+        ulong _e17 = old_3;
+        ulong _e22 = exchange_memory_word(word_10, _e16, (_e17 & ~(mask_1)) | (wanted_2 << shift), memory0_, locks, _buffer_sizes);
+        ulong _e23 = old_3;
+        if (_e22 == _e23) {
             break;
         }
-        old_3 = _e20;
+        old_3 = _e22;
     }
-    ulong _e23 = old_3;
-    return (_e23 & mask_1) >> _e5;
+    ulong _e25 = old_3;
+    return (_e25 & mask_1) >> shift;
 }
 
 long signed_(
     uint bits_2,
     ulong value_5
 ) {
-    uint shift = 64u - bits_2;
-    return as_type<long>(value_5 << shift) >> shift;
+    uint shift_1 = 64u - bits_2;
+    return as_type<long>(value_5 << shift_1) >> shift_1;
 }
 
 ulong modified(
@@ -535,7 +551,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    ulong addr_4,
+    Place place_4,
     uint bits_4,
     ulong value_7,
     coherent device type_10& memory0_,
@@ -543,30 +559,30 @@ ulong rmw(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_5 = {};
-    uint _e4 = word_of(addr_4);
-    uint _e5 = shift_of(addr_4);
-    ulong _e6 = low_bits(bits_4);
-    ulong mask_2 = _e6 << _e5;
-    ulong _e8 = memory_word(_e4, memory0_, _buffer_sizes);
-    old_5 = _e8;
+    uint word_11 = place_4.word;
+    uint shift_2 = place_4.byte * 8u;
+    ulong _e8 = low_bits(bits_4);
+    ulong mask_2 = _e8 << shift_2;
+    ulong _e10 = memory_word(word_11, memory0_, _buffer_sizes);
+    old_5 = _e10;
     while(true) {
-        ulong _e10 = old_5;
-        ulong _e13 = modified(op_1, bits_4, (_e10 & mask_2) >> _e5, value_7);
-        ulong _e14 = old_5;
-        ulong _e15 = old_5;
-        ulong _e20 = exchange_memory_word(_e4, _e14, (_e15 & ~(mask_2)) | (_e13 << _e5), memory0_, locks, _buffer_sizes);
-        ulong _e21 = old_5;
-        if (_e20 == _e21) {
+        ulong _e12 = old_5;
+        ulong _e15 = modified(op_1, bits_4, (_e12 & mask_2) >> shift_2, value_7);
+        ulong _e16 = old_5;
+        ulong _e17 = old_5;
+        ulong _e22 = exchange_memory_word(word_11, _e16, (_e17 & ~(mask_2)) | (_e15 << shift_2), memory0_, locks, _buffer_sizes);
+        ulong _e23 = old_5;
+        if (_e22 == _e23) {
             break;
         }
-        old_5 = _e20;
+        old_5 = _e22;
     }
-    ulong _e23 = old_5;
-    return (_e23 & mask_2) >> _e5;
+    ulong _e25 = old_5;
+    return (_e25 & mask_2) >> shift_2;
 }
 
 Pair cas_pair(
-    ulong addr_5,
+    Place place_5,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -580,7 +596,7 @@ Pair cas_pair(
     bool done_2 = false;
     bool local_4 = {};
     bool local_5 = {};
-    uint _e5 = word_of(addr_5);
+    uint word_12 = place_5.word;
     while(true) {
         bool _e9 = done_2;
         bool unnamed_2 = metal::simd_any(!(_e9));
@@ -598,8 +614,8 @@ Pair cas_pair(
             }
             bool _e23 = local_4;
             if (_e23) {
-                ulong _e24 = memory_word(_e5, memory0_, _buffer_sizes);
-                ulong _e27 = memory_word(_e5 + 1u, memory0_, _buffer_sizes);
+                ulong _e24 = memory_word(word_12, memory0_, _buffer_sizes);
+                ulong _e27 = memory_word(word_12 + 1u, memory0_, _buffer_sizes);
                 old_6 = Pair {_e24, _e27};
                 ulong _e30 = old_6.low;
                 if (_e30 == e_low) {
@@ -610,8 +626,8 @@ Pair cas_pair(
                 }
                 bool _e38 = local_5;
                 if (_e38) {
-                    set_memory_word(_e5, n_low, memory0_, locks, _buffer_sizes);
-                    set_memory_word(_e5 + 1u, n_high, memory0_, locks, _buffer_sizes);
+                    set_memory_word(word_12, n_low, memory0_, locks, _buffer_sizes);
+                    set_memory_word(word_12 + 1u, n_high, memory0_, locks, _buffer_sizes);
                 }
                 metal::atomic_store_explicit(&pool.lock, 0u, metal::memory_order_relaxed);
                 done_2 = true;
@@ -623,52 +639,51 @@ Pair cas_pair(
 }
 
 ulong load(
-    ulong addr_6,
+    Place place_6,
+    uint offset,
     uint bits_5,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint at_1 = place_6.byte + offset;
+    ulong _e9 = load_word(place_6, place_6.word + (at_1 >> 3u), memory0_, _buffer_sizes);
     if (bits_5 == 64u) {
-        uint _e4 = word_of(addr_6);
-        ulong _e5 = load_word(_e4, memory0_, _buffer_sizes);
-        return _e5;
+        return _e9;
     }
-    uint _e6 = word_of(addr_6);
-    ulong _e7 = load_word(_e6, memory0_, _buffer_sizes);
-    uint _e8 = shift_of(addr_6);
-    ulong _e10 = low_bits(bits_5);
-    return (_e7 >> _e8) & _e10;
+    ulong _e17 = low_bits(bits_5);
+    return (_e9 >> ((at_1 & 7u) * 8u)) & _e17;
 }
 
 ulong load_unaligned(
-    ulong addr_7,
+    Place place_7,
+    uint offset_1,
     uint bits_6,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong value_8 = {};
-    uint _e2 = shift_of(addr_7);
-    uint _e3 = word_of(addr_7);
-    ulong _e4 = load_word(_e3, memory0_, _buffer_sizes);
-    value_8 = _e4 >> _e2;
-    if ((_e2 + bits_6) > 64u) {
-        ulong _e10 = value_8;
-        uint _e11 = word_of(addr_7);
-        ulong _e14 = load_word(_e11 + 1u, memory0_, _buffer_sizes);
-        value_8 = _e10 | (_e14 << (64u - _e2));
+    uint at_2 = place_7.byte + offset_1;
+    uint word_13 = place_7.word + (at_2 >> 3u);
+    uint shift_3 = (at_2 & 7u) * 8u;
+    ulong _e13 = load_word(place_7, word_13, memory0_, _buffer_sizes);
+    value_8 = _e13 >> shift_3;
+    if ((shift_3 + bits_6) > 64u) {
+        ulong _e19 = value_8;
+        ulong _e22 = load_word(place_7, word_13 + 1u, memory0_, _buffer_sizes);
+        value_8 = _e19 | (_e22 << (64u - shift_3));
     }
-    ulong _e19 = value_8;
-    ulong _e20 = low_bits(bits_6);
-    return _e19 & _e20;
+    ulong _e27 = value_8;
+    ulong _e28 = low_bits(bits_6);
+    return _e27 & _e28;
 }
 
 bool is_aligned(
-    ulong addr_8,
+    ulong addr_3,
     uint size_1,
     thread uint& at,
     thread bool& unaligned
 ) {
-    if ((static_cast<uint>(addr_8) & (size_1 - 1u)) == 0u) {
+    if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
         return true;
     }
     unaligned = true;
@@ -677,59 +692,78 @@ bool is_aligned(
     return false;
 }
 
-bool may_read(
-    ulong addr_9,
+bool is_within(
+    ulong addr_4,
     uint len,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_9 > (SIZE - static_cast<ulong>(len))) {
-        stop_before(fault, (addr_9 > SIZE) ? addr_9 : SIZE, at, stop_1, detail);
+    if (addr_4 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, (addr_4 > SIZE) ? addr_4 : SIZE, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
+Place place_to_read(
+    ulong addr_5,
+    uint len_1,
+    uint fault_1,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    bool _e3 = is_within(addr_5, len_1, fault_1, at, stop_1, detail);
+    if (!(_e3)) {
+        Place _e5 = no_place();
+        return _e5;
+    }
+    Place _e6 = place_at(addr_5);
+    return _e6;
+}
+
 void store(
-    ulong addr_10,
+    Place place_8,
+    uint offset_2,
     uint bits_7,
     ulong value_9,
     coherent device type_10& memory0_,
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint at_3 = place_8.byte + offset_2;
+    uint word_14 = place_8.word + (at_3 >> 3u);
     if (bits_7 == 64u) {
-        uint _e5 = word_of(addr_10);
-        set_word(_e5, value_9, memory0_, locks, _buffer_sizes);
+        set_word(place_8, word_14, value_9, memory0_, locks, _buffer_sizes);
         return;
     } else {
-        uint _e6 = shift_of(addr_10);
-        uint _e7 = word_of(addr_10);
-        ulong _e9 = low_bits(bits_7);
-        change_word(_e7, value_9 << _e6, _e9 << _e6, memory0_, locks, _buffer_sizes);
+        uint shift_4 = (at_3 & 7u) * 8u;
+        ulong _e17 = low_bits(bits_7);
+        change_word(place_8, word_14, value_9 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
         return;
     }
 }
 
 void store_unaligned(
-    ulong addr_11,
+    Place place_9,
+    uint offset_3,
     uint bits_8,
     ulong value_10,
     coherent device type_10& memory0_,
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e3 = shift_of(addr_11);
-    uint _e4 = word_of(addr_11);
-    ulong _e6 = low_bits(bits_8);
-    change_word(_e4, value_10 << _e3, _e6 << _e3, memory0_, locks, _buffer_sizes);
-    if ((_e3 + bits_8) > 64u) {
-        uint rest_2 = 64u - _e3;
-        uint _e13 = word_of(addr_11);
-        ulong _e17 = low_bits(bits_8);
-        change_word(_e13 + 1u, value_10 >> rest_2, _e17 >> rest_2, memory0_, locks, _buffer_sizes);
+    uint at_4 = place_9.byte + offset_3;
+    uint word_15 = place_9.word + (at_4 >> 3u);
+    uint shift_5 = (at_4 & 7u) * 8u;
+    ulong _e15 = low_bits(bits_8);
+    change_word(place_9, word_15, value_10 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
+    if ((shift_5 + bits_8) > 64u) {
+        uint rest_2 = 64u - shift_5;
+        ulong _e25 = low_bits(bits_8);
+        change_word(place_9, word_15 + 1u, value_10 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
         return;
     } else {
         return;
@@ -737,49 +771,25 @@ void store_unaligned(
 }
 
 bool is_code(
-    ulong addr_12,
+    ulong addr_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong _e2 = code_start(arguments);
-    uint offset_2 = static_cast<uint>(addr_12) - (static_cast<uint>(_e2) - GRANULE);
+    uint offset_6 = static_cast<uint>(addr_6) - (static_cast<uint>(_e2) - GRANULE);
     uint _e9 = arguments.code_len;
-    if (offset_2 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
+    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
     }
     uint _e22 = arguments.first_flag;
-    uint granule = (static_cast<uint>(offset_2) >> 6u) + _e22;
+    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
     uint _e28 = code_map[granule >> 5u];
     return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
-bool may_write_within(
-    ulong addr_13,
-    uint len_1,
-    uint fault_1,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    bool _e3 = may_read(addr_13, len_1, fault_1, at, stop_1, detail);
-    if (!(_e3)) {
-        return false;
-    }
-    bool _e6 = is_code(addr_13, arguments, code_map, _buffer_sizes);
-    if (_e6) {
-        stop_before(CODE_WRITE, addr_13, at, stop_1, detail);
-        return false;
-    }
-    bool _e9 = own(addr_13);
-    return _e9;
-}
-
-bool may_write(
-    ulong addr_14,
+Place place_to_write_within(
+    ulong addr_7,
     uint len_2,
     uint fault_2,
     constant Arguments& arguments,
@@ -789,30 +799,61 @@ bool may_write(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_14, len_2, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    bool _e3 = is_within(addr_7, len_2, fault_2, at, stop_1, detail);
     if (!(_e3)) {
-        return false;
+        Place _e5 = no_place();
+        return _e5;
     }
-    ulong last = addr_14 + static_cast<ulong>(len_2 - 1u);
+    bool _e6 = is_code(addr_7, arguments, code_map, _buffer_sizes);
+    if (_e6) {
+        stop_before(CODE_WRITE, addr_7, at, stop_1, detail);
+        Place _e8 = no_place();
+        return _e8;
+    }
+    Place _e9 = own_place_at(addr_7);
+    return _e9;
+}
+
+Place place_to_write(
+    ulong addr_8,
+    uint len_3,
+    uint fault_3,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    Place _e3 = place_to_write_within(addr_8, len_3, fault_3, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e3.ok)) {
+        return _e3;
+    }
+    ulong last = addr_8 + static_cast<ulong>(len_3 - 1u);
     bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
     if (_e10) {
-        stop_before(CODE_WRITE, addr_14, at, stop_1, detail);
-        return false;
+        stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
+        Place _e12 = no_place();
+        return _e12;
     }
-    bool _e13 = own(last);
-    return _e13;
+    Place _e13 = own_place_at(last);
+    if (!(_e13.ok)) {
+        Place _e16 = no_place();
+        return _e16;
+    }
+    return _e3;
 }
 
 void h4_(
     metal::uint4 w,
     thread type_7& x
 ) {
-    uint v16_ = (w.x >> 16u) & 255u;
-    uint v26_ = (w.x >> 24u) & 255u;
-    ulong v5_ = static_cast<ulong>(w.z) | (static_cast<ulong>(w.w) << 32u);
-    ulong v17_ = x.inner[v16_];
-    ulong v18_ = v17_ + v5_;
-    x.inner[v26_] = v18_;
+    uint v0_ = (w.x >> 16u) & 255u;
+    uint v1_ = (w.x >> 24u) & 255u;
+    ulong v2_ = static_cast<ulong>(w.z) | (static_cast<ulong>(w.w) << 32u);
+    ulong v3_ = x.inner[v0_];
+    ulong v4_ = v3_ + v2_;
+    x.inner[v1_] = v4_;
     return;
 }
 
@@ -824,24 +865,23 @@ void h5_(
     thread bool& flag_c,
     thread bool& flag_v
 ) {
-    uint v16_1 = (w_1.x >> 16u) & 255u;
-    uint v27_ = (w_1.x >> 24u) & 255u;
-    ulong v5_1 = static_cast<ulong>(w_1.z) | (static_cast<ulong>(w_1.w) << 32u);
-    ulong v17_1 = x.inner[v16_1];
-    ulong v18_1 = v17_1 - v5_1;
-    bool v20_ = as_type<long>(v18_1) < as_type<long>(0uL);
-    bool v21_ = v18_1 == 0uL;
-    bool v22_ = v5_1 <= v17_1;
-    ulong v28_ = v17_1 - v5_1;
-    ulong v29_ = v17_1 ^ v28_;
-    ulong v30_ = v5_1 ^ v17_1;
-    ulong v31_ = v29_ & v30_;
-    bool v23_ = as_type<long>(v31_) < as_type<long>(0uL);
-    flag_n = v20_;
-    flag_z = v21_;
-    flag_c = v22_;
-    flag_v = v23_;
-    x.inner[v27_] = v18_1;
+    uint v0_1 = (w_1.x >> 16u) & 255u;
+    uint v1_1 = (w_1.x >> 24u) & 255u;
+    ulong v2_1 = static_cast<ulong>(w_1.z) | (static_cast<ulong>(w_1.w) << 32u);
+    ulong v3_1 = x.inner[v0_1];
+    ulong v4_1 = v3_1 - v2_1;
+    bool v6_ = as_type<long>(v4_1) < as_type<long>(0uL);
+    bool v7_ = v3_1 == v2_1;
+    bool v8_ = v2_1 <= v3_1;
+    ulong v9_ = v3_1 ^ v2_1;
+    ulong v10_ = v3_1 ^ v4_1;
+    ulong v11_ = v9_ & v10_;
+    bool v12_ = as_type<long>(v11_) < as_type<long>(0uL);
+    flag_n = v6_;
+    flag_z = v7_;
+    flag_c = v8_;
+    flag_v = v12_;
+    x.inner[v1_1] = v4_1;
     return;
 }
 
@@ -855,13 +895,10 @@ void h6_(
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    ulong v12_ = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
-    ulong _e8 = pc(arguments, at, base);
-    ulong v33_ = _e8 + 4uL;
-    bool v15_ = flag_z;
-    bool v30_1 = !(v15_);
-    ulong v34_ = v30_1 ? v12_ : v33_;
-    if (v30_1) {
+    ulong v0_2 = static_cast<ulong>(w_2.z) | (static_cast<ulong>(w_2.w) << 32u);
+    bool v2_2 = flag_z;
+    bool v5_ = !(v2_2);
+    if (v5_) {
         branch_near(w_2.z, arguments, at, base, limit, stop_1, detail);
         return;
     } else {
@@ -879,23 +916,23 @@ bool h7_(
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_ = (w_3.x >> 16u) & 255u;
-    uint v24_ = (w_3.x >> 24u) & 255u;
-    ulong v15_1 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
-    ulong v8_ = x.inner[v7_];
-    ulong v16_2 = v8_ + v15_1;
-    bool _e23 = is_aligned(v16_2, 4u, at, unaligned);
+    uint v0_3 = (w_3.x >> 16u) & 255u;
+    uint v1_2 = (w_3.x >> 24u) & 255u;
+    ulong v2_3 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
+    ulong v3_2 = x.inner[v0_3];
+    ulong v4_2 = v3_2 + v2_3;
+    bool _e23 = is_aligned(v4_2, 4u, at, unaligned);
     if (!(_e23)) {
         return false;
     }
-    bool _e28 = may_read(v16_2, 4u, 32u, at, stop_1, detail);
-    if (!(_e28)) {
+    Place _e28 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e28.ok)) {
         return false;
     }
-    ulong _e32 = load(v16_2, 32u, memory0_, _buffer_sizes);
-    uint v18_2 = static_cast<uint>(_e32);
-    ulong v19_ = static_cast<ulong>(v18_2);
-    x.inner[v24_] = v19_;
+    ulong _e34 = load(_e28, 0u, 32u, memory0_, _buffer_sizes);
+    uint v5_1 = static_cast<uint>(_e34);
+    ulong v6_1 = static_cast<ulong>(v5_1);
+    x.inner[v1_2] = v6_1;
     return true;
 }
 
@@ -908,19 +945,19 @@ bool unaligned_7_(
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_1 = (w_4.x >> 16u) & 255u;
-    uint v24_1 = (w_4.x >> 24u) & 255u;
-    ulong v15_2 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
-    ulong v8_1 = x.inner[v7_1];
-    ulong v16_3 = v8_1 + v15_2;
-    bool _e24 = may_read(v16_3, 4u, 32u, at, stop_1, detail);
-    if (!(_e24)) {
+    uint v0_4 = (w_4.x >> 16u) & 255u;
+    uint v1_3 = (w_4.x >> 24u) & 255u;
+    ulong v2_4 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
+    ulong v3_3 = x.inner[v0_4];
+    ulong v4_3 = v3_3 + v2_4;
+    Place _e24 = place_to_read(v4_3, 4u, 32u, at, stop_1, detail);
+    if (!(_e24.ok)) {
         return false;
     }
-    ulong _e28 = load_unaligned(v16_3, 32u, memory0_, _buffer_sizes);
-    uint v18_3 = static_cast<uint>(_e28);
-    ulong v19_1 = static_cast<ulong>(v18_3);
-    x.inner[v24_1] = v19_1;
+    ulong _e30 = load_unaligned(_e24, 0u, 32u, memory0_, _buffer_sizes);
+    uint v5_2 = static_cast<uint>(_e30);
+    ulong v6_2 = static_cast<ulong>(v5_2);
+    x.inner[v1_3] = v6_2;
     return true;
 }
 
@@ -937,21 +974,21 @@ bool h8_(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_2 = (w_5.x >> 16u) & 255u;
-    uint v18_4 = (w_5.x >> 24u) & 255u;
-    ulong v15_3 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
-    ulong v8_2 = x.inner[v7_2];
-    ulong v16_4 = v8_2 + v15_3;
-    ulong v19_2 = x.inner[v18_4];
-    bool _e26 = is_aligned(v16_4, 8u, at, unaligned);
+    uint v0_5 = (w_5.x >> 16u) & 255u;
+    uint v1_4 = (w_5.x >> 24u) & 255u;
+    ulong v2_5 = static_cast<ulong>(w_5.z) | (static_cast<ulong>(w_5.w) << 32u);
+    ulong v3_4 = x.inner[v0_5];
+    ulong v4_4 = v3_4 + v2_5;
+    ulong v5_3 = x.inner[v1_4];
+    bool _e26 = is_aligned(v4_4, 8u, at, unaligned);
     if (!(_e26)) {
         return false;
     }
-    bool _e31 = may_write_within(v16_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e31)) {
+    Place _e31 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e31.ok)) {
         return false;
     }
-    store(v16_4, 64u, static_cast<ulong>(v19_2), memory0_, locks, _buffer_sizes);
+    store(_e31, 0u, 64u, static_cast<ulong>(v5_3), memory0_, locks, _buffer_sizes);
     return true;
 }
 
@@ -967,17 +1004,17 @@ bool unaligned_8_(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v7_3 = (w_6.x >> 16u) & 255u;
-    uint v18_5 = (w_6.x >> 24u) & 255u;
-    ulong v15_4 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
-    ulong v8_3 = x.inner[v7_3];
-    ulong v16_5 = v8_3 + v15_4;
-    ulong v19_3 = x.inner[v18_5];
-    bool _e27 = may_write(v16_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e27)) {
+    uint v0_6 = (w_6.x >> 16u) & 255u;
+    uint v1_5 = (w_6.x >> 24u) & 255u;
+    ulong v2_6 = static_cast<ulong>(w_6.z) | (static_cast<ulong>(w_6.w) << 32u);
+    ulong v3_5 = x.inner[v0_6];
+    ulong v4_5 = v3_5 + v2_6;
+    ulong v5_4 = x.inner[v1_5];
+    Place _e27 = place_to_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e27.ok)) {
         return false;
     }
-    store_unaligned(v16_5, 64u, static_cast<ulong>(v19_3), memory0_, locks, _buffer_sizes);
+    store_unaligned(_e27, 0u, 64u, static_cast<ulong>(v5_4), memory0_, locks, _buffer_sizes);
     return true;
 }
 
@@ -993,23 +1030,23 @@ bool h9_(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint v4_ = (w_7.x >> 16u) & 255u;
-    uint v11_ = (w_7.x >> 24u) & 255u;
-    uint v22_1 = (w_7.y >> 0u) & 255u;
-    ulong v5_2 = x.inner[v4_];
-    ulong v12_1 = x.inner[v11_];
-    ulong v14_ = v12_1 & 7uL;
-    bool v16_6 = v14_ != 0uL;
-    if (v16_6) {
-        stop_before(20u, v12_1, at, stop_1, detail);
+    uint v0_7 = (w_7.x >> 16u) & 255u;
+    uint v1_6 = (w_7.x >> 24u) & 255u;
+    uint v2_7 = (w_7.y >> 0u) & 255u;
+    ulong v3_6 = x.inner[v0_7];
+    ulong v4_6 = x.inner[v1_6];
+    ulong v6_3 = v4_6 & 7uL;
+    bool v8_1 = v6_3 != 0uL;
+    if (v8_1) {
+        stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    bool _e30 = may_write(v12_1, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e30)) {
+    Place _e30 = place_to_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e30.ok)) {
         return false;
     }
-    ulong _e36 = rmw(0u, v12_1, 64u, static_cast<ulong>(v5_2), memory0_, locks, _buffer_sizes);
-    x.inner[v22_1] = _e36;
+    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), memory0_, locks, _buffer_sizes);
+    x.inner[v2_7] = _e37;
     return true;
 }
 
@@ -1017,19 +1054,19 @@ void h10_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
-    uint v4_1 = (w_8.x >> 16u) & 255u;
-    uint v11_1 = (w_8.x >> 24u) & 255u;
-    ulong v5_3 = x.inner[v4_1];
-    ulong v13_ = v5_3 >> 32u;
-    uint v14_1 = static_cast<uint>(v5_3);
-    uint v15_5 = static_cast<uint>(v13_);
-    uint v16_7 = metal::clz(v14_1);
-    uint v17_2 = metal::clz(v15_5);
-    uint v19_4 = v16_7 + 32u;
-    bool v21_1 = v15_5 == 0u;
-    uint v22_2 = v21_1 ? v19_4 : v17_2;
-    ulong v6_ = static_cast<ulong>(v22_2);
-    x.inner[v11_1] = v6_;
+    uint v0_8 = (w_8.x >> 16u) & 255u;
+    uint v1_7 = (w_8.x >> 24u) & 255u;
+    ulong v2_8 = x.inner[v0_8];
+    ulong v5_5 = v2_8 >> 32u;
+    uint v6_4 = static_cast<uint>(v2_8);
+    uint v7_1 = static_cast<uint>(v5_5);
+    bool v9_1 = v7_1 == 0u;
+    uint v10_1 = metal::clz(v6_4);
+    uint v11_1 = v10_1 + 32u;
+    uint v12_1 = metal::clz(v7_1);
+    uint v13_ = v9_1 ? v11_1 : v12_1;
+    ulong v14_ = static_cast<ulong>(v13_);
+    x.inner[v1_7] = v14_;
     return;
 }
 
@@ -1226,12 +1263,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place,
+    thread uint& place_10,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place;
+    uint _e10 = place_10;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1242,7 +1279,7 @@ void run_subgroup(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place,
+    thread uint& place_10,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1308,7 +1345,7 @@ void run_subgroup(
             bool _e42 = local_8;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place, waited);
+                uint _e44 = choose(_e6, place_10, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1622,7 +1659,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place = {};
+    uint place_10 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1641,8 +1678,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place = invocation;
-    uint _e17 = place;
+    place_10 = invocation;
+    uint _e17 = place_10;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1669,7 +1706,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, records, code_map, place, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
+    run_subgroup(arguments, records, code_map, place_10, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;
