@@ -16,7 +16,7 @@ use crate::kernel::Record;
 /// them, for lanes that run beyond the end. It is for all lanes: a kernel finds a record by arithmetic.
 ///
 /// Granules that a lane has changed are *diverted*: their records in the table are
-/// [`DIVERTED`](crate::kernel::DIVERTED), with the number of the granule ([`Code::granule`]) and the place where the
+/// [`DIVERTED`](crate::kernel::DIVERTED), with the number of the granule (`Code::granule`) and the place where the
 /// records of lanes are that have not changed it. The **slots** have those, and each lane's own, of a granule each. The **directory** says which lanes have their own: it is a hash table of lane, granule and
 /// place. An entry is searched from [`directory_index`] on, up to one that is [free](NOBODY).
 ///
