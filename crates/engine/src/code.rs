@@ -200,6 +200,7 @@ impl Code {
         if !self.reserve_slots(memory, 1 + usize::from(is_first))? {
             return Ok(false);
         }
+        self.handlers.note_diversion();
         let slots = &mut self.slots;
         let diverted = self
             .diverted

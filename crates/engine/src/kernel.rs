@@ -82,6 +82,7 @@ pub struct Handlers {
     makers: HashMap<(usize, usize), Maker>,
     /// Numbers of handlers by what they do, written out.
     numbers: HashMap<String, u32>,
+    diverts: bool,
 }
 
 impl Handlers {
@@ -97,7 +98,7 @@ impl Handlers {
     /// assert!(handlers.len() > kvrm_a64::table().len());
     /// ```
     pub fn of_all_rows() -> Handlers {
-        let mut handlers = Handlers::new();
+        let mut handlers = Handlers { diverts: true, ..Handlers::new() };
         for row in kvrm_a64::table() {
             let word = row.pattern.value | row.pattern.preferred;
             for shape in 0..row.shapes() {
@@ -123,6 +124,16 @@ impl Handlers {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.handlers.is_empty()
+    }
+
+    /// True once some code was not the same for all lanes: kernels must know [`DIVERTED`].
+    pub fn divert(&self) -> bool {
+        self.diverts
+    }
+
+    /// Notes that some code is not the same for all lanes.
+    pub(crate) fn note_diversion(&mut self) {
+        self.diverts = true;
     }
 
     /// The record of a word at an address. Adds the handler it wants, if it is new.

@@ -46,8 +46,8 @@ struct Emitter<'a> {
     depth: usize,
     /// What an instruction that cannot be completed does in the end.
     leave: &'static str,
-    /// Accesses that are not aligned are left to another handler.
-    is_aligned: bool,
+    /// Places that are not aligned, or cross a page, are left to another handler.
+    is_usual: bool,
 }
 
 macro_rules! wgsl {
@@ -65,7 +65,7 @@ pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handl
     let then = continuation(routine);
     // (Atomics are always aligned.)
     let has_unaligned = any_stmt(routine, |op| match op {
-        Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).ty != Type::U8,
+        Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).len() > 1,
         _ => false,
     });
     function(out, &format!("h{number}"), routine, then, has_unaligned);
@@ -75,14 +75,14 @@ pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handl
     Handler { then, has_unaligned }
 }
 
-fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_aligned: bool) {
+fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_usual: bool) {
     let (result, leave, end) = match then {
         Continuation::Next => ("", "return;", ""),
         Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
         Continuation::Leaves => ("", "return;", ""),
     };
     let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
-    let mut emitter = Emitter { out, routine, depth: 1, leave, is_aligned };
+    let mut emitter = Emitter { out, routine, depth: 1, leave, is_usual };
     emitter.block(&routine.body);
     emitter.end();
     out.push_str(end);
@@ -150,7 +150,7 @@ impl Emitter<'_> {
 
     /// What the names of functions for loads and stores end with.
     fn suffix(&self) -> &'static str {
-        if self.is_aligned { "" } else { "_unaligned" }
+        if self.is_usual { "" } else { "_unaligned" }
     }
 
     /// Defines a value.
@@ -295,13 +295,13 @@ impl Emitter<'_> {
         let (name, addr, leave) = (place_name(place), self.get(addr), self.leave);
         let call = match access {
             Access::Read => "place_to_read",
-            _ if self.is_aligned && count == 1 => "place_to_write_within",
+            _ if self.is_usual && count == 1 => "place_to_write_within",
             Access::Write | Access::ReadWrite => "place_to_write",
         };
-        if self.is_aligned && ty != Type::U8 {
-            wgsl!(self, "if (!is_aligned({addr}, {}u)) {{ {leave} }}", ty.bytes());
+        let (size, len) = (ty.bytes(), self.routine.place(place).len());
+        if self.is_usual && len > 1 {
+            wgsl!(self, "if (!is_usual({addr}, {size}u, {len}u)) {{ {leave} }}");
         }
-        let len = self.routine.place(place).len();
         wgsl!(self, "let {name} = {call}({addr}, {len}u, {}u);", stop::fault(access));
         wgsl!(self, "if (!{name}.ok) {{ {leave} }}");
     }

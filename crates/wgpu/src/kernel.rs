@@ -79,10 +79,11 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
         made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
     }
     run_unaligned(&mut out, &made);
-    if memory.model == MemoryModel::Private {
+    let diverts = handlers.divert() && memory.model == MemoryModel::Private;
+    if diverts {
         out.push_str(include_str!("diverted.wgsl"));
     }
-    run_straight(&mut out, &made, memory.model);
+    run_straight(&mut out, &made, diverts);
     votes(&mut out, memory.subgroup);
     out.push_str(include_str!("run.wgsl"));
     out
@@ -133,12 +134,10 @@ fn constants(out: &mut String, memory: &Memory) {
 
 /// The loop that executes instructions up to a branch, or as long as the lane can. A record that is diverted is
 /// looked for elsewhere in the next turn.
-fn run_straight(out: &mut String, handlers: &[Handler], model: MemoryModel) {
-    let (distance, fetch) = match model {
-        MemoryModel::Private => {
-            ("  var distance = 0u;\n", "let w = records[at + distance];\n    distance = 0u;")
-        }
-        MemoryModel::Shared => ("", "let w = records[at];"),
+fn run_straight(out: &mut String, handlers: &[Handler], diverts: bool) {
+    let (distance, fetch) = match diverts {
+        true => ("  var distance = 0u;\n", "let w = records[at + distance];\n    distance = 0u;"),
+        false => ("", "let w = records[at];"),
     };
     let _ = write!(
         out,
@@ -159,7 +158,7 @@ fn run_straight(out: &mut String, handlers: &[Handler], model: MemoryModel) {
         (BREAKPOINT, "stop_before(BREAKPOINT, 0lu);"),
     ];
     let diverted = (DIVERTED, "at -= 1u; distance = own_record(w) - at; continue;");
-    let diverted = Some(diverted).filter(|_| model == MemoryModel::Private);
+    let diverted = Some(diverted).filter(|_| diverts);
     for (number, text) in special.into_iter().chain(diverted) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }

@@ -151,8 +151,9 @@ impl WgpuLanes {
         handlers: &Handlers,
         control: &RunControl,
     ) -> Result<(), EngineError> {
-        let (count, windows) = (handlers.len(), self.guest.windows());
-        let is_it = |p: &Pipeline| p.handlers == count && p.windows == windows;
+        let (count, windows, diverts) = (handlers.len(), self.guest.windows(), handlers.divert());
+        let is_it =
+            |p: &Pipeline| (p.handlers, p.diverts) == (count, diverts) && p.windows == windows;
         if self.pipeline.as_ref().is_some_and(is_it) {
             return Ok(());
         }
@@ -168,7 +169,7 @@ impl WgpuLanes {
         };
         let text = kernel(handlers, &memory);
         let (pipeline, load) = control.during(Activity::Compiling { handlers: count }, || {
-            Pipeline::load(device, text, &memory, count)
+            Pipeline::load(device, text, &memory, handlers)
         })?;
         self.pipeline = Some(pipeline);
         self.kernel_loads.push(load);

@@ -8,7 +8,7 @@ fn word_of(addr: u64) -> u32 {
   return u32(Address(addr) >> 3u);
 }
 
-// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+// A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn load(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
   let word = load_word(place, place.word + (at >> 3u));
@@ -23,16 +23,17 @@ fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
   let shift = (at & 7u) * 8u;
-  var value = load_word(place, word) >> shift;
+  var value = load_word_across(place, word) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(place, word + 1u) << (64u - shift);
+    value |= load_word_across(place, word + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
 
-// False if the address is not a multiple of the size: then the instruction is left to the handlers that can.
-fn is_aligned(addr: u64, size: u32) -> bool {
-  if ((u32(addr) & (size - 1u)) == 0u) {
+// False if the address is not a multiple of the size of an element, or the place crosses a page: then the instruction
+// is left to the handlers that can.
+fn is_usual(addr: u64, size: u32, len: u32) -> bool {
+  if ((u32(addr) & (size - 1u)) == 0u && (len == size || (u32(addr) & 4095u) <= 4096u - len)) {
     return true;
   }
   unaligned = true;

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use kvrm_engine::cache::{KernelCache, KernelKey};
+use kvrm_engine::kernel::Handlers;
 use kvrm_engine::{KernelLoad, MemoryModel};
 
 use crate::device::{Device, WgpuError};
@@ -14,8 +15,9 @@ pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     /// One for each bind group.
     pub(crate) layouts: Vec<wgpu::BindGroupLayout>,
-    /// How many handlers it has, and which windows.
+    /// How many handlers it has, whether it knows code that differs between lanes, and which windows.
     pub(crate) handlers: usize,
+    pub(crate) diverts: bool,
     pub(crate) windows: Windows,
 }
 
@@ -25,7 +27,7 @@ impl Pipeline {
         device: &Device,
         text: String,
         memory: &Memory,
-        handlers: usize,
+        handlers: &Handlers,
     ) -> Result<(Pipeline, KernelLoad), WgpuError> {
         let start = Instant::now();
         let cache = Cache::open(device, &text);
@@ -34,9 +36,10 @@ impl Pipeline {
             (compile(&device.device, text.clone(), &layouts, cache.cache.as_ref()), layouts)
         })?;
         cache.keep(device, &text);
+        let (handlers, diverts) = (handlers.len(), handlers.divert());
         let load = KernelLoad { handlers, time: start.elapsed(), cached: cache.found };
         let windows = memory.windows;
-        Ok((Pipeline { pipeline, layouts, handlers, windows }, load))
+        Ok((Pipeline { pipeline, layouts, handlers, diverts, windows }, load))
     }
 }
 

@@ -62,32 +62,39 @@ fn own_place_at(addr: u64) -> Place {
   return place;
 }
 
-// The frame of a word of a place, which may reach into the next page.
-fn frame_in(place: Place, word: u32) -> u32 {
-  if ((word >> 9u) == (place.word >> 9u)) {
-    return place.frame;
-  }
-  return frame_of(word);
-}
-
+// A word of the page where the place starts.
 fn load_word(place: Place, word: u32) -> u64 {
-  let frame = frame_in(place, word);
-  if (frame != 0u) {
-    return frame_word(frame, in_frame(word));
+  if (place.frame != 0u) {
+    return frame_word(place.frame, in_frame(word));
   }
   return image_word(word);
 }
 
 // The lane has its own copy of what it writes.
 fn set_word(place: Place, word: u32, value: u64) {
-  set_frame_word(frame_in(place, word), in_frame(word), value);
+  set_frame_word(place.frame, in_frame(word), value);
 }
 
 // Changes the bits of a word that `mask` has.
 fn change_word(place: Place, word: u32, value: u64, mask: u64) {
-  let frame = frame_in(place, word);
   let index = in_frame(word);
-  set_frame_word(frame, index, (frame_word(frame, index) & ~mask) | value);
+  set_frame_word(place.frame, index, (frame_word(place.frame, index) & ~mask) | value);
+}
+
+// The place as seen from a word of it, which may be in the next page.
+fn around(place: Place, word: u32) -> Place {
+  if ((word >> 9u) == (place.word >> 9u)) {
+    return place;
+  }
+  return Place(true, word, 0u, frame_of(word));
+}
+
+fn load_word_across(place: Place, word: u32) -> u64 {
+  return load_word(around(place, word), word);
+}
+
+fn change_word_across(place: Place, word: u32, value: u64, mask: u64) {
+  change_word(around(place, word), word, value, mask);
 }
 
 fn wants_page() -> bool {

@@ -22,6 +22,10 @@ fn load_word(place: Place, word: u32) -> u64 {
   return image_word(word);
 }
 
+fn load_word_across(place: Place, word: u32) -> u64 {
+  return load_word(place, word);
+}
+
 fn wants_page() -> bool {
   return false;
 }

@@ -42,6 +42,14 @@ fn change_word(place: Place, word: u32, value: u64, mask: u64) {
   }
 }
 
+fn load_word_across(place: Place, word: u32) -> u64 {
+  return load_word(place, word);
+}
+
+fn change_word_across(place: Place, word: u32, value: u64, mask: u64) {
+  change_word(place, word, value, mask);
+}
+
 fn wants_page() -> bool {
   return false;
 }

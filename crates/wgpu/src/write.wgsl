@@ -1,5 +1,5 @@
 
-// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+// A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
@@ -16,10 +16,10 @@ fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
   let shift = (at & 7u) * 8u;
-  change_word(place, word, value << shift, low_bits(bits) << shift);
+  change_word_across(place, word, value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word(place, word + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word_across(place, word + 1u, value >> rest, low_bits(bits) >> rest);
   }
 }
 
@@ -33,7 +33,7 @@ fn is_code(addr: u64) -> bool {
   return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
-// For an aligned access, which crosses no boundary.
+// For an aligned element, which crosses no boundary.
 fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
   if (!is_within(addr, len, fault)) {
     return no_place();

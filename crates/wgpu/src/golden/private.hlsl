@@ -59,11 +59,11 @@ static const uint GROUP_BITS = 4294967295u;
 static const uint RUNNING = 0u;
 static const uint MAX_CYCLES = 1u;
 static const uint NO_CODE = 2u;
-static const uint UNDEFINED = 3u;
-static const uint BREAKPOINT = 4u;
-static const uint CODE_WRITE = 5u;
-static const uint NO_FRAME = 6u;
-static const uint EXIT = 16u;
+static const uint UNDEFINED = 15u;
+static const uint BREAKPOINT = 3u;
+static const uint CODE_WRITE = 4u;
+static const uint NO_FRAME = 5u;
+static const uint FIRST_EXCEPTION = 15u;
 static const uint GRANULE_RECORDS = 16u;
 static const uint NOBODY = 4294967295u;
 static const uint DIRECTORY_FACTOR = 2654435761u;
@@ -84,7 +84,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_11 = (uint)0;
+static uint place_13 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -202,9 +202,9 @@ void branch_near(uint low)
     uint _e7 = arguments.code_len;
     if ((offset_4 >= _e7)) {
         const uint64_t _e9 = pc();
-        int distance_1 = asint((low - uint(_e9)));
+        int distance_ = asint((low - uint(_e9)));
         const uint64_t _e13 = pc();
-        stop_without_code((_e13 + int64_t(distance_1)));
+        stop_without_code((_e13 + int64_t(distance_)));
         return;
     } else {
         uint _e18 = base;
@@ -295,8 +295,8 @@ Place ConstructPlace(bool arg0, uint arg1, uint arg2, uint arg3) {
 
 Place no_place()
 {
-    const Place place_12 = ConstructPlace(false, 0u, 0u, 0u);
-    return place_12;
+    const Place place_14 = ConstructPlace(false, 0u, 0u, 0u);
+    return place_14;
 }
 
 uint frame_of(uint word_4)
@@ -316,8 +316,8 @@ Place place_at(uint64_t addr_1)
 {
     const uint _e1 = word_of(addr_1);
     const uint _e6 = frame_of(_e1);
-    const Place place_13 = ConstructPlace(true, _e1, (uint(addr_1) & 7u), _e6);
-    return place_13;
+    const Place place_15 = ConstructPlace(true, _e1, (uint(addr_1) & 7u), _e6);
+    return place_15;
 }
 
 Place own_place_at(uint64_t addr_2)
@@ -328,48 +328,61 @@ Place own_place_at(uint64_t addr_2)
         uint _e10 = at;
         at = (_e10 - 1u);
         const Place _e13 = no_place();
-        const Place place_14 = _e13;
-        return place_14;
+        const Place place_16 = _e13;
+        return place_16;
     }
-    const Place place_15 = _e1;
-    return place_15;
+    const Place place_17 = _e1;
+    return place_17;
 }
 
-uint frame_in(Place place, uint word_5)
+uint64_t load_word(Place place, uint word_5)
 {
-    if (((word_5 >> 9u) == (place.word >> 9u))) {
-        return place.frame;
+    if ((place.frame != 0u)) {
+        const uint _e6 = in_frame(word_5);
+        const uint64_t _e7 = frame_word(place.frame, _e6);
+        return _e7;
     }
-    const uint _e9 = frame_of(word_5);
-    return _e9;
+    const uint64_t _e8 = image_word(word_5);
+    return _e8;
 }
 
-uint64_t load_word(Place place_1, uint word_6)
+void set_word(Place place_1, uint word_6, uint64_t value_2)
 {
-    const uint _e2 = frame_in(place_1, word_6);
-    if ((_e2 != 0u)) {
-        const uint _e5 = in_frame(word_6);
-        const uint64_t _e6 = frame_word(_e2, _e5);
-        return _e6;
-    }
-    const uint64_t _e7 = image_word(word_6);
-    return _e7;
-}
-
-void set_word(Place place_2, uint word_7, uint64_t value_2)
-{
-    const uint _e3 = frame_in(place_2, word_7);
-    const uint _e4 = in_frame(word_7);
-    set_frame_word(_e3, _e4, value_2);
+    const uint _e4 = in_frame(word_6);
+    set_frame_word(place_1.frame, _e4, value_2);
     return;
 }
 
-void change_word(Place place_3, uint word_8, uint64_t value_3, uint64_t mask)
+void change_word(Place place_2, uint word_7, uint64_t value_3, uint64_t mask)
 {
-    const uint _e4 = frame_in(place_3, word_8);
-    const uint _e5 = in_frame(word_8);
-    const uint64_t _e6 = frame_word(_e4, _e5);
-    set_frame_word(_e4, _e5, ((_e6 & ~(mask)) | value_3));
+    const uint _e4 = in_frame(word_7);
+    const uint64_t _e7 = frame_word(place_2.frame, _e4);
+    set_frame_word(place_2.frame, _e4, ((_e7 & ~(mask)) | value_3));
+    return;
+}
+
+Place around(Place place_3, uint word_8)
+{
+    if (((word_8 >> 9u) == (place_3.word >> 9u))) {
+        const Place place_18 = place_3;
+        return place_18;
+    }
+    const uint _e10 = frame_of(word_8);
+    const Place place_19 = ConstructPlace(true, word_8, 0u, _e10);
+    return place_19;
+}
+
+uint64_t load_word_across(Place place_4, uint word_9)
+{
+    const Place _e2 = around(place_4, word_9);
+    const uint64_t _e3 = load_word(_e2, word_9);
+    return _e3;
+}
+
+void change_word_across(Place place_5, uint word_10, uint64_t value_4, uint64_t mask_1)
+{
+    const Place _e4 = around(place_5, word_10);
+    change_word(_e4, word_10, value_4, mask_1);
     return;
 }
 
@@ -394,14 +407,14 @@ void own_pages()
         uint _e6 = want;
         bool mine = (_e6 == _e2);
         const uint4 _e8 = WaveActiveBallot(mine);
-        uint _e10 = place_11;
+        uint _e10 = place_13;
         uint _e12 = seat;
         uint first_of_group = (_e10 - _e12);
         uint lanes = ((_e8[(first_of_group >> 5u)] >> (first_of_group & 31u)) & GROUP_BITS);
         uint leader = (first_of_group + min(32u, firstbitlow((lanes | 2147483648u))));
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_11;
+            uint _e31 = place_13;
             local_2 = (_e31 == leader);
         } else {
             local_2 = false;
@@ -471,10 +484,10 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t load(Place place_4, uint offset, uint bits_1)
+uint64_t load(Place place_6, uint offset, uint bits_1)
 {
-    uint at_1 = (place_4.byte + offset);
-    const uint64_t _e9 = load_word(place_4, (place_4.word + (at_1 >> 3u)));
+    uint at_1 = (place_6.byte + offset);
+    const uint64_t _e9 = load_word(place_6, (place_6.word + (at_1 >> 3u)));
     if ((bits_1 == 64u)) {
         return _e9;
     }
@@ -482,79 +495,79 @@ uint64_t load(Place place_4, uint offset, uint bits_1)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-void store(Place place_5, uint offset_1, uint bits_2, uint64_t value_4)
+void store(Place place_7, uint offset_1, uint bits_2, uint64_t value_5)
 {
-    uint at_2 = (place_5.byte + offset_1);
-    uint word_9 = (place_5.word + (at_2 >> 3u));
+    uint at_2 = (place_7.byte + offset_1);
+    uint word_11 = (place_7.word + (at_2 >> 3u));
     if ((bits_2 == 64u)) {
-        set_word(place_5, word_9, value_4);
+        set_word(place_7, word_11, value_5);
         return;
     } else {
         uint shift = ((at_2 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_2);
-        change_word(place_5, word_9, (value_4 << shift), (_e17 << shift));
+        change_word(place_7, word_11, (value_5 << shift), (_e17 << shift));
         return;
     }
 }
 
-uint64_t cas(Place place_6, uint bits_3, uint64_t expected, uint64_t wanted)
+uint64_t cas(Place place_8, uint bits_3, uint64_t expected, uint64_t wanted)
 {
-    const uint64_t _e5 = load(place_6, 0u, bits_3);
+    const uint64_t _e5 = load(place_8, 0u, bits_3);
     if ((_e5 == expected)) {
-        store(place_6, 0u, bits_3, wanted);
+        store(place_8, 0u, bits_3, wanted);
     }
     return _e5;
 }
 
-int64_t signed_(uint bits_4, uint64_t value_5)
+int64_t signed_(uint bits_4, uint64_t value_6)
 {
     uint shift_1 = (64u - bits_4);
-    return ((value_5 << shift_1) >> shift_1);
+    return ((value_6 << shift_1) >> shift_1);
 }
 
-uint64_t modified(uint op, uint bits_5, uint64_t old, uint64_t value_6)
+uint64_t modified(uint op, uint bits_5, uint64_t old, uint64_t value_7)
 {
     switch(op) {
         case 0u: {
             const uint64_t _e5 = low_bits(bits_5);
-            return ((old + value_6) & _e5);
+            return ((old + value_7) & _e5);
         }
         case 1u: {
-            return (old & value_6);
+            return (old & value_7);
         }
         case 2u: {
-            return (old | value_6);
+            return (old | value_7);
         }
         case 3u: {
-            return (old ^ value_6);
+            return (old ^ value_7);
         }
         case 4u: {
-            return value_6;
+            return value_7;
         }
         case 5u: {
             const int64_t _e10 = signed_(bits_5, old);
-            const int64_t _e11 = signed_(bits_5, value_6);
-            return ((_e10 > _e11) ? old : value_6);
+            const int64_t _e11 = signed_(bits_5, value_7);
+            return ((_e10 > _e11) ? old : value_7);
         }
         case 6u: {
             const int64_t _e14 = signed_(bits_5, old);
-            const int64_t _e15 = signed_(bits_5, value_6);
-            return ((_e14 < _e15) ? old : value_6);
+            const int64_t _e15 = signed_(bits_5, value_7);
+            return ((_e14 < _e15) ? old : value_7);
         }
         case 7u: {
-            return ((old > value_6) ? old : value_6);
+            return ((old > value_7) ? old : value_7);
         }
         default: {
-            return ((old < value_6) ? old : value_6);
+            return ((old < value_7) ? old : value_7);
         }
     }
 }
 
-uint64_t rmw(uint op_1, Place place_7, uint bits_6, uint64_t value_7)
+uint64_t rmw(uint op_1, Place place_9, uint bits_6, uint64_t value_8)
 {
-    const uint64_t _e5 = load(place_7, 0u, bits_6);
-    const uint64_t _e7 = modified(op_1, bits_6, _e5, value_7);
-    store(place_7, 0u, bits_6, _e7);
+    const uint64_t _e5 = load(place_9, 0u, bits_6);
+    const uint64_t _e7 = modified(op_1, bits_6, _e5, value_8);
+    store(place_9, 0u, bits_6, _e7);
     return _e5;
 }
 
@@ -565,12 +578,12 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(Place place_8, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_10, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     bool local_3 = (bool)0;
 
-    const uint64_t _e7 = load(place_8, 0u, 64u);
-    const uint64_t _e10 = load(place_8, 8u, 64u);
+    const uint64_t _e7 = load(place_10, 0u, 64u);
+    const uint64_t _e10 = load(place_10, 8u, 64u);
     Pair old_1 = ConstructPair(_e7, _e10);
     if ((old_1.low == e_low)) {
         local_3 = (old_1.high == e_high);
@@ -579,76 +592,91 @@ Pair cas_pair(Place place_8, uint64_t e_low, uint64_t e_high, uint64_t n_low, ui
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_8, 0u, 64u, n_low);
-        store(place_8, 8u, 64u, n_high);
+        store(place_10, 0u, 64u, n_low);
+        store(place_10, 8u, 64u, n_high);
     }
     const Pair pair = old_1;
     return pair;
 }
 
-uint64_t load_unaligned(Place place_9, uint offset_2, uint bits_7)
+uint64_t load_unaligned(Place place_11, uint offset_2, uint bits_7)
 {
-    uint64_t value_8 = (uint64_t)0;
+    uint64_t value_9 = (uint64_t)0;
 
-    uint at_3 = (place_9.byte + offset_2);
-    uint word_10 = (place_9.word + (at_3 >> 3u));
+    uint at_3 = (place_11.byte + offset_2);
+    uint word_12 = (place_11.word + (at_3 >> 3u));
     uint shift_2 = ((at_3 & 7u) * 8u);
-    const uint64_t _e13 = load_word(place_9, word_10);
-    value_8 = (_e13 >> shift_2);
+    const uint64_t _e13 = load_word_across(place_11, word_12);
+    value_9 = (_e13 >> shift_2);
     if (((shift_2 + bits_7) > 64u)) {
-        uint64_t _e19 = value_8;
-        const uint64_t _e22 = load_word(place_9, (word_10 + 1u));
-        value_8 = (_e19 | (_e22 << (64u - shift_2)));
+        uint64_t _e19 = value_9;
+        const uint64_t _e22 = load_word_across(place_11, (word_12 + 1u));
+        value_9 = (_e19 | (_e22 << (64u - shift_2)));
     }
-    uint64_t _e27 = value_8;
+    uint64_t _e27 = value_9;
     const uint64_t _e28 = low_bits(bits_7);
     return (_e27 & _e28);
 }
 
-bool is_aligned(uint64_t addr_3, uint size_1)
+bool is_usual(uint64_t addr_3, uint size_1, uint len)
 {
+    bool local_4 = (bool)0;
+    bool local_5 = (bool)0;
+
     if (((uint(addr_3) & (size_1 - 1u)) == 0u)) {
+        if (!((len == size_1))) {
+            local_5 = ((uint(addr_3) & 4095u) <= (4096u - len));
+        } else {
+            local_5 = true;
+        }
+        bool _e22 = local_5;
+        local_4 = _e22;
+    } else {
+        local_4 = false;
+    }
+    bool _e24 = local_4;
+    if (_e24) {
         return true;
     }
     unaligned = true;
-    uint _e12 = at;
-    at = (_e12 - 1u);
+    uint _e29 = at;
+    at = (_e29 - 1u);
     return false;
 }
 
-bool is_within(uint64_t addr_4, uint len, uint fault)
+bool is_within(uint64_t addr_4, uint len_1, uint fault)
 {
-    if ((addr_4 > (SIZE - uint64_t(len)))) {
-        stop_before(fault, ((addr_4 > SIZE) ? addr_4 : SIZE));
+    if ((addr_4 > (SIZE - uint64_t(len_1)))) {
+        stop_before(fault, addr_4);
         return false;
     }
     return true;
 }
 
-Place place_to_read(uint64_t addr_5, uint len_1, uint fault_1)
+Place place_to_read(uint64_t addr_5, uint len_2, uint fault_1)
 {
-    const bool _e3 = is_within(addr_5, len_1, fault_1);
+    const bool _e3 = is_within(addr_5, len_2, fault_1);
     if (!(_e3)) {
         const Place _e5 = no_place();
-        const Place place_16 = _e5;
-        return place_16;
+        const Place place_20 = _e5;
+        return place_20;
     }
     const Place _e6 = place_at(addr_5);
-    const Place place_17 = _e6;
-    return place_17;
+    const Place place_21 = _e6;
+    return place_21;
 }
 
-void store_unaligned(Place place_10, uint offset_3, uint bits_8, uint64_t value_9)
+void store_unaligned(Place place_12, uint offset_3, uint bits_8, uint64_t value_10)
 {
-    uint at_4 = (place_10.byte + offset_3);
-    uint word_11 = (place_10.word + (at_4 >> 3u));
+    uint at_4 = (place_12.byte + offset_3);
+    uint word_13 = (place_12.word + (at_4 >> 3u));
     uint shift_3 = ((at_4 & 7u) * 8u);
     const uint64_t _e15 = low_bits(bits_8);
-    change_word(place_10, word_11, (value_9 << shift_3), (_e15 << shift_3));
+    change_word_across(place_12, word_13, (value_10 << shift_3), (_e15 << shift_3));
     if (((shift_3 + bits_8) > 64u)) {
         uint rest_2 = (64u - shift_3);
         const uint64_t _e25 = low_bits(bits_8);
-        change_word(place_10, (word_11 + 1u), (value_9 >> rest_2), (_e25 >> rest_2));
+        change_word_across(place_12, (word_13 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
         return;
     } else {
         return;
@@ -669,49 +697,49 @@ bool is_code(uint64_t addr_6)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-Place place_to_write_within(uint64_t addr_7, uint len_2, uint fault_2)
+Place place_to_write_within(uint64_t addr_7, uint len_3, uint fault_2)
 {
-    const bool _e3 = is_within(addr_7, len_2, fault_2);
+    const bool _e3 = is_within(addr_7, len_3, fault_2);
     if (!(_e3)) {
         const Place _e5 = no_place();
-        const Place place_18 = _e5;
-        return place_18;
+        const Place place_22 = _e5;
+        return place_22;
     }
     const bool _e6 = is_code(addr_7);
     if (_e6) {
         stop_before(CODE_WRITE, addr_7);
         const Place _e8 = no_place();
-        const Place place_19 = _e8;
-        return place_19;
+        const Place place_23 = _e8;
+        return place_23;
     }
     const Place _e9 = own_place_at(addr_7);
-    const Place place_20 = _e9;
-    return place_20;
+    const Place place_24 = _e9;
+    return place_24;
 }
 
-Place place_to_write(uint64_t addr_8, uint len_3, uint fault_3)
+Place place_to_write(uint64_t addr_8, uint len_4, uint fault_3)
 {
-    const Place _e3 = place_to_write_within(addr_8, len_3, fault_3);
+    const Place _e3 = place_to_write_within(addr_8, len_4, fault_3);
     if (!(_e3.ok)) {
-        const Place place_21 = _e3;
-        return place_21;
+        const Place place_25 = _e3;
+        return place_25;
     }
-    uint64_t last = (addr_8 + uint64_t((len_3 - 1u)));
+    uint64_t last = (addr_8 + uint64_t((len_4 - 1u)));
     const bool _e10 = is_code(last);
     if (_e10) {
         stop_before(CODE_WRITE, addr_8);
         const Place _e12 = no_place();
-        const Place place_22 = _e12;
-        return place_22;
+        const Place place_26 = _e12;
+        return place_26;
     }
     const Place _e13 = own_place_at(last);
     if (!(_e13.ok)) {
         const Place _e16 = no_place();
-        const Place place_23 = _e16;
-        return place_23;
+        const Place place_27 = _e16;
+        return place_27;
     }
-    const Place place_24 = _e3;
-    return place_24;
+    const Place place_28 = _e3;
+    return place_28;
 }
 
 void h4_(uint4 w)
@@ -767,16 +795,16 @@ bool h7_(uint4 w_3)
     uint64_t v2_3 = (uint64_t(w_3.z) | (uint64_t(w_3.w) << 32u));
     uint64_t v3_2 = x[v0_3];
     uint64_t v4_2 = (v3_2 + v2_3);
-    const bool _e23 = is_aligned(v4_2, 4u);
-    if (!(_e23)) {
+    const bool _e24 = is_usual(v4_2, 4u, 4u);
+    if (!(_e24)) {
         return false;
     }
-    const Place _e28 = place_to_read(v4_2, 4u, 32u);
-    if (!(_e28.ok)) {
+    const Place _e29 = place_to_read(v4_2, 4u, 32u);
+    if (!(_e29.ok)) {
         return false;
     }
-    const uint64_t _e34 = load(_e28, 0u, 32u);
-    uint v5_1 = uint(_e34);
+    const uint64_t _e35 = load(_e29, 0u, 32u);
+    uint v5_1 = uint(_e35);
     uint64_t v6_1 = uint64_t(v5_1);
     x[v1_2] = v6_1;
     return true;
@@ -808,15 +836,15 @@ bool h8_(uint4 w_5)
     uint64_t v3_4 = x[v0_5];
     uint64_t v4_4 = (v3_4 + v2_5);
     uint64_t v5_3 = x[v1_4];
-    const bool _e26 = is_aligned(v4_4, 8u);
-    if (!(_e26)) {
+    const bool _e27 = is_usual(v4_4, 8u, 8u);
+    if (!(_e27)) {
         return false;
     }
-    const Place _e31 = place_to_write_within(v4_4, 8u, 33u);
-    if (!(_e31.ok)) {
+    const Place _e32 = place_to_write_within(v4_4, 8u, 33u);
+    if (!(_e32.ok)) {
         return false;
     }
-    store(_e31, 0u, 64u, uint64_t(v5_3));
+    store(_e32, 0u, 64u, uint64_t(v5_3));
     return true;
 }
 
@@ -893,152 +921,100 @@ bool run_unaligned(uint4 w_9)
     }
 }
 
-uint own_record(uint4 w_10)
-{
-    uint index_2 = (uint)0;
-    uint found = (uint)0;
-    bool local_4 = (bool)0;
-
-    uint _e2 = lane;
-    index_2 = (((_e2 * DIRECTORY_FACTOR) + w_10.y) * DIRECTORY_FACTOR_2_);
-    uint _e10 = index_2;
-    uint _e11 = index_2;
-    index_2 = (_e10 ^ (_e11 >> DIRECTORY_SHIFT));
-    found = w_10.z;
-    while(true) {
-        uint _e20 = arguments.directory;
-        uint _e21 = index_2;
-        uint _e24 = arguments.directory_mask;
-        uint4 entry_3 = asuint(records.Load4((_e20 + (_e21 & _e24))*16));
-        if ((entry_3.x == NOBODY)) {
-            break;
-        }
-        uint _e34 = lane;
-        if ((entry_3.x == _e34)) {
-            local_4 = (entry_3.y == w_10.y);
-        } else {
-            local_4 = false;
-        }
-        bool _e42 = local_4;
-        if (_e42) {
-            found = entry_3.z;
-            break;
-        }
-        uint _e44 = index_2;
-        index_2 = (_e44 + 1u);
-    }
-    uint _e47 = found;
-    uint _e49 = at;
-    return (_e47 + (_e49 & 15u));
-}
-
 void run_straight()
 {
-    uint distance_ = 0u;
-
     while(true) {
-        uint _e3 = at;
-        uint _e5 = limit;
-        if ((_e3 == _e5)) {
+        uint _e1 = at;
+        uint _e3 = limit;
+        if ((_e1 == _e3)) {
             break;
         }
-        uint _e9 = at;
-        uint _e10 = distance_;
-        uint4 w_11 = asuint(records.Load4((_e9 + _e10)*16));
-        distance_ = 0u;
-        uint _e16 = at;
-        at = (_e16 + 1u);
+        uint _e7 = at;
+        uint4 w_10 = asuint(records.Load4(_e7*16));
+        uint _e11 = at;
+        at = (_e11 + 1u);
         bool should_continue = false;
-        switch((w_11.x & 65535u)) {
+        switch((w_10.x & 65535u)) {
             case 0u: {
-                uint _e23 = at;
-                at = (_e23 - 1u);
-                uint _e27 = at;
-                const uint64_t _e28 = address_of(_e27);
-                stop_without_code(_e28);
+                uint _e18 = at;
+                at = (_e18 - 1u);
+                uint _e22 = at;
+                const uint64_t _e23 = address_of(_e22);
+                stop_without_code(_e23);
                 break;
             }
             case 1u: {
-                stop_before(UNDEFINED, (uint64_t(w_11.z) | (uint64_t(w_11.w) << 32u)));
+                stop_before(UNDEFINED, (uint64_t(w_10.z) | (uint64_t(w_10.w) << 32u)));
                 break;
             }
             case 2u: {
                 stop_before(BREAKPOINT, 0uL);
                 break;
             }
-            case 3u: {
-                uint _e40 = at;
-                at = (_e40 - 1u);
-                const uint _e43 = own_record(w_11);
-                uint _e45 = at;
-                distance_ = (_e43 - _e45);
-                should_continue = true;
-                break;
-            }
             case 4u: {
-                h4_(w_11);
+                h4_(w_10);
                 should_continue = true;
                 break;
             }
             case 5u: {
-                h5_(w_11);
+                h5_(w_10);
                 should_continue = true;
                 break;
             }
             case 6u: {
-                h6_(w_11);
+                h6_(w_10);
                 break;
             }
             case 7u: {
-                const bool _e47 = h7_(w_11);
-                if (_e47) {
+                const bool _e34 = h7_(w_10);
+                if (_e34) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 8u: {
-                const bool _e48 = h8_(w_11);
-                if (_e48) {
+                const bool _e35 = h8_(w_10);
+                if (_e35) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 9u: {
-                const bool _e49 = h9_(w_11);
-                if (_e49) {
+                const bool _e36 = h9_(w_10);
+                if (_e36) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_11);
+                h10_(w_10);
                 should_continue = true;
                 break;
             }
             default: {
-                uint _e51 = at;
-                at = (_e51 - 1u);
-                uint _e55 = at;
-                const uint64_t _e56 = address_of(_e55);
-                stop_without_code(_e56);
+                uint _e38 = at;
+                at = (_e38 - 1u);
+                uint _e42 = at;
+                const uint64_t _e43 = address_of(_e42);
+                stop_without_code(_e43);
                 break;
             }
         }
         if (should_continue) {
             continue;
         }
-        bool _e58 = unaligned;
-        if (!(_e58)) {
+        bool _e45 = unaligned;
+        if (!(_e45)) {
             break;
         }
         unaligned = false;
-        uint _e63 = at;
-        at = (_e63 + 1u);
-        const bool _e66 = run_unaligned(w_11);
-        if (!(_e66)) {
+        uint _e50 = at;
+        at = (_e50 + 1u);
+        const bool _e53 = run_unaligned(w_10);
+        if (!(_e53)) {
             break;
         }
     }
@@ -1102,7 +1078,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_11;
+    uint _e10 = place_13;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1113,11 +1089,11 @@ void run_subgroup()
 {
     bool goes = false;
     uint held = 0u;
-    bool local_5 = (bool)0;
-    uint chosen = (uint)0;
     bool local_6 = (bool)0;
+    uint chosen = (uint)0;
     bool local_7 = (bool)0;
     bool local_8 = (bool)0;
+    bool local_9 = (bool)0;
 
     while(true) {
         const bool _e4 = wants_page();
@@ -1128,21 +1104,21 @@ void run_subgroup()
         const uint _e6 = next_turn();
         bool _e8 = goes;
         if (_e8) {
-            local_5 = (_e6 != IDLE);
+            local_6 = (_e6 != IDLE);
         } else {
-            local_5 = false;
+            local_6 = false;
         }
-        bool _e14 = local_5;
+        bool _e14 = local_6;
         const uint _e16 = WaveActiveMax((_e14 ? _e6 : 0u));
         chosen = _e16;
         uint _e18 = held;
         if ((_e18 > 0u)) {
             uint _e23 = chosen;
-            local_6 = (_e23 != 0u);
+            local_7 = (_e23 != 0u);
         } else {
-            local_6 = false;
+            local_7 = false;
         }
-        bool _e27 = local_6;
+        bool _e27 = local_7;
         if (_e27) {
             uint _e28 = held;
             held = (_e28 - 1u);
@@ -1153,11 +1129,11 @@ void run_subgroup()
             }
             uint _e35 = chosen;
             if ((_e6 != _e35)) {
-                local_7 = (_e6 != IDLE);
+                local_8 = (_e6 != IDLE);
             } else {
-                local_7 = false;
+                local_8 = false;
             }
-            bool _e42 = local_7;
+            bool _e42 = local_8;
             const bool _e43 = WaveActiveAnyTrue(_e42);
             if (_e43) {
                 const uint _e44 = choose(_e6);
@@ -1167,11 +1143,11 @@ void run_subgroup()
         }
         uint _e46 = chosen;
         if ((_e6 == _e46)) {
-            local_8 = (_e6 != IDLE);
+            local_9 = (_e6 != IDLE);
         } else {
-            local_8 = false;
+            local_9 = false;
         }
-        bool _e53 = local_8;
+        bool _e53 = local_9;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
@@ -1223,7 +1199,6 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_2 = 0u;
-    bool local_9 = (bool)0;
 
     bool loop_init_3 = true;
     while(true) {
@@ -1253,16 +1228,9 @@ void save_state(uint64_t counter)
     states.Store((_e41 + FLAGS_WORD)*4, asuint(flags_1));
     set_wide(PC_WORD, counter);
     uint _e47 = stop_1;
-    if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop_1;
-        local_9 = (_e54 >= EXIT);
-    } else {
-        local_9 = true;
-    }
-    bool _e58 = local_9;
-    if (_e58) {
-        uint _e61 = state;
-        states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
+    if ((_e47 >= FIRST_EXCEPTION)) {
+        uint _e52 = state;
+        states.Store((_e52 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
         return;
     } else {
         return;
@@ -1427,8 +1395,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_11 = invocation;
-    uint _e17 = place_11;
+    place_13 = invocation;
+    uint _e17 = place_13;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

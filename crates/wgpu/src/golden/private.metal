@@ -82,11 +82,11 @@ constant uint GROUP_BITS = 4294967295u;
 constant uint RUNNING = 0u;
 constant uint MAX_CYCLES = 1u;
 constant uint NO_CODE = 2u;
-constant uint UNDEFINED = 3u;
-constant uint BREAKPOINT = 4u;
-constant uint CODE_WRITE = 5u;
-constant uint NO_FRAME = 6u;
-constant uint EXIT = 16u;
+constant uint UNDEFINED = 15u;
+constant uint BREAKPOINT = 3u;
+constant uint CODE_WRITE = 4u;
+constant uint NO_FRAME = 5u;
+constant uint FIRST_EXCEPTION = 15u;
 constant uint GRANULE_RECORDS = 16u;
 constant uint NOBODY = 4294967295u;
 constant uint DIRECTORY_FACTOR = 2654435761u;
@@ -228,9 +228,9 @@ void branch_near(
     uint _e7 = arguments.code_len;
     if (offset_4 >= _e7) {
         ulong _e9 = pc(arguments, at, base);
-        int distance_1 = as_type<int>(low - static_cast<uint>(_e9));
+        int distance = as_type<int>(low - static_cast<uint>(_e9));
         ulong _e13 = pc(arguments, at, base);
-        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance_1)), stop_1, detail);
+        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
         return;
     } else {
         uint _e18 = base;
@@ -384,24 +384,69 @@ Place own_place_at(
     return _e1;
 }
 
-uint frame_in(
+ulong load_word(
     Place place,
     uint word_5,
+    device type_10 const& image0_,
+    device type_10 const& frames0_,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    if (place.frame != 0u) {
+        uint _e6 = in_frame(word_5, seat);
+        ulong _e7 = frame_word(place.frame, _e6, frames0_, _buffer_sizes);
+        return _e7;
+    }
+    ulong _e8 = image_word(word_5, image0_, _buffer_sizes);
+    return _e8;
+}
+
+void set_word(
+    Place place_1,
+    uint word_6,
+    ulong value_2,
+    device type_10& frames0_,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e4 = in_frame(word_6, seat);
+    set_frame_word(place_1.frame, _e4, value_2, frames0_, _buffer_sizes);
+    return;
+}
+
+void change_word(
+    Place place_2,
+    uint word_7,
+    ulong value_3,
+    ulong mask,
+    device type_10& frames0_,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e4 = in_frame(word_7, seat);
+    ulong _e7 = frame_word(place_2.frame, _e4, frames0_, _buffer_sizes);
+    set_frame_word(place_2.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    return;
+}
+
+Place around(
+    Place place_3,
+    uint word_8,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    if ((word_5 >> 9u) == (place.word >> 9u)) {
-        return place.frame;
+    if ((word_8 >> 9u) == (place_3.word >> 9u)) {
+        return place_3;
     }
-    uint _e9 = frame_of(word_5, tables, table, seat, _buffer_sizes);
-    return _e9;
+    uint _e10 = frame_of(word_8, tables, table, seat, _buffer_sizes);
+    return Place {true, {}, word_8, 0u, _e10};
 }
 
-ulong load_word(
-    Place place_1,
-    uint word_6,
+ulong load_word_across(
+    Place place_4,
+    uint word_9,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     device type_12 const& tables,
@@ -409,47 +454,24 @@ ulong load_word(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e2 = frame_in(place_1, word_6, tables, table, seat, _buffer_sizes);
-    if (_e2 != 0u) {
-        uint _e5 = in_frame(word_6, seat);
-        ulong _e6 = frame_word(_e2, _e5, frames0_, _buffer_sizes);
-        return _e6;
-    }
-    ulong _e7 = image_word(word_6, image0_, _buffer_sizes);
-    return _e7;
+    Place _e2 = around(place_4, word_9, tables, table, seat, _buffer_sizes);
+    ulong _e3 = load_word(_e2, word_9, image0_, frames0_, seat, _buffer_sizes);
+    return _e3;
 }
 
-void set_word(
-    Place place_2,
-    uint word_7,
-    ulong value_2,
+void change_word_across(
+    Place place_5,
+    uint word_10,
+    ulong value_4,
+    ulong mask_1,
     device type_10& frames0_,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e3 = frame_in(place_2, word_7, tables, table, seat, _buffer_sizes);
-    uint _e4 = in_frame(word_7, seat);
-    set_frame_word(_e3, _e4, value_2, frames0_, _buffer_sizes);
-    return;
-}
-
-void change_word(
-    Place place_3,
-    uint word_8,
-    ulong value_3,
-    ulong mask,
-    device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e4 = frame_in(place_3, word_8, tables, table, seat, _buffer_sizes);
-    uint _e5 = in_frame(word_8, seat);
-    ulong _e6 = frame_word(_e4, _e5, frames0_, _buffer_sizes);
-    set_frame_word(_e4, _e5, (_e6 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    Place _e4 = around(place_5, word_10, tables, table, seat, _buffer_sizes);
+    change_word(_e4, word_10, value_4, mask_1, frames0_, seat, _buffer_sizes);
     return;
 }
 
@@ -463,7 +485,7 @@ bool wants_page(
 void own_pages(
     constant Arguments& arguments,
     device Pool& pool,
-    thread uint& place_11,
+    thread uint& place_13,
     thread uint& at,
     thread uint& limit,
     thread uint& stop_1,
@@ -489,14 +511,14 @@ void own_pages(
         uint _e6 = want;
         bool mine = _e6 == unnamed;
         metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
-        uint _e10 = place_11;
+        uint _e10 = place_13;
         uint _e12 = seat;
         uint first_of_group = _e10 - _e12;
         uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
         uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_11;
+            uint _e31 = place_13;
             local_2 = _e31 == leader;
         } else {
             local_2 = false;
@@ -568,18 +590,16 @@ ulong low_bits(
 }
 
 ulong load(
-    Place place_4,
+    Place place_6,
     uint offset,
     uint bits_1,
     device type_10 const& image0_,
     device type_10 const& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_4.byte + offset;
-    ulong _e9 = load_word(place_4, place_4.word + (at_1 >> 3u), image0_, frames0_, tables, table, seat, _buffer_sizes);
+    uint at_1 = place_6.byte + offset;
+    ulong _e9 = load_word(place_6, place_6.word + (at_1 >> 3u), image0_, frames0_, seat, _buffer_sizes);
     if (bits_1 == 64u) {
         return _e9;
     }
@@ -588,132 +608,124 @@ ulong load(
 }
 
 void store(
-    Place place_5,
+    Place place_7,
     uint offset_1,
     uint bits_2,
-    ulong value_4,
+    ulong value_5,
     device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_2 = place_5.byte + offset_1;
-    uint word_9 = place_5.word + (at_2 >> 3u);
+    uint at_2 = place_7.byte + offset_1;
+    uint word_11 = place_7.word + (at_2 >> 3u);
     if (bits_2 == 64u) {
-        set_word(place_5, word_9, value_4, frames0_, tables, table, seat, _buffer_sizes);
+        set_word(place_7, word_11, value_5, frames0_, seat, _buffer_sizes);
         return;
     } else {
         uint shift = (at_2 & 7u) * 8u;
         ulong _e17 = low_bits(bits_2);
-        change_word(place_5, word_9, value_4 << shift, _e17 << shift, frames0_, tables, table, seat, _buffer_sizes);
+        change_word(place_7, word_11, value_5 << shift, _e17 << shift, frames0_, seat, _buffer_sizes);
         return;
     }
 }
 
 ulong cas(
-    Place place_6,
+    Place place_8,
     uint bits_3,
     ulong expected,
     ulong wanted,
     device type_10 const& image0_,
     device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_6, 0u, bits_3, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e5 = load(place_8, 0u, bits_3, image0_, frames0_, seat, _buffer_sizes);
     if (_e5 == expected) {
-        store(place_6, 0u, bits_3, wanted, frames0_, tables, table, seat, _buffer_sizes);
+        store(place_8, 0u, bits_3, wanted, frames0_, seat, _buffer_sizes);
     }
     return _e5;
 }
 
 long signed_(
     uint bits_4,
-    ulong value_5
+    ulong value_6
 ) {
     uint shift_1 = 64u - bits_4;
-    return as_type<long>(value_5 << shift_1) >> shift_1;
+    return as_type<long>(value_6 << shift_1) >> shift_1;
 }
 
 ulong modified(
     uint op,
     uint bits_5,
     ulong old,
-    ulong value_6
+    ulong value_7
 ) {
     switch(op) {
         case 0u: {
             ulong _e5 = low_bits(bits_5);
-            return (old + value_6) & _e5;
+            return (old + value_7) & _e5;
         }
         case 1u: {
-            return old & value_6;
+            return old & value_7;
         }
         case 2u: {
-            return old | value_6;
+            return old | value_7;
         }
         case 3u: {
-            return old ^ value_6;
+            return old ^ value_7;
         }
         case 4u: {
-            return value_6;
+            return value_7;
         }
         case 5u: {
             long _e10 = signed_(bits_5, old);
-            long _e11 = signed_(bits_5, value_6);
-            return (_e10 > _e11) ? old : value_6;
+            long _e11 = signed_(bits_5, value_7);
+            return (_e10 > _e11) ? old : value_7;
         }
         case 6u: {
             long _e14 = signed_(bits_5, old);
-            long _e15 = signed_(bits_5, value_6);
-            return (_e14 < _e15) ? old : value_6;
+            long _e15 = signed_(bits_5, value_7);
+            return (_e14 < _e15) ? old : value_7;
         }
         case 7u: {
-            return (old > value_6) ? old : value_6;
+            return (old > value_7) ? old : value_7;
         }
         default: {
-            return (old < value_6) ? old : value_6;
+            return (old < value_7) ? old : value_7;
         }
     }
 }
 
 ulong rmw(
     uint op_1,
-    Place place_7,
+    Place place_9,
     uint bits_6,
-    ulong value_7,
+    ulong value_8,
     device type_10 const& image0_,
     device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_7, 0u, bits_6, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    ulong _e7 = modified(op_1, bits_6, _e5, value_7);
-    store(place_7, 0u, bits_6, _e7, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e5 = load(place_9, 0u, bits_6, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e7 = modified(op_1, bits_6, _e5, value_8);
+    store(place_9, 0u, bits_6, _e7, frames0_, seat, _buffer_sizes);
     return _e5;
 }
 
 Pair cas_pair(
-    Place place_8,
+    Place place_10,
     ulong e_low,
     ulong e_high,
     ulong n_low,
     ulong n_high,
     device type_10 const& image0_,
     device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_3 = {};
-    ulong _e7 = load(place_8, 0u, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    ulong _e10 = load(place_8, 8u, 64u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e7 = load(place_10, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e10 = load(place_10, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
     Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
         local_3 = old_1.high == e_high;
@@ -722,14 +734,14 @@ Pair cas_pair(
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_8, 0u, 64u, n_low, frames0_, tables, table, seat, _buffer_sizes);
-        store(place_8, 8u, 64u, n_high, frames0_, tables, table, seat, _buffer_sizes);
+        store(place_10, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
+        store(place_10, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
     }
     return old_1;
 }
 
 ulong load_unaligned(
-    Place place_9,
+    Place place_11,
     uint offset_2,
     uint bits_7,
     device type_10 const& image0_,
@@ -739,47 +751,62 @@ ulong load_unaligned(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong value_8 = {};
-    uint at_3 = place_9.byte + offset_2;
-    uint word_10 = place_9.word + (at_3 >> 3u);
+    ulong value_9 = {};
+    uint at_3 = place_11.byte + offset_2;
+    uint word_12 = place_11.word + (at_3 >> 3u);
     uint shift_2 = (at_3 & 7u) * 8u;
-    ulong _e13 = load_word(place_9, word_10, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    value_8 = _e13 >> shift_2;
+    ulong _e13 = load_word_across(place_11, word_12, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    value_9 = _e13 >> shift_2;
     if ((shift_2 + bits_7) > 64u) {
-        ulong _e19 = value_8;
-        ulong _e22 = load_word(place_9, word_10 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-        value_8 = _e19 | (_e22 << (64u - shift_2));
+        ulong _e19 = value_9;
+        ulong _e22 = load_word_across(place_11, word_12 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        value_9 = _e19 | (_e22 << (64u - shift_2));
     }
-    ulong _e27 = value_8;
+    ulong _e27 = value_9;
     ulong _e28 = low_bits(bits_7);
     return _e27 & _e28;
 }
 
-bool is_aligned(
+bool is_usual(
     ulong addr_3,
     uint size_1,
+    uint len,
     thread uint& at,
     thread bool& unaligned
 ) {
+    bool local_4 = {};
+    bool local_5 = {};
     if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
+        if (!((len == size_1))) {
+            local_5 = (static_cast<uint>(addr_3) & 4095u) <= (4096u - len);
+        } else {
+            local_5 = true;
+        }
+        bool _e22 = local_5;
+        local_4 = _e22;
+    } else {
+        local_4 = false;
+    }
+    bool _e24 = local_4;
+    if (_e24) {
         return true;
     }
     unaligned = true;
-    uint _e12 = at;
-    at = _e12 - 1u;
+    uint _e29 = at;
+    at = _e29 - 1u;
     return false;
 }
 
 bool is_within(
     ulong addr_4,
-    uint len,
+    uint len_1,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_4 > (SIZE - static_cast<ulong>(len))) {
-        stop_before(fault, (addr_4 > SIZE) ? addr_4 : SIZE, at, stop_1, detail);
+    if (addr_4 > (SIZE - static_cast<ulong>(len_1))) {
+        stop_before(fault, addr_4, at, stop_1, detail);
         return false;
     }
     return true;
@@ -787,7 +814,7 @@ bool is_within(
 
 Place place_to_read(
     ulong addr_5,
-    uint len_1,
+    uint len_2,
     uint fault_1,
     thread uint& at,
     thread uint& stop_1,
@@ -797,7 +824,7 @@ Place place_to_read(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_5, len_1, fault_1, at, stop_1, detail);
+    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
     if (!(_e3)) {
         Place _e5 = no_place();
         return _e5;
@@ -807,25 +834,25 @@ Place place_to_read(
 }
 
 void store_unaligned(
-    Place place_10,
+    Place place_12,
     uint offset_3,
     uint bits_8,
-    ulong value_9,
+    ulong value_10,
     device type_10& frames0_,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_4 = place_10.byte + offset_3;
-    uint word_11 = place_10.word + (at_4 >> 3u);
+    uint at_4 = place_12.byte + offset_3;
+    uint word_13 = place_12.word + (at_4 >> 3u);
     uint shift_3 = (at_4 & 7u) * 8u;
     ulong _e15 = low_bits(bits_8);
-    change_word(place_10, word_11, value_9 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
+    change_word_across(place_12, word_13, value_10 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
     if ((shift_3 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_3;
         ulong _e25 = low_bits(bits_8);
-        change_word(place_10, word_11 + 1u, value_9 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
+        change_word_across(place_12, word_13 + 1u, value_10 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
         return;
     } else {
         return;
@@ -852,7 +879,7 @@ bool is_code(
 
 Place place_to_write_within(
     ulong addr_7,
-    uint len_2,
+    uint len_3,
     uint fault_2,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -865,7 +892,7 @@ Place place_to_write_within(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_7, len_2, fault_2, at, stop_1, detail);
+    bool _e3 = is_within(addr_7, len_3, fault_2, at, stop_1, detail);
     if (!(_e3)) {
         Place _e5 = no_place();
         return _e5;
@@ -882,7 +909,7 @@ Place place_to_write_within(
 
 Place place_to_write(
     ulong addr_8,
-    uint len_3,
+    uint len_4,
     uint fault_3,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -895,11 +922,11 @@ Place place_to_write(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e3 = place_to_write_within(addr_8, len_3, fault_3, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    Place _e3 = place_to_write_within(addr_8, len_4, fault_3, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
     if (!(_e3.ok)) {
         return _e3;
     }
-    ulong last = addr_8 + static_cast<ulong>(len_3 - 1u);
+    ulong last = addr_8 + static_cast<ulong>(len_4 - 1u);
     bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
     if (_e10) {
         stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
@@ -995,16 +1022,16 @@ bool h7_(
     ulong v2_3 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
     ulong v3_2 = x.inner[v0_3];
     ulong v4_2 = v3_2 + v2_3;
-    bool _e23 = is_aligned(v4_2, 4u, at, unaligned);
-    if (!(_e23)) {
+    bool _e24 = is_usual(v4_2, 4u, 4u, at, unaligned);
+    if (!(_e24)) {
         return false;
     }
-    Place _e28 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
-    if (!(_e28.ok)) {
+    Place _e29 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
+    if (!(_e29.ok)) {
         return false;
     }
-    ulong _e34 = load(_e28, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    uint v5_1 = static_cast<uint>(_e34);
+    ulong _e35 = load(_e29, 0u, 32u, image0_, frames0_, seat, _buffer_sizes);
+    uint v5_1 = static_cast<uint>(_e35);
     ulong v6_1 = static_cast<ulong>(v5_1);
     x.inner[v1_2] = v6_1;
     return true;
@@ -1061,15 +1088,15 @@ bool h8_(
     ulong v3_4 = x.inner[v0_5];
     ulong v4_4 = v3_4 + v2_5;
     ulong v5_3 = x.inner[v1_4];
-    bool _e26 = is_aligned(v4_4, 8u, at, unaligned);
-    if (!(_e26)) {
+    bool _e27 = is_usual(v4_4, 8u, 8u, at, unaligned);
+    if (!(_e27)) {
         return false;
     }
-    Place _e31 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e31.ok)) {
+    Place _e32 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
+    if (!(_e32.ok)) {
         return false;
     }
-    store(_e31, 0u, 64u, static_cast<ulong>(v5_3), frames0_, tables, table, seat, _buffer_sizes);
+    store(_e32, 0u, 64u, static_cast<ulong>(v5_3), frames0_, seat, _buffer_sizes);
     return true;
 }
 
@@ -1133,7 +1160,7 @@ bool h9_(
     if (!(_e30.ok)) {
         return false;
     }
-    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), image0_, frames0_, seat, _buffer_sizes);
     x.inner[v2_7] = _e37;
     return true;
 }
@@ -1189,55 +1216,10 @@ bool run_unaligned(
     }
 }
 
-uint own_record(
-    metal::uint4 w_10,
-    constant Arguments& arguments,
-    device type_6 const& records,
-    thread uint& lane,
-    thread uint& at,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint index_2 = {};
-    uint found = {};
-    bool local_4 = {};
-    uint _e2 = lane;
-    index_2 = ((_e2 * DIRECTORY_FACTOR) + w_10.y) * DIRECTORY_FACTOR_2_;
-    uint _e10 = index_2;
-    uint _e11 = index_2;
-    index_2 = _e10 ^ (_e11 >> DIRECTORY_SHIFT);
-    found = w_10.z;
-    while(true) {
-        uint _e20 = arguments.directory;
-        uint _e21 = index_2;
-        uint _e24 = arguments.directory_mask;
-        metal::uint4 entry_3 = records[_e20 + (_e21 & _e24)];
-        if (entry_3.x == NOBODY) {
-            break;
-        }
-        uint _e34 = lane;
-        if (entry_3.x == _e34) {
-            local_4 = entry_3.y == w_10.y;
-        } else {
-            local_4 = false;
-        }
-        bool _e42 = local_4;
-        if (_e42) {
-            found = entry_3.z;
-            break;
-        }
-        uint _e44 = index_2;
-        index_2 = _e44 + 1u;
-    }
-    uint _e47 = found;
-    uint _e49 = at;
-    return _e47 + (_e49 & 15u);
-}
-
 void run_straight(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& lane,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1257,99 +1239,88 @@ void run_straight(
     thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint distance = 0u;
     while(true) {
-        uint _e3 = at;
-        uint _e5 = limit;
-        if (_e3 == _e5) {
+        uint _e1 = at;
+        uint _e3 = limit;
+        if (_e1 == _e3) {
             break;
         }
-        uint _e9 = at;
-        uint _e10 = distance;
-        metal::uint4 w_11 = records[_e9 + _e10];
-        distance = 0u;
-        uint _e16 = at;
-        at = _e16 + 1u;
-        switch(w_11.x & 65535u) {
+        uint _e7 = at;
+        metal::uint4 w_10 = records[_e7];
+        uint _e11 = at;
+        at = _e11 + 1u;
+        switch(w_10.x & 65535u) {
             case 0u: {
-                uint _e23 = at;
-                at = _e23 - 1u;
-                uint _e27 = at;
-                ulong _e28 = address_of(_e27, arguments, base);
-                stop_without_code(_e28, stop_1, detail);
+                uint _e18 = at;
+                at = _e18 - 1u;
+                uint _e22 = at;
+                ulong _e23 = address_of(_e22, arguments, base);
+                stop_without_code(_e23, stop_1, detail);
                 break;
             }
             case 1u: {
-                stop_before(UNDEFINED, static_cast<ulong>(w_11.z) | (static_cast<ulong>(w_11.w) << 32u), at, stop_1, detail);
+                stop_before(UNDEFINED, static_cast<ulong>(w_10.z) | (static_cast<ulong>(w_10.w) << 32u), at, stop_1, detail);
                 break;
             }
             case 2u: {
                 stop_before(BREAKPOINT, 0uL, at, stop_1, detail);
                 break;
             }
-            case 3u: {
-                uint _e40 = at;
-                at = _e40 - 1u;
-                uint _e43 = own_record(w_11, arguments, records, lane, at, _buffer_sizes);
-                uint _e45 = at;
-                distance = _e43 - _e45;
-                continue;
-            }
             case 4u: {
-                h4_(w_11, x);
+                h4_(w_10, x);
                 continue;
             }
             case 5u: {
-                h5_(w_11, x, flag_n, flag_z, flag_c, flag_v);
+                h5_(w_10, x, flag_n, flag_z, flag_c, flag_v);
                 continue;
             }
             case 6u: {
-                h6_(w_11, arguments, flag_z, at, base, limit, stop_1, detail);
+                h6_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
                 break;
             }
             case 7u: {
-                bool _e47 = h7_(w_11, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
-                if (_e47) {
+                bool _e34 = h7_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+                if (_e34) {
                     continue;
                 }
                 break;
             }
             case 8u: {
-                bool _e48 = h8_(w_11, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e48) {
+                bool _e35 = h8_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e35) {
                     continue;
                 }
                 break;
             }
             case 9u: {
-                bool _e49 = h9_(w_11, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e49) {
+                bool _e36 = h9_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e36) {
                     continue;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_11, x);
+                h10_(w_10, x);
                 continue;
             }
             default: {
-                uint _e51 = at;
-                at = _e51 - 1u;
-                uint _e55 = at;
-                ulong _e56 = address_of(_e55, arguments, base);
-                stop_without_code(_e56, stop_1, detail);
+                uint _e38 = at;
+                at = _e38 - 1u;
+                uint _e42 = at;
+                ulong _e43 = address_of(_e42, arguments, base);
+                stop_without_code(_e43, stop_1, detail);
                 break;
             }
         }
-        bool _e58 = unaligned;
-        if (!(_e58)) {
+        bool _e45 = unaligned;
+        if (!(_e45)) {
             break;
         }
         unaligned = false;
-        uint _e63 = at;
-        at = _e63 + 1u;
-        bool _e66 = run_unaligned(w_11, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
-        if (!(_e66)) {
+        uint _e50 = at;
+        at = _e50 + 1u;
+        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+        if (!(_e53)) {
             break;
         }
     }
@@ -1415,12 +1386,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_11,
+    thread uint& place_13,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_11;
+    uint _e10 = place_13;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1432,8 +1403,7 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& lane,
-    thread uint& place_11,
+    thread uint& place_13,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1457,35 +1427,35 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    bool local_5 = {};
-    uint chosen = {};
     bool local_6 = {};
+    uint chosen = {};
     bool local_7 = {};
     bool local_8 = {};
+    bool local_9 = {};
     while(true) {
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
         if (unnamed_6) {
-            own_pages(arguments, pool, place_11, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            own_pages(arguments, pool, place_13, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
         }
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
         if (_e8) {
-            local_5 = _e6 != IDLE;
+            local_6 = _e6 != IDLE;
         } else {
-            local_5 = false;
+            local_6 = false;
         }
-        bool _e14 = local_5;
+        bool _e14 = local_6;
         uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
         chosen = unnamed_7;
         uint _e18 = held;
         if (_e18 > 0u) {
             uint _e23 = chosen;
-            local_6 = _e23 != 0u;
+            local_7 = _e23 != 0u;
         } else {
-            local_6 = false;
+            local_7 = false;
         }
-        bool _e27 = local_6;
+        bool _e27 = local_7;
         if (_e27) {
             uint _e28 = held;
             held = _e28 - 1u;
@@ -1496,32 +1466,32 @@ void run_subgroup(
             }
             uint _e35 = chosen;
             if (_e6 != _e35) {
-                local_7 = _e6 != IDLE;
+                local_8 = _e6 != IDLE;
             } else {
-                local_7 = false;
+                local_8 = false;
             }
-            bool _e42 = local_7;
+            bool _e42 = local_8;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_11, waited);
+                uint _e44 = choose(_e6, place_13, waited);
                 chosen = _e44;
             }
             held = HOLD;
         }
         uint _e46 = chosen;
         if (_e6 == _e46) {
-            local_8 = _e6 != IDLE;
+            local_9 = _e6 != IDLE;
         } else {
-            local_8 = false;
+            local_9 = false;
         }
-        bool _e53 = local_8;
+        bool _e53 = local_9;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(arguments, records, code_map, lane, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -1583,7 +1553,6 @@ void save_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_2 = 0u;
-    bool local_9 = {};
     bool loop_init_3 = true;
     while(true) {
         if (!loop_init_3) {
@@ -1612,16 +1581,9 @@ void save_state(
     states[_e41 + FLAGS_WORD] = flags_1;
     set_wide(PC_WORD, counter, states, state, _buffer_sizes);
     uint _e47 = stop_1;
-    if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop_1;
-        local_9 = _e54 >= EXIT;
-    } else {
-        local_9 = true;
-    }
-    bool _e58 = local_9;
-    if (_e58) {
-        uint _e61 = state;
-        states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
+    if (_e47 >= FIRST_EXCEPTION) {
+        uint _e52 = state;
+        states[_e52 + EXCLUSIVE_LEN_WORD] = 0u;
         return;
     } else {
         return;
@@ -1818,7 +1780,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_11 = {};
+    uint place_13 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1840,8 +1802,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_11 = invocation;
-    uint _e17 = place_11;
+    place_13 = invocation;
+    uint _e17 = place_13;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1868,7 +1830,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, lane, place_11, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, place_13, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

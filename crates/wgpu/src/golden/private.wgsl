@@ -11,11 +11,11 @@ const GROUP_BITS: u32 = 4294967295u;
 const RUNNING: u32 = 0u;
 const MAX_CYCLES: u32 = 1u;
 const NO_CODE: u32 = 2u;
-const UNDEFINED: u32 = 3u;
-const BREAKPOINT: u32 = 4u;
-const CODE_WRITE: u32 = 5u;
-const NO_FRAME: u32 = 6u;
-const EXIT: u32 = 16u;
+const UNDEFINED: u32 = 15u;
+const BREAKPOINT: u32 = 3u;
+const CODE_WRITE: u32 = 4u;
+const NO_FRAME: u32 = 5u;
+const FIRST_EXCEPTION: u32 = 15u;
 const GRANULE_RECORDS: u32 = 16u;
 const NOBODY: u32 = 4294967295u;
 const DIRECTORY_FACTOR: u32 = 2654435761u;
@@ -260,32 +260,39 @@ fn own_place_at(addr: u64) -> Place {
   return place;
 }
 
-// The frame of a word of a place, which may reach into the next page.
-fn frame_in(place: Place, word: u32) -> u32 {
-  if ((word >> 9u) == (place.word >> 9u)) {
-    return place.frame;
-  }
-  return frame_of(word);
-}
-
+// A word of the page where the place starts.
 fn load_word(place: Place, word: u32) -> u64 {
-  let frame = frame_in(place, word);
-  if (frame != 0u) {
-    return frame_word(frame, in_frame(word));
+  if (place.frame != 0u) {
+    return frame_word(place.frame, in_frame(word));
   }
   return image_word(word);
 }
 
 // The lane has its own copy of what it writes.
 fn set_word(place: Place, word: u32, value: u64) {
-  set_frame_word(frame_in(place, word), in_frame(word), value);
+  set_frame_word(place.frame, in_frame(word), value);
 }
 
 // Changes the bits of a word that `mask` has.
 fn change_word(place: Place, word: u32, value: u64, mask: u64) {
-  let frame = frame_in(place, word);
   let index = in_frame(word);
-  set_frame_word(frame, index, (frame_word(frame, index) & ~mask) | value);
+  set_frame_word(place.frame, index, (frame_word(place.frame, index) & ~mask) | value);
+}
+
+// The place as seen from a word of it, which may be in the next page.
+fn around(place: Place, word: u32) -> Place {
+  if ((word >> 9u) == (place.word >> 9u)) {
+    return place;
+  }
+  return Place(true, word, 0u, frame_of(word));
+}
+
+fn load_word_across(place: Place, word: u32) -> u64 {
+  return load_word(around(place, word), word);
+}
+
+fn change_word_across(place: Place, word: u32, value: u64, mask: u64) {
+  change_word(around(place, word), word, value, mask);
 }
 
 fn wants_page() -> bool {
@@ -370,7 +377,7 @@ fn word_of(addr: u64) -> u32 {
   return u32(Address(addr) >> 3u);
 }
 
-// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+// A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn load(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
   let word = load_word(place, place.word + (at >> 3u));
@@ -385,16 +392,17 @@ fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
   let shift = (at & 7u) * 8u;
-  var value = load_word(place, word) >> shift;
+  var value = load_word_across(place, word) >> shift;
   if (shift + bits > 64u) {
-    value |= load_word(place, word + 1u) << (64u - shift);
+    value |= load_word_across(place, word + 1u) << (64u - shift);
   }
   return value & low_bits(bits);
 }
 
-// False if the address is not a multiple of the size: then the instruction is left to the handlers that can.
-fn is_aligned(addr: u64, size: u32) -> bool {
-  if ((u32(addr) & (size - 1u)) == 0u) {
+// False if the address is not a multiple of the size of an element, or the place crosses a page: then the instruction
+// is left to the handlers that can.
+fn is_usual(addr: u64, size: u32, len: u32) -> bool {
+  if ((u32(addr) & (size - 1u)) == 0u && (len == size || (u32(addr) & 4095u) <= 4096u - len)) {
     return true;
   }
   unaligned = true;
@@ -424,7 +432,7 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
 
 fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   if (addr > SIZE - u64(len)) {
-    stop_before(fault, select(SIZE, addr, addr > SIZE));
+    stop_before(fault, addr);
     return false;
   }
   return true;
@@ -437,7 +445,7 @@ fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
   return place_at(addr);
 }
 
-// A value of 8 to 64 bits in a place, at an offset in bytes; it is a multiple of its size.
+// A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
@@ -454,10 +462,10 @@ fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
   let word = place.word + (at >> 3u);
   let shift = (at & 7u) * 8u;
-  change_word(place, word, value << shift, low_bits(bits) << shift);
+  change_word_across(place, word, value << shift, low_bits(bits) << shift);
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word(place, word + 1u, value >> rest, low_bits(bits) >> rest);
+    change_word_across(place, word + 1u, value >> rest, low_bits(bits) >> rest);
   }
 }
 
@@ -471,7 +479,7 @@ fn is_code(addr: u64) -> bool {
   return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
-// For an aligned access, which crosses no boundary.
+// For an aligned element, which crosses no boundary.
 fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
   if (!is_within(addr, len, fault)) {
     return no_place();
@@ -546,7 +554,7 @@ fn h7(w: vec4<u32>) -> bool {
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
-  if (!is_aligned(v4, 4u)) { return false; }
+  if (!is_usual(v4, 4u, 4u)) { return false; }
   let p0 = place_to_read(v4, 4u, 32u);
   if (!p0.ok) { return false; }
   let v5: u32 = u32(load(p0, 0u, 32u));
@@ -576,7 +584,7 @@ fn h8(w: vec4<u32>) -> bool {
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
   let v5: u64 = x[v1];
-  if (!is_aligned(v4, 8u)) { return false; }
+  if (!is_usual(v4, 8u, 8u)) { return false; }
   let p0 = place_to_write_within(v4, 8u, 33u);
   if (!p0.ok) { return false; }
   store(p0, 0u, 64u, u64(v5));
@@ -637,43 +645,17 @@ fn run_unaligned(w: vec4<u32>) -> bool {
   }
 }
 
-// Code that is not the same for all lanes. Behind the table of records is a directory of those that lanes have of
-// their own, and behind it are these records, and those of all other lanes.
-
-// The number of the record that the lane has instead of the one at `at`, which is diverted.
-fn own_record(w: vec4<u32>) -> u32 {
-  var index = (lane * DIRECTORY_FACTOR + w.y) * DIRECTORY_FACTOR_2;
-  index ^= index >> DIRECTORY_SHIFT;
-  // Where all lanes have theirs that do not have their own.
-  var found = w.z;
-  loop {
-    let entry = records[arguments.directory + (index & arguments.directory_mask)];
-    if (entry.x == NOBODY) {
-      break;
-    }
-    if (entry.x == lane && entry.y == w.y) {
-      found = entry.z;
-      break;
-    }
-    index += 1u;
-  }
-  return found + (at & (GRANULE_RECORDS - 1u));
-}
-
 fn run_straight() {
-  var distance = 0u;
   loop {
     if (at == limit) {
       break;
     }
-    let w = records[at + distance];
-    distance = 0u;
+    let w = records[at];
     at += 1u;
     switch (w.x & 0xffffu) {
       case 0u: { at -= 1u; stop_without_code(address_of(at)); }
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
-      case 3u: { at -= 1u; distance = own_record(w) - at; continue; }
       case 4u: { h4(w); continue; }
       case 5u: { h5(w); continue; }
       case 6u: { h6(w); }
@@ -796,7 +778,7 @@ fn save_state(counter: u64) {
   states[state + FLAGS_WORD] = flags;
   set_wide(PC_WORD, counter);
   // An exception clears the exclusive monitor.
-  if (stop == UNDEFINED || stop >= EXIT) {
+  if (stop >= FIRST_EXCEPTION) {
     states[state + EXCLUSIVE_LEN_WORD] = 0u;
   }
 }

@@ -64,11 +64,11 @@ static const uint GROUP_BITS = 4294967295u;
 static const uint RUNNING = 0u;
 static const uint MAX_CYCLES = 1u;
 static const uint NO_CODE = 2u;
-static const uint UNDEFINED = 3u;
-static const uint BREAKPOINT = 4u;
-static const uint CODE_WRITE = 5u;
-static const uint NO_FRAME = 6u;
-static const uint EXIT = 16u;
+static const uint UNDEFINED = 15u;
+static const uint BREAKPOINT = 3u;
+static const uint CODE_WRITE = 4u;
+static const uint NO_FRAME = 5u;
+static const uint FIRST_EXCEPTION = 15u;
 static const uint GRANULE_RECORDS = 16u;
 static const uint NOBODY = 4294967295u;
 static const uint DIRECTORY_FACTOR = 2654435761u;
@@ -88,7 +88,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_10 = (uint)0;
+static uint place_12 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -287,8 +287,8 @@ Place ConstructPlace(bool arg0, uint arg1, uint arg2) {
 
 Place no_place()
 {
-    const Place place_11 = ConstructPlace(false, 0u, 0u);
-    return place_11;
+    const Place place_13 = ConstructPlace(false, 0u, 0u);
+    return place_13;
 }
 
 uint word_of(uint64_t addr)
@@ -299,15 +299,15 @@ uint word_of(uint64_t addr)
 Place place_at(uint64_t addr_1)
 {
     const uint _e2 = word_of(addr_1);
-    const Place place_12 = ConstructPlace(true, _e2, (uint(addr_1) & 7u));
-    return place_12;
+    const Place place_14 = ConstructPlace(true, _e2, (uint(addr_1) & 7u));
+    return place_14;
 }
 
 Place own_place_at(uint64_t addr_2)
 {
     const Place _e1 = place_at(addr_2);
-    const Place place_13 = _e1;
-    return place_13;
+    const Place place_15 = _e1;
+    return place_15;
 }
 
 uint64_t load_word(Place place, uint word_5)
@@ -341,6 +341,18 @@ void change_word(Place place_2, uint word_7, uint64_t value_3, uint64_t mask)
     return;
 }
 
+uint64_t load_word_across(Place place_3, uint word_8)
+{
+    const uint64_t _e2 = load_word(place_3, word_8);
+    return _e2;
+}
+
+void change_word_across(Place place_4, uint word_9, uint64_t value_4, uint64_t mask_1)
+{
+    change_word(place_4, word_9, value_4, mask_1);
+    return;
+}
+
 bool wants_page()
 {
     return false;
@@ -356,24 +368,24 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t cas(Place place_3, uint bits_1, uint64_t expected, uint64_t wanted_1)
+uint64_t cas(Place place_5, uint bits_1, uint64_t expected, uint64_t wanted_1)
 {
     uint64_t old_2 = (uint64_t)0;
 
-    uint word_8 = place_3.word;
-    uint shift = (place_3.byte * 8u);
+    uint word_10 = place_5.word;
+    uint shift = (place_5.byte * 8u);
     const uint64_t _e8 = low_bits(bits_1);
-    uint64_t mask_1 = (_e8 << shift);
-    const uint64_t _e10 = memory_word(word_8);
+    uint64_t mask_2 = (_e8 << shift);
+    const uint64_t _e10 = memory_word(word_10);
     old_2 = _e10;
     while(true) {
         uint64_t _e12 = old_2;
-        if ((((_e12 & mask_1) >> shift) != expected)) {
+        if ((((_e12 & mask_2) >> shift) != expected)) {
             break;
         }
         uint64_t _e16 = old_2;
         uint64_t _e17 = old_2;
-        const uint64_t _e22 = exchange_memory_word(word_8, _e16, ((_e17 & ~(mask_1)) | (wanted_1 << shift)));
+        const uint64_t _e22 = exchange_memory_word(word_10, _e16, ((_e17 & ~(mask_2)) | (wanted_1 << shift)));
         uint64_t _e23 = old_2;
         if ((_e22 == _e23)) {
             break;
@@ -381,69 +393,69 @@ uint64_t cas(Place place_3, uint bits_1, uint64_t expected, uint64_t wanted_1)
         old_2 = _e22;
     }
     uint64_t _e25 = old_2;
-    return ((_e25 & mask_1) >> shift);
+    return ((_e25 & mask_2) >> shift);
 }
 
-int64_t signed_(uint bits_2, uint64_t value_4)
+int64_t signed_(uint bits_2, uint64_t value_5)
 {
     uint shift_1 = (64u - bits_2);
-    return ((value_4 << shift_1) >> shift_1);
+    return ((value_5 << shift_1) >> shift_1);
 }
 
-uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_5)
+uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_6)
 {
     switch(op) {
         case 0u: {
             const uint64_t _e5 = low_bits(bits_3);
-            return ((old_3 + value_5) & _e5);
+            return ((old_3 + value_6) & _e5);
         }
         case 1u: {
-            return (old_3 & value_5);
+            return (old_3 & value_6);
         }
         case 2u: {
-            return (old_3 | value_5);
+            return (old_3 | value_6);
         }
         case 3u: {
-            return (old_3 ^ value_5);
+            return (old_3 ^ value_6);
         }
         case 4u: {
-            return value_5;
+            return value_6;
         }
         case 5u: {
             const int64_t _e10 = signed_(bits_3, old_3);
-            const int64_t _e11 = signed_(bits_3, value_5);
-            return ((_e10 > _e11) ? old_3 : value_5);
+            const int64_t _e11 = signed_(bits_3, value_6);
+            return ((_e10 > _e11) ? old_3 : value_6);
         }
         case 6u: {
             const int64_t _e14 = signed_(bits_3, old_3);
-            const int64_t _e15 = signed_(bits_3, value_5);
-            return ((_e14 < _e15) ? old_3 : value_5);
+            const int64_t _e15 = signed_(bits_3, value_6);
+            return ((_e14 < _e15) ? old_3 : value_6);
         }
         case 7u: {
-            return ((old_3 > value_5) ? old_3 : value_5);
+            return ((old_3 > value_6) ? old_3 : value_6);
         }
         default: {
-            return ((old_3 < value_5) ? old_3 : value_5);
+            return ((old_3 < value_6) ? old_3 : value_6);
         }
     }
 }
 
-uint64_t rmw(uint op_1, Place place_4, uint bits_4, uint64_t value_6)
+uint64_t rmw(uint op_1, Place place_6, uint bits_4, uint64_t value_7)
 {
     uint64_t old_4 = (uint64_t)0;
 
-    uint word_9 = place_4.word;
-    uint shift_2 = (place_4.byte * 8u);
+    uint word_11 = place_6.word;
+    uint shift_2 = (place_6.byte * 8u);
     const uint64_t _e8 = low_bits(bits_4);
-    uint64_t mask_2 = (_e8 << shift_2);
-    const uint64_t _e10 = memory_word(word_9);
+    uint64_t mask_3 = (_e8 << shift_2);
+    const uint64_t _e10 = memory_word(word_11);
     old_4 = _e10;
     while(true) {
         uint64_t _e12 = old_4;
-        const uint64_t _e15 = modified(op_1, bits_4, ((_e12 & mask_2) >> shift_2), value_6);
+        const uint64_t _e15 = modified(op_1, bits_4, ((_e12 & mask_3) >> shift_2), value_7);
         uint64_t _e16 = old_4;
         uint64_t _e17 = old_4;
-        const uint64_t _e22 = exchange_memory_word(word_9, _e16, ((_e17 & ~(mask_2)) | (_e15 << shift_2)));
+        const uint64_t _e22 = exchange_memory_word(word_11, _e16, ((_e17 & ~(mask_3)) | (_e15 << shift_2)));
         uint64_t _e23 = old_4;
         if ((_e22 == _e23)) {
             break;
@@ -451,7 +463,7 @@ uint64_t rmw(uint op_1, Place place_4, uint bits_4, uint64_t value_6)
         old_4 = _e22;
     }
     uint64_t _e25 = old_4;
-    return ((_e25 & mask_2) >> shift_2);
+    return ((_e25 & mask_3) >> shift_2);
 }
 
 Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
@@ -461,14 +473,14 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(Place place_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_7, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     Pair old_5 = (Pair)0;
     bool done = false;
     bool local_3 = (bool)0;
     bool local_4 = (bool)0;
 
-    uint word_10 = place_5.word;
+    uint word_12 = place_7.word;
     while(true) {
         bool _e9 = done;
         const bool _e11 = WaveActiveAnyTrue(!(_e9));
@@ -486,8 +498,8 @@ Pair cas_pair(Place place_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, ui
             }
             bool _e23 = local_3;
             if (_e23) {
-                const uint64_t _e24 = memory_word(word_10);
-                const uint64_t _e27 = memory_word((word_10 + 1u));
+                const uint64_t _e24 = memory_word(word_12);
+                const uint64_t _e27 = memory_word((word_12 + 1u));
                 old_5 = ConstructPair(_e24, _e27);
                 uint64_t _e30 = old_5.low;
                 if ((_e30 == e_low)) {
@@ -498,8 +510,8 @@ Pair cas_pair(Place place_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, ui
                 }
                 bool _e38 = local_4;
                 if (_e38) {
-                    set_memory_word(word_10, n_low);
-                    set_memory_word((word_10 + 1u), n_high);
+                    set_memory_word(word_12, n_low);
+                    set_memory_word((word_12 + 1u), n_high);
                 }
                 { uint dummy_1 = 0; pool.InterlockedExchange(8, 0u, dummy_1); }
                 done = true;
@@ -511,10 +523,10 @@ Pair cas_pair(Place place_5, uint64_t e_low, uint64_t e_high, uint64_t n_low, ui
     return pair;
 }
 
-uint64_t load(Place place_6, uint offset, uint bits_5)
+uint64_t load(Place place_8, uint offset, uint bits_5)
 {
-    uint at_1 = (place_6.byte + offset);
-    const uint64_t _e9 = load_word(place_6, (place_6.word + (at_1 >> 3u)));
+    uint at_1 = (place_8.byte + offset);
+    const uint64_t _e9 = load_word(place_8, (place_8.word + (at_1 >> 3u)));
     if ((bits_5 == 64u)) {
         return _e9;
     }
@@ -522,84 +534,99 @@ uint64_t load(Place place_6, uint offset, uint bits_5)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-uint64_t load_unaligned(Place place_7, uint offset_1, uint bits_6)
+uint64_t load_unaligned(Place place_9, uint offset_1, uint bits_6)
 {
-    uint64_t value_7 = (uint64_t)0;
+    uint64_t value_8 = (uint64_t)0;
 
-    uint at_2 = (place_7.byte + offset_1);
-    uint word_11 = (place_7.word + (at_2 >> 3u));
+    uint at_2 = (place_9.byte + offset_1);
+    uint word_13 = (place_9.word + (at_2 >> 3u));
     uint shift_3 = ((at_2 & 7u) * 8u);
-    const uint64_t _e13 = load_word(place_7, word_11);
-    value_7 = (_e13 >> shift_3);
+    const uint64_t _e13 = load_word_across(place_9, word_13);
+    value_8 = (_e13 >> shift_3);
     if (((shift_3 + bits_6) > 64u)) {
-        uint64_t _e19 = value_7;
-        const uint64_t _e22 = load_word(place_7, (word_11 + 1u));
-        value_7 = (_e19 | (_e22 << (64u - shift_3)));
+        uint64_t _e19 = value_8;
+        const uint64_t _e22 = load_word_across(place_9, (word_13 + 1u));
+        value_8 = (_e19 | (_e22 << (64u - shift_3)));
     }
-    uint64_t _e27 = value_7;
+    uint64_t _e27 = value_8;
     const uint64_t _e28 = low_bits(bits_6);
     return (_e27 & _e28);
 }
 
-bool is_aligned(uint64_t addr_3, uint size_1)
+bool is_usual(uint64_t addr_3, uint size_1, uint len)
 {
+    bool local_5 = (bool)0;
+    bool local_6 = (bool)0;
+
     if (((uint(addr_3) & (size_1 - 1u)) == 0u)) {
+        if (!((len == size_1))) {
+            local_6 = ((uint(addr_3) & 4095u) <= (4096u - len));
+        } else {
+            local_6 = true;
+        }
+        bool _e22 = local_6;
+        local_5 = _e22;
+    } else {
+        local_5 = false;
+    }
+    bool _e24 = local_5;
+    if (_e24) {
         return true;
     }
     unaligned = true;
-    uint _e12 = at;
-    at = (_e12 - 1u);
+    uint _e29 = at;
+    at = (_e29 - 1u);
     return false;
 }
 
-bool is_within(uint64_t addr_4, uint len, uint fault)
+bool is_within(uint64_t addr_4, uint len_1, uint fault)
 {
-    if ((addr_4 > (SIZE - uint64_t(len)))) {
-        stop_before(fault, ((addr_4 > SIZE) ? addr_4 : SIZE));
+    if ((addr_4 > (SIZE - uint64_t(len_1)))) {
+        stop_before(fault, addr_4);
         return false;
     }
     return true;
 }
 
-Place place_to_read(uint64_t addr_5, uint len_1, uint fault_1)
+Place place_to_read(uint64_t addr_5, uint len_2, uint fault_1)
 {
-    const bool _e3 = is_within(addr_5, len_1, fault_1);
+    const bool _e3 = is_within(addr_5, len_2, fault_1);
     if (!(_e3)) {
         const Place _e5 = no_place();
-        const Place place_14 = _e5;
-        return place_14;
+        const Place place_16 = _e5;
+        return place_16;
     }
     const Place _e6 = place_at(addr_5);
-    const Place place_15 = _e6;
-    return place_15;
+    const Place place_17 = _e6;
+    return place_17;
 }
 
-void store(Place place_8, uint offset_2, uint bits_7, uint64_t value_8)
+void store(Place place_10, uint offset_2, uint bits_7, uint64_t value_9)
 {
-    uint at_3 = (place_8.byte + offset_2);
-    uint word_12 = (place_8.word + (at_3 >> 3u));
+    uint at_3 = (place_10.byte + offset_2);
+    uint word_14 = (place_10.word + (at_3 >> 3u));
     if ((bits_7 == 64u)) {
-        set_word(place_8, word_12, value_8);
+        set_word(place_10, word_14, value_9);
         return;
     } else {
         uint shift_4 = ((at_3 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_7);
-        change_word(place_8, word_12, (value_8 << shift_4), (_e17 << shift_4));
+        change_word(place_10, word_14, (value_9 << shift_4), (_e17 << shift_4));
         return;
     }
 }
 
-void store_unaligned(Place place_9, uint offset_3, uint bits_8, uint64_t value_9)
+void store_unaligned(Place place_11, uint offset_3, uint bits_8, uint64_t value_10)
 {
-    uint at_4 = (place_9.byte + offset_3);
-    uint word_13 = (place_9.word + (at_4 >> 3u));
+    uint at_4 = (place_11.byte + offset_3);
+    uint word_15 = (place_11.word + (at_4 >> 3u));
     uint shift_5 = ((at_4 & 7u) * 8u);
     const uint64_t _e15 = low_bits(bits_8);
-    change_word(place_9, word_13, (value_9 << shift_5), (_e15 << shift_5));
+    change_word_across(place_11, word_15, (value_10 << shift_5), (_e15 << shift_5));
     if (((shift_5 + bits_8) > 64u)) {
         uint rest_2 = (64u - shift_5);
         const uint64_t _e25 = low_bits(bits_8);
-        change_word(place_9, (word_13 + 1u), (value_9 >> rest_2), (_e25 >> rest_2));
+        change_word_across(place_11, (word_15 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
         return;
     } else {
         return;
@@ -620,49 +647,49 @@ bool is_code(uint64_t addr_6)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-Place place_to_write_within(uint64_t addr_7, uint len_2, uint fault_2)
+Place place_to_write_within(uint64_t addr_7, uint len_3, uint fault_2)
 {
-    const bool _e3 = is_within(addr_7, len_2, fault_2);
+    const bool _e3 = is_within(addr_7, len_3, fault_2);
     if (!(_e3)) {
         const Place _e5 = no_place();
-        const Place place_16 = _e5;
-        return place_16;
+        const Place place_18 = _e5;
+        return place_18;
     }
     const bool _e6 = is_code(addr_7);
     if (_e6) {
         stop_before(CODE_WRITE, addr_7);
         const Place _e8 = no_place();
-        const Place place_17 = _e8;
-        return place_17;
-    }
-    const Place _e9 = own_place_at(addr_7);
-    const Place place_18 = _e9;
-    return place_18;
-}
-
-Place place_to_write(uint64_t addr_8, uint len_3, uint fault_3)
-{
-    const Place _e3 = place_to_write_within(addr_8, len_3, fault_3);
-    if (!(_e3.ok)) {
-        const Place place_19 = _e3;
+        const Place place_19 = _e8;
         return place_19;
     }
-    uint64_t last = (addr_8 + uint64_t((len_3 - 1u)));
+    const Place _e9 = own_place_at(addr_7);
+    const Place place_20 = _e9;
+    return place_20;
+}
+
+Place place_to_write(uint64_t addr_8, uint len_4, uint fault_3)
+{
+    const Place _e3 = place_to_write_within(addr_8, len_4, fault_3);
+    if (!(_e3.ok)) {
+        const Place place_21 = _e3;
+        return place_21;
+    }
+    uint64_t last = (addr_8 + uint64_t((len_4 - 1u)));
     const bool _e10 = is_code(last);
     if (_e10) {
         stop_before(CODE_WRITE, addr_8);
         const Place _e12 = no_place();
-        const Place place_20 = _e12;
-        return place_20;
+        const Place place_22 = _e12;
+        return place_22;
     }
     const Place _e13 = own_place_at(last);
     if (!(_e13.ok)) {
         const Place _e16 = no_place();
-        const Place place_21 = _e16;
-        return place_21;
+        const Place place_23 = _e16;
+        return place_23;
     }
-    const Place place_22 = _e3;
-    return place_22;
+    const Place place_24 = _e3;
+    return place_24;
 }
 
 void h4_(uint4 w)
@@ -718,16 +745,16 @@ bool h7_(uint4 w_3)
     uint64_t v2_3 = (uint64_t(w_3.z) | (uint64_t(w_3.w) << 32u));
     uint64_t v3_2 = x[v0_3];
     uint64_t v4_2 = (v3_2 + v2_3);
-    const bool _e23 = is_aligned(v4_2, 4u);
-    if (!(_e23)) {
+    const bool _e24 = is_usual(v4_2, 4u, 4u);
+    if (!(_e24)) {
         return false;
     }
-    const Place _e28 = place_to_read(v4_2, 4u, 32u);
-    if (!(_e28.ok)) {
+    const Place _e29 = place_to_read(v4_2, 4u, 32u);
+    if (!(_e29.ok)) {
         return false;
     }
-    const uint64_t _e34 = load(_e28, 0u, 32u);
-    uint v5_1 = uint(_e34);
+    const uint64_t _e35 = load(_e29, 0u, 32u);
+    uint v5_1 = uint(_e35);
     uint64_t v6_1 = uint64_t(v5_1);
     x[v1_2] = v6_1;
     return true;
@@ -759,15 +786,15 @@ bool h8_(uint4 w_5)
     uint64_t v3_4 = x[v0_5];
     uint64_t v4_4 = (v3_4 + v2_5);
     uint64_t v5_3 = x[v1_4];
-    const bool _e26 = is_aligned(v4_4, 8u);
-    if (!(_e26)) {
+    const bool _e27 = is_usual(v4_4, 8u, 8u);
+    if (!(_e27)) {
         return false;
     }
-    const Place _e31 = place_to_write_within(v4_4, 8u, 33u);
-    if (!(_e31.ok)) {
+    const Place _e32 = place_to_write_within(v4_4, 8u, 33u);
+    if (!(_e32.ok)) {
         return false;
     }
-    store(_e31, 0u, 64u, uint64_t(v5_3));
+    store(_e32, 0u, 64u, uint64_t(v5_3));
     return true;
 }
 
@@ -1001,7 +1028,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_10;
+    uint _e10 = place_12;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1012,11 +1039,11 @@ void run_subgroup()
 {
     bool goes = false;
     uint held = 0u;
-    bool local_5 = (bool)0;
-    uint chosen = (uint)0;
-    bool local_6 = (bool)0;
     bool local_7 = (bool)0;
+    uint chosen = (uint)0;
     bool local_8 = (bool)0;
+    bool local_9 = (bool)0;
+    bool local_10 = (bool)0;
 
     while(true) {
         const bool _e4 = wants_page();
@@ -1027,21 +1054,21 @@ void run_subgroup()
         const uint _e6 = next_turn();
         bool _e8 = goes;
         if (_e8) {
-            local_5 = (_e6 != IDLE);
+            local_7 = (_e6 != IDLE);
         } else {
-            local_5 = false;
+            local_7 = false;
         }
-        bool _e14 = local_5;
+        bool _e14 = local_7;
         const uint _e16 = WaveActiveMax((_e14 ? _e6 : 0u));
         chosen = _e16;
         uint _e18 = held;
         if ((_e18 > 0u)) {
             uint _e23 = chosen;
-            local_6 = (_e23 != 0u);
+            local_8 = (_e23 != 0u);
         } else {
-            local_6 = false;
+            local_8 = false;
         }
-        bool _e27 = local_6;
+        bool _e27 = local_8;
         if (_e27) {
             uint _e28 = held;
             held = (_e28 - 1u);
@@ -1052,11 +1079,11 @@ void run_subgroup()
             }
             uint _e35 = chosen;
             if ((_e6 != _e35)) {
-                local_7 = (_e6 != IDLE);
+                local_9 = (_e6 != IDLE);
             } else {
-                local_7 = false;
+                local_9 = false;
             }
-            bool _e42 = local_7;
+            bool _e42 = local_9;
             const bool _e43 = WaveActiveAnyTrue(_e42);
             if (_e43) {
                 const uint _e44 = choose(_e6);
@@ -1066,11 +1093,11 @@ void run_subgroup()
         }
         uint _e46 = chosen;
         if ((_e6 == _e46)) {
-            local_8 = (_e6 != IDLE);
+            local_10 = (_e6 != IDLE);
         } else {
-            local_8 = false;
+            local_10 = false;
         }
-        bool _e53 = local_8;
+        bool _e53 = local_10;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
@@ -1122,7 +1149,6 @@ void load_state()
 void save_state(uint64_t counter)
 {
     uint i_1 = 0u;
-    bool local_9 = (bool)0;
 
     bool loop_init_2 = true;
     while(true) {
@@ -1152,16 +1178,9 @@ void save_state(uint64_t counter)
     states.Store((_e41 + FLAGS_WORD)*4, asuint(flags_1));
     set_wide(PC_WORD, counter);
     uint _e47 = stop_1;
-    if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop_1;
-        local_9 = (_e54 >= EXIT);
-    } else {
-        local_9 = true;
-    }
-    bool _e58 = local_9;
-    if (_e58) {
-        uint _e61 = state;
-        states.Store((_e61 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
+    if ((_e47 >= FIRST_EXCEPTION)) {
+        uint _e52 = state;
+        states.Store((_e52 + EXCLUSIVE_LEN_WORD)*4, asuint(0u));
         return;
     } else {
         return;
@@ -1205,8 +1224,8 @@ uint64_t start(Status status)
 
 void finish(uint64_t rest_1)
 {
-    bool local_10 = (bool)0;
     bool local_11 = (bool)0;
+    bool local_12 = (bool)0;
 
     uint _e2 = at;
     const uint64_t _e3 = address_of(_e2);
@@ -1219,16 +1238,16 @@ void finish(uint64_t rest_1)
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_11 = (_e27 == NO_CODE);
+            local_12 = (_e27 == NO_CODE);
         } else {
-            local_11 = true;
+            local_12 = true;
         }
-        bool _e31 = local_11;
-        local_10 = _e31;
+        bool _e31 = local_12;
+        local_11 = _e31;
     } else {
-        local_10 = false;
+        local_11 = false;
     }
-    bool _e33 = local_10;
+    bool _e33 = local_11;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1276,28 +1295,28 @@ void finish(uint64_t rest_1)
 
 bool can_run(uint stop)
 {
-    bool local_12 = (bool)0;
     bool local_13 = (bool)0;
     bool local_14 = (bool)0;
+    bool local_15 = (bool)0;
 
     if (!((stop == RUNNING))) {
-        local_12 = (stop == NO_CODE);
-    } else {
-        local_12 = true;
-    }
-    bool _e9 = local_12;
-    if (!(_e9)) {
-        local_13 = (stop == NO_FRAME);
+        local_13 = (stop == NO_CODE);
     } else {
         local_13 = true;
     }
-    bool _e16 = local_13;
-    if (!(_e16)) {
-        local_14 = (stop == CODE_WRITE);
+    bool _e9 = local_13;
+    if (!(_e9)) {
+        local_14 = (stop == NO_FRAME);
     } else {
         local_14 = true;
     }
-    bool _e23 = local_14;
+    bool _e16 = local_14;
+    if (!(_e16)) {
+        local_15 = (stop == CODE_WRITE);
+    } else {
+        local_15 = true;
+    }
+    bool _e23 = local_15;
     return _e23;
 }
 
@@ -1326,8 +1345,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_10 = invocation;
-    uint _e17 = place_10;
+    place_12 = invocation;
+    uint _e17 = place_12;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

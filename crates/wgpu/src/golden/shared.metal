@@ -80,11 +80,11 @@ constant uint GROUP_BITS = 4294967295u;
 constant uint RUNNING = 0u;
 constant uint MAX_CYCLES = 1u;
 constant uint NO_CODE = 2u;
-constant uint UNDEFINED = 3u;
-constant uint BREAKPOINT = 4u;
-constant uint CODE_WRITE = 5u;
-constant uint NO_FRAME = 6u;
-constant uint EXIT = 16u;
+constant uint UNDEFINED = 15u;
+constant uint BREAKPOINT = 3u;
+constant uint CODE_WRITE = 4u;
+constant uint NO_FRAME = 5u;
+constant uint FIRST_EXCEPTION = 15u;
 constant uint GRANULE_RECORDS = 16u;
 constant uint NOBODY = 4294967295u;
 constant uint DIRECTORY_FACTOR = 2654435761u;
@@ -449,6 +449,29 @@ void change_word(
     return;
 }
 
+ulong load_word_across(
+    Place place_3,
+    uint word_10,
+    coherent device type_10 const& memory0_,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e2 = load_word(place_3, word_10, memory0_, _buffer_sizes);
+    return _e2;
+}
+
+void change_word_across(
+    Place place_4,
+    uint word_11,
+    ulong value_5,
+    ulong mask_1,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    change_word(place_4, word_11, value_5, mask_1, memory0_, locks, _buffer_sizes);
+    return;
+}
+
 bool wants_page(
 ) {
     return false;
@@ -466,7 +489,7 @@ ulong low_bits(
 }
 
 ulong cas(
-    Place place_3,
+    Place place_5,
     uint bits_1,
     ulong expected,
     ulong wanted_2,
@@ -475,20 +498,20 @@ ulong cas(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_3 = {};
-    uint word_10 = place_3.word;
-    uint shift = place_3.byte * 8u;
+    uint word_12 = place_5.word;
+    uint shift = place_5.byte * 8u;
     ulong _e8 = low_bits(bits_1);
-    ulong mask_1 = _e8 << shift;
-    ulong _e10 = memory_word(word_10, memory0_, _buffer_sizes);
+    ulong mask_2 = _e8 << shift;
+    ulong _e10 = memory_word(word_12, memory0_, _buffer_sizes);
     old_3 = _e10;
     while(true) {
         ulong _e12 = old_3;
-        if (((_e12 & mask_1) >> shift) != expected) {
+        if (((_e12 & mask_2) >> shift) != expected) {
             break;
         }
         ulong _e16 = old_3;
         ulong _e17 = old_3;
-        ulong _e22 = exchange_memory_word(word_10, _e16, (_e17 & ~(mask_1)) | (wanted_2 << shift), memory0_, locks, _buffer_sizes);
+        ulong _e22 = exchange_memory_word(word_12, _e16, (_e17 & ~(mask_2)) | (wanted_2 << shift), memory0_, locks, _buffer_sizes);
         ulong _e23 = old_3;
         if (_e22 == _e23) {
             break;
@@ -496,81 +519,81 @@ ulong cas(
         old_3 = _e22;
     }
     ulong _e25 = old_3;
-    return (_e25 & mask_1) >> shift;
+    return (_e25 & mask_2) >> shift;
 }
 
 long signed_(
     uint bits_2,
-    ulong value_5
+    ulong value_6
 ) {
     uint shift_1 = 64u - bits_2;
-    return as_type<long>(value_5 << shift_1) >> shift_1;
+    return as_type<long>(value_6 << shift_1) >> shift_1;
 }
 
 ulong modified(
     uint op,
     uint bits_3,
     ulong old_4,
-    ulong value_6
+    ulong value_7
 ) {
     switch(op) {
         case 0u: {
             ulong _e5 = low_bits(bits_3);
-            return (old_4 + value_6) & _e5;
+            return (old_4 + value_7) & _e5;
         }
         case 1u: {
-            return old_4 & value_6;
+            return old_4 & value_7;
         }
         case 2u: {
-            return old_4 | value_6;
+            return old_4 | value_7;
         }
         case 3u: {
-            return old_4 ^ value_6;
+            return old_4 ^ value_7;
         }
         case 4u: {
-            return value_6;
+            return value_7;
         }
         case 5u: {
             long _e10 = signed_(bits_3, old_4);
-            long _e11 = signed_(bits_3, value_6);
-            return (_e10 > _e11) ? old_4 : value_6;
+            long _e11 = signed_(bits_3, value_7);
+            return (_e10 > _e11) ? old_4 : value_7;
         }
         case 6u: {
             long _e14 = signed_(bits_3, old_4);
-            long _e15 = signed_(bits_3, value_6);
-            return (_e14 < _e15) ? old_4 : value_6;
+            long _e15 = signed_(bits_3, value_7);
+            return (_e14 < _e15) ? old_4 : value_7;
         }
         case 7u: {
-            return (old_4 > value_6) ? old_4 : value_6;
+            return (old_4 > value_7) ? old_4 : value_7;
         }
         default: {
-            return (old_4 < value_6) ? old_4 : value_6;
+            return (old_4 < value_7) ? old_4 : value_7;
         }
     }
 }
 
 ulong rmw(
     uint op_1,
-    Place place_4,
+    Place place_6,
     uint bits_4,
-    ulong value_7,
+    ulong value_8,
     coherent device type_10& memory0_,
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_5 = {};
-    uint word_11 = place_4.word;
-    uint shift_2 = place_4.byte * 8u;
+    uint word_13 = place_6.word;
+    uint shift_2 = place_6.byte * 8u;
     ulong _e8 = low_bits(bits_4);
-    ulong mask_2 = _e8 << shift_2;
-    ulong _e10 = memory_word(word_11, memory0_, _buffer_sizes);
+    ulong mask_3 = _e8 << shift_2;
+    ulong _e10 = memory_word(word_13, memory0_, _buffer_sizes);
     old_5 = _e10;
     while(true) {
         ulong _e12 = old_5;
-        ulong _e15 = modified(op_1, bits_4, (_e12 & mask_2) >> shift_2, value_7);
+        ulong _e15 = modified(op_1, bits_4, (_e12 & mask_3) >> shift_2, value_8);
         ulong _e16 = old_5;
         ulong _e17 = old_5;
-        ulong _e22 = exchange_memory_word(word_11, _e16, (_e17 & ~(mask_2)) | (_e15 << shift_2), memory0_, locks, _buffer_sizes);
+        ulong _e22 = exchange_memory_word(word_13, _e16, (_e17 & ~(mask_3)) | (_e15 << shift_2), memory0_, locks, _buffer_sizes);
         ulong _e23 = old_5;
         if (_e22 == _e23) {
             break;
@@ -578,11 +601,11 @@ ulong rmw(
         old_5 = _e22;
     }
     ulong _e25 = old_5;
-    return (_e25 & mask_2) >> shift_2;
+    return (_e25 & mask_3) >> shift_2;
 }
 
 Pair cas_pair(
-    Place place_5,
+    Place place_7,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -596,7 +619,7 @@ Pair cas_pair(
     bool done_2 = false;
     bool local_4 = {};
     bool local_5 = {};
-    uint word_12 = place_5.word;
+    uint word_14 = place_7.word;
     while(true) {
         bool _e9 = done_2;
         bool unnamed_2 = metal::simd_any(!(_e9));
@@ -614,8 +637,8 @@ Pair cas_pair(
             }
             bool _e23 = local_4;
             if (_e23) {
-                ulong _e24 = memory_word(word_12, memory0_, _buffer_sizes);
-                ulong _e27 = memory_word(word_12 + 1u, memory0_, _buffer_sizes);
+                ulong _e24 = memory_word(word_14, memory0_, _buffer_sizes);
+                ulong _e27 = memory_word(word_14 + 1u, memory0_, _buffer_sizes);
                 old_6 = Pair {_e24, _e27};
                 ulong _e30 = old_6.low;
                 if (_e30 == e_low) {
@@ -626,8 +649,8 @@ Pair cas_pair(
                 }
                 bool _e38 = local_5;
                 if (_e38) {
-                    set_memory_word(word_12, n_low, memory0_, locks, _buffer_sizes);
-                    set_memory_word(word_12 + 1u, n_high, memory0_, locks, _buffer_sizes);
+                    set_memory_word(word_14, n_low, memory0_, locks, _buffer_sizes);
+                    set_memory_word(word_14 + 1u, n_high, memory0_, locks, _buffer_sizes);
                 }
                 metal::atomic_store_explicit(&pool.lock, 0u, metal::memory_order_relaxed);
                 done_2 = true;
@@ -639,14 +662,14 @@ Pair cas_pair(
 }
 
 ulong load(
-    Place place_6,
+    Place place_8,
     uint offset,
     uint bits_5,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_6.byte + offset;
-    ulong _e9 = load_word(place_6, place_6.word + (at_1 >> 3u), memory0_, _buffer_sizes);
+    uint at_1 = place_8.byte + offset;
+    ulong _e9 = load_word(place_8, place_8.word + (at_1 >> 3u), memory0_, _buffer_sizes);
     if (bits_5 == 64u) {
         return _e9;
     }
@@ -655,53 +678,68 @@ ulong load(
 }
 
 ulong load_unaligned(
-    Place place_7,
+    Place place_9,
     uint offset_1,
     uint bits_6,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong value_8 = {};
-    uint at_2 = place_7.byte + offset_1;
-    uint word_13 = place_7.word + (at_2 >> 3u);
+    ulong value_9 = {};
+    uint at_2 = place_9.byte + offset_1;
+    uint word_15 = place_9.word + (at_2 >> 3u);
     uint shift_3 = (at_2 & 7u) * 8u;
-    ulong _e13 = load_word(place_7, word_13, memory0_, _buffer_sizes);
-    value_8 = _e13 >> shift_3;
+    ulong _e13 = load_word_across(place_9, word_15, memory0_, _buffer_sizes);
+    value_9 = _e13 >> shift_3;
     if ((shift_3 + bits_6) > 64u) {
-        ulong _e19 = value_8;
-        ulong _e22 = load_word(place_7, word_13 + 1u, memory0_, _buffer_sizes);
-        value_8 = _e19 | (_e22 << (64u - shift_3));
+        ulong _e19 = value_9;
+        ulong _e22 = load_word_across(place_9, word_15 + 1u, memory0_, _buffer_sizes);
+        value_9 = _e19 | (_e22 << (64u - shift_3));
     }
-    ulong _e27 = value_8;
+    ulong _e27 = value_9;
     ulong _e28 = low_bits(bits_6);
     return _e27 & _e28;
 }
 
-bool is_aligned(
+bool is_usual(
     ulong addr_3,
     uint size_1,
+    uint len,
     thread uint& at,
     thread bool& unaligned
 ) {
+    bool local_6 = {};
+    bool local_7 = {};
     if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
+        if (!((len == size_1))) {
+            local_7 = (static_cast<uint>(addr_3) & 4095u) <= (4096u - len);
+        } else {
+            local_7 = true;
+        }
+        bool _e22 = local_7;
+        local_6 = _e22;
+    } else {
+        local_6 = false;
+    }
+    bool _e24 = local_6;
+    if (_e24) {
         return true;
     }
     unaligned = true;
-    uint _e12 = at;
-    at = _e12 - 1u;
+    uint _e29 = at;
+    at = _e29 - 1u;
     return false;
 }
 
 bool is_within(
     ulong addr_4,
-    uint len,
+    uint len_1,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_4 > (SIZE - static_cast<ulong>(len))) {
-        stop_before(fault, (addr_4 > SIZE) ? addr_4 : SIZE, at, stop_1, detail);
+    if (addr_4 > (SIZE - static_cast<ulong>(len_1))) {
+        stop_before(fault, addr_4, at, stop_1, detail);
         return false;
     }
     return true;
@@ -709,13 +747,13 @@ bool is_within(
 
 Place place_to_read(
     ulong addr_5,
-    uint len_1,
+    uint len_2,
     uint fault_1,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    bool _e3 = is_within(addr_5, len_1, fault_1, at, stop_1, detail);
+    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
     if (!(_e3)) {
         Place _e5 = no_place();
         return _e5;
@@ -725,45 +763,45 @@ Place place_to_read(
 }
 
 void store(
-    Place place_8,
+    Place place_10,
     uint offset_2,
     uint bits_7,
-    ulong value_9,
-    coherent device type_10& memory0_,
-    device type_11& locks,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint at_3 = place_8.byte + offset_2;
-    uint word_14 = place_8.word + (at_3 >> 3u);
-    if (bits_7 == 64u) {
-        set_word(place_8, word_14, value_9, memory0_, locks, _buffer_sizes);
-        return;
-    } else {
-        uint shift_4 = (at_3 & 7u) * 8u;
-        ulong _e17 = low_bits(bits_7);
-        change_word(place_8, word_14, value_9 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
-        return;
-    }
-}
-
-void store_unaligned(
-    Place place_9,
-    uint offset_3,
-    uint bits_8,
     ulong value_10,
     coherent device type_10& memory0_,
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_4 = place_9.byte + offset_3;
-    uint word_15 = place_9.word + (at_4 >> 3u);
+    uint at_3 = place_10.byte + offset_2;
+    uint word_16 = place_10.word + (at_3 >> 3u);
+    if (bits_7 == 64u) {
+        set_word(place_10, word_16, value_10, memory0_, locks, _buffer_sizes);
+        return;
+    } else {
+        uint shift_4 = (at_3 & 7u) * 8u;
+        ulong _e17 = low_bits(bits_7);
+        change_word(place_10, word_16, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
+        return;
+    }
+}
+
+void store_unaligned(
+    Place place_11,
+    uint offset_3,
+    uint bits_8,
+    ulong value_11,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint at_4 = place_11.byte + offset_3;
+    uint word_17 = place_11.word + (at_4 >> 3u);
     uint shift_5 = (at_4 & 7u) * 8u;
     ulong _e15 = low_bits(bits_8);
-    change_word(place_9, word_15, value_10 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
+    change_word_across(place_11, word_17, value_11 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
     if ((shift_5 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_5;
         ulong _e25 = low_bits(bits_8);
-        change_word(place_9, word_15 + 1u, value_10 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
+        change_word_across(place_11, word_17 + 1u, value_11 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
         return;
     } else {
         return;
@@ -790,7 +828,7 @@ bool is_code(
 
 Place place_to_write_within(
     ulong addr_7,
-    uint len_2,
+    uint len_3,
     uint fault_2,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -799,7 +837,7 @@ Place place_to_write_within(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_7, len_2, fault_2, at, stop_1, detail);
+    bool _e3 = is_within(addr_7, len_3, fault_2, at, stop_1, detail);
     if (!(_e3)) {
         Place _e5 = no_place();
         return _e5;
@@ -816,7 +854,7 @@ Place place_to_write_within(
 
 Place place_to_write(
     ulong addr_8,
-    uint len_3,
+    uint len_4,
     uint fault_3,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -825,11 +863,11 @@ Place place_to_write(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e3 = place_to_write_within(addr_8, len_3, fault_3, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    Place _e3 = place_to_write_within(addr_8, len_4, fault_3, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e3.ok)) {
         return _e3;
     }
-    ulong last = addr_8 + static_cast<ulong>(len_3 - 1u);
+    ulong last = addr_8 + static_cast<ulong>(len_4 - 1u);
     bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
     if (_e10) {
         stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
@@ -921,16 +959,16 @@ bool h7_(
     ulong v2_3 = static_cast<ulong>(w_3.z) | (static_cast<ulong>(w_3.w) << 32u);
     ulong v3_2 = x.inner[v0_3];
     ulong v4_2 = v3_2 + v2_3;
-    bool _e23 = is_aligned(v4_2, 4u, at, unaligned);
-    if (!(_e23)) {
+    bool _e24 = is_usual(v4_2, 4u, 4u, at, unaligned);
+    if (!(_e24)) {
         return false;
     }
-    Place _e28 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail);
-    if (!(_e28.ok)) {
+    Place _e29 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e29.ok)) {
         return false;
     }
-    ulong _e34 = load(_e28, 0u, 32u, memory0_, _buffer_sizes);
-    uint v5_1 = static_cast<uint>(_e34);
+    ulong _e35 = load(_e29, 0u, 32u, memory0_, _buffer_sizes);
+    uint v5_1 = static_cast<uint>(_e35);
     ulong v6_1 = static_cast<ulong>(v5_1);
     x.inner[v1_2] = v6_1;
     return true;
@@ -980,15 +1018,15 @@ bool h8_(
     ulong v3_4 = x.inner[v0_5];
     ulong v4_4 = v3_4 + v2_5;
     ulong v5_3 = x.inner[v1_4];
-    bool _e26 = is_aligned(v4_4, 8u, at, unaligned);
-    if (!(_e26)) {
+    bool _e27 = is_usual(v4_4, 8u, 8u, at, unaligned);
+    if (!(_e27)) {
         return false;
     }
-    Place _e31 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e31.ok)) {
+    Place _e32 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e32.ok)) {
         return false;
     }
-    store(_e31, 0u, 64u, static_cast<ulong>(v5_3), memory0_, locks, _buffer_sizes);
+    store(_e32, 0u, 64u, static_cast<ulong>(v5_3), memory0_, locks, _buffer_sizes);
     return true;
 }
 
@@ -1263,12 +1301,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_10,
+    thread uint& place_12,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_10;
+    uint _e10 = place_12;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1279,7 +1317,7 @@ void run_subgroup(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_10,
+    thread uint& place_12,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1299,11 +1337,11 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    bool local_6 = {};
-    uint chosen = {};
-    bool local_7 = {};
     bool local_8 = {};
+    uint chosen = {};
     bool local_9 = {};
+    bool local_10 = {};
+    bool local_11 = {};
     while(true) {
         bool _e4 = wants_page();
         bool unnamed_6 = metal::simd_any(_e4);
@@ -1313,21 +1351,21 @@ void run_subgroup(
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
         if (_e8) {
-            local_6 = _e6 != IDLE;
+            local_8 = _e6 != IDLE;
         } else {
-            local_6 = false;
+            local_8 = false;
         }
-        bool _e14 = local_6;
+        bool _e14 = local_8;
         uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
         chosen = unnamed_7;
         uint _e18 = held;
         if (_e18 > 0u) {
             uint _e23 = chosen;
-            local_7 = _e23 != 0u;
+            local_9 = _e23 != 0u;
         } else {
-            local_7 = false;
+            local_9 = false;
         }
-        bool _e27 = local_7;
+        bool _e27 = local_9;
         if (_e27) {
             uint _e28 = held;
             held = _e28 - 1u;
@@ -1338,25 +1376,25 @@ void run_subgroup(
             }
             uint _e35 = chosen;
             if (_e6 != _e35) {
-                local_8 = _e6 != IDLE;
+                local_10 = _e6 != IDLE;
             } else {
-                local_8 = false;
+                local_10 = false;
             }
-            bool _e42 = local_8;
+            bool _e42 = local_10;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_10, waited);
+                uint _e44 = choose(_e6, place_12, waited);
                 chosen = _e44;
             }
             held = HOLD;
         }
         uint _e46 = chosen;
         if (_e6 == _e46) {
-            local_9 = _e6 != IDLE;
+            local_11 = _e6 != IDLE;
         } else {
-            local_9 = false;
+            local_11 = false;
         }
-        bool _e53 = local_9;
+        bool _e53 = local_11;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
@@ -1425,7 +1463,6 @@ void save_state(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
-    bool local_10 = {};
     bool loop_init_2 = true;
     while(true) {
         if (!loop_init_2) {
@@ -1454,16 +1491,9 @@ void save_state(
     states[_e41 + FLAGS_WORD] = flags_1;
     set_wide(PC_WORD, counter, states, state, _buffer_sizes);
     uint _e47 = stop_1;
-    if (!((_e47 == UNDEFINED))) {
-        uint _e54 = stop_1;
-        local_10 = _e54 >= EXIT;
-    } else {
-        local_10 = true;
-    }
-    bool _e58 = local_10;
-    if (_e58) {
-        uint _e61 = state;
-        states[_e61 + EXCLUSIVE_LEN_WORD] = 0u;
+    if (_e47 >= FIRST_EXCEPTION) {
+        uint _e52 = state;
+        states[_e52 + EXCLUSIVE_LEN_WORD] = 0u;
         return;
     } else {
         return;
@@ -1544,8 +1574,8 @@ void finish(
     thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_11 = {};
     bool local_12 = {};
+    bool local_13 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, arguments, base);
     ulong _e5 = detail;
@@ -1557,16 +1587,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_12 = _e27 == NO_CODE;
+            local_13 = _e27 == NO_CODE;
         } else {
-            local_12 = true;
+            local_13 = true;
         }
-        bool _e31 = local_12;
-        local_11 = _e31;
+        bool _e31 = local_13;
+        local_12 = _e31;
     } else {
-        local_11 = false;
+        local_12 = false;
     }
-    bool _e33 = local_11;
+    bool _e33 = local_12;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -1615,27 +1645,27 @@ void finish(
 bool can_run(
     uint stop
 ) {
-    bool local_13 = {};
     bool local_14 = {};
     bool local_15 = {};
+    bool local_16 = {};
     if (!((stop == RUNNING))) {
-        local_13 = stop == NO_CODE;
-    } else {
-        local_13 = true;
-    }
-    bool _e9 = local_13;
-    if (!(_e9)) {
-        local_14 = stop == NO_FRAME;
+        local_14 = stop == NO_CODE;
     } else {
         local_14 = true;
     }
-    bool _e16 = local_14;
-    if (!(_e16)) {
-        local_15 = stop == CODE_WRITE;
+    bool _e9 = local_14;
+    if (!(_e9)) {
+        local_15 = stop == NO_FRAME;
     } else {
         local_15 = true;
     }
-    bool _e23 = local_15;
+    bool _e16 = local_15;
+    if (!(_e16)) {
+        local_16 = stop == CODE_WRITE;
+    } else {
+        local_16 = true;
+    }
+    bool _e23 = local_16;
     return _e23;
 }
 
@@ -1659,7 +1689,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_10 = {};
+    uint place_12 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1678,8 +1708,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_10 = invocation;
-    uint _e17 = place_10;
+    place_12 = invocation;
+    uint _e17 = place_12;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1706,7 +1736,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, records, code_map, place_10, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
+    run_subgroup(arguments, records, code_map, place_12, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;
