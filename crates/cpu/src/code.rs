@@ -11,7 +11,7 @@ use cranelift_jit::JITModule;
 use cranelift_module::{Linkage, Module};
 use kvrm_engine::EngineError;
 use kvrm_mem::{GRANULE, PAGE};
-use kvrm_translate::{Code as GuestCode, Region};
+use kvrm_translate::{GuestCode, Region};
 
 use crate::stubs::{Stubs, module};
 use crate::translate::{LACKS, LinkCell, function_signature, translate};

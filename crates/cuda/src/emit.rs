@@ -17,7 +17,7 @@ use kvrm_ir::{
 };
 
 use crate::kernel::RECORD;
-use crate::memory::{Memory, PlaceRegisters};
+use crate::memory::{MemorySpec, PlaceRegisters};
 
 /// What PTX lacks: it has no test for overflow, rotates 32 bits only, clamps shift amounts, and leaves division
 /// by zero undefined. Kernels keep the flags as four predicates.
@@ -39,7 +39,7 @@ pub(crate) const FLAGS: [&str; 4] = ["%fn", "%fz", "%fc", "%fv"];
 /// Writes the PTX of handlers.
 pub(crate) struct Emitter<'a> {
     pub(crate) out: &'a mut String,
-    pub(crate) memory: &'a Memory,
+    pub(crate) memory: &'a MemorySpec,
     pub(crate) routine: &'a Routine,
     /// Number of the handler, for labels.
     pub(crate) handler: u32,
@@ -69,7 +69,7 @@ impl<'a> Emitter<'a> {
     /// [legal](LACKS).
     pub(crate) fn handler(
         out: &'a mut String,
-        memory: &'a Memory,
+        memory: &'a MemorySpec,
         handler: u32,
         routine: &'a Routine,
     ) {

@@ -18,7 +18,7 @@ use kvrm_mem::PAGE;
 
 use crate::diverted::diverted;
 use crate::emit::{Emitter, FLAGS, LACKS};
-use crate::memory::{FRAME_BYTES, Memory};
+use crate::memory::{FRAME_BYTES, MemorySpec};
 
 /// What a launch is given, in this order, all 64 bits wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,13 +109,13 @@ fn offset(var: Var) -> usize {
 
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) memory: Memory,
+pub(crate) struct KernelTarget {
+    pub(crate) memory: MemorySpec,
     /// Compute capability of the device, as in 90 for 9.0.
     pub(crate) capability: u32,
 }
 
-impl Target {
+impl KernelTarget {
     /// True if a warp can find the least of its lanes' numbers in one instruction.
     fn has_redux(&self) -> bool {
         self.capability >= 80
@@ -123,7 +123,7 @@ impl Target {
 }
 
 /// The text of a kernel with these handlers.
-pub(crate) fn kernel(handlers: &Handlers, target: &Target) -> String {
+pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     let (version, capability) = if target.has_redux() { ("7.0", 80) } else { ("6.5", 70) };
     let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
     let _ = writeln!(
@@ -178,7 +178,7 @@ macro_rules! arguments {
     };
 }
 
-fn prologue(out: &mut String, target: &Target) {
+fn prologue(out: &mut String, target: &KernelTarget) {
     arguments!(
         out,
         "%t0" = states,
@@ -369,7 +369,7 @@ BRANCHED:
 /// for a lock that another one holds. Lanes that have used up their chunk let the others pass. Lanes that
 /// have stopped stay too, with nothing left to do: the instructions by which a warp comes together want
 /// all of its lanes.
-fn gather(out: &mut String, target: &Target) {
+fn gather(out: &mut String, target: &KernelTarget) {
     out.push_str("GATHER:\n");
     if target.has_redux() {
         let _ = write!(
@@ -408,7 +408,7 @@ CHOOSE:
 
 /// The loop's head. `%at` is the low half of the address of the next instruction's record, and steps to
 /// the one after before the handler is called.
-fn fetch(out: &mut String, handlers: &Handlers, target: &Target) {
+fn fetch(out: &mut String, handlers: &Handlers, target: &KernelTarget) {
     let _ = write!(
         out,
         "NEXT:
@@ -500,7 +500,7 @@ NO_FRAME:
 }
 
 /// `STOP` is for an instruction that has not been completed, `STOP_HERE` for one that has.
-fn stops(out: &mut String, target: &Target) {
+fn stops(out: &mut String, target: &KernelTarget) {
     let _ = write!(
         out,
         "UNDEFINED:

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::code::Code;
+use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
@@ -16,8 +16,8 @@ use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTi
 use crate::code::DeviceCode;
 use crate::driver::{Buffer, CudaError, Device, Kernel, Plain};
 use crate::guest::{Guest, TOO_MUCH};
-use crate::kernel::{Arguments, Pool, Target, kernel};
-use crate::memory::Memory;
+use crate::kernel::{Arguments, KernelTarget, Pool, kernel};
+use crate::memory::MemorySpec;
 use crate::stream::Mapped;
 
 /// Threads in a block.
@@ -103,10 +103,10 @@ impl From<CudaError> for EngineError {
 }
 
 impl CudaLanes {
-    fn target(&self) -> Target {
+    fn target(&self) -> KernelTarget {
         let (major, minor) = self.guest.device.info.capability;
-        Target {
-            memory: Memory {
+        KernelTarget {
+            memory: MemorySpec {
                 model: self.config.model,
                 size: self.config.memory_size,
                 read_only: self.config.read_only,
@@ -278,7 +278,7 @@ impl Launcher for CudaLanes {
         Ok(self.guest.set_pool(Pool { cancel: 0, stopped: 0, ..pool })?)
     }
 
-    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError> {
+    fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError> {
         code.upload(&mut self.device_code.on(&self.guest.device))
     }
 

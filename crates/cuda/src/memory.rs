@@ -24,7 +24,7 @@ use crate::emit::{Emitter, ptx};
 
 /// What the code for memory accesses depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct MemorySpec {
     pub(crate) model: MemoryModel,
     pub(crate) size: u64,
     /// Every write faults.

@@ -12,8 +12,8 @@ use kvrm_ir::legalise::legalise;
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
 use crate::emit::{Emitter, LACKS};
-use crate::kernel::{Arguments, Target, kernel};
-use crate::memory::Memory;
+use crate::kernel::{Arguments, KernelTarget, kernel};
+use crate::memory::MemorySpec;
 
 /// The oldest generation the engine supports, one in wide use, and the newest the assembler knows.
 const GENERATIONS: [u32; 3] = [70, 90, 121];
@@ -41,12 +41,12 @@ fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
     }
 }
 
-fn memory(model: MemoryModel) -> Memory {
-    Memory { model, size: 1 << 20, read_only: false }
+fn memory(model: MemoryModel) -> MemorySpec {
+    MemorySpec { model, size: 1 << 20, read_only: false }
 }
 
-fn target(model: MemoryModel, capability: u32) -> Target {
-    Target { memory: memory(model), capability }
+fn target(model: MemoryModel, capability: u32) -> KernelTarget {
+    KernelTarget { memory: memory(model), capability }
 }
 
 #[test]
@@ -63,9 +63,10 @@ fn kernels_of_all_rows_assemble() {
 
 #[test]
 fn kernels_of_read_only_memory_assemble() {
-    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    let memory = MemorySpec { read_only: true, ..memory(MemoryModel::Shared) };
     for generation in GENERATIONS {
-        let text = kernel(&Handlers::of_all_rows(), &Target { memory, capability: generation });
+        let text =
+            kernel(&Handlers::of_all_rows(), &KernelTarget { memory, capability: generation });
         assert_eq!(assemble(&text, "read-only", generation), Ok(()), "sm_{generation}");
     }
 }

@@ -2,7 +2,7 @@
 //! host sees to lanes that reach more, or change it.
 //!
 //! No more is decoded than what is near to where lanes are: a bounded number of instructions each time that a lane
-//! meets code without records ([`Code::find`]). The records of all lanes are the same, except in granules where a
+//! meets code without records ([`DecodedCode::find`]). The records of all lanes are the same, except in granules where a
 //! lane's words differ from those of others: such a lane has its own records of the granule, and no more.
 
 mod ahead;
@@ -50,7 +50,7 @@ const MOST_SLOTS: u32 = 1 << 22;
 const LANES_AT_ONCE: usize = 256;
 
 /// Records of the code that lanes have reached, for all addresses from the first page of it to the last.
-pub struct Code {
+pub struct DecodedCode {
     /// The handlers that records ask for.
     pub handlers: Handlers,
     breakpoints: Vec<u64>,
@@ -67,10 +67,10 @@ pub struct Code {
     decoded: u64,
 }
 
-impl Code {
+impl DecodedCode {
     /// No code.
-    pub fn new() -> Code {
-        Code {
+    pub fn new() -> DecodedCode {
+        DecodedCode {
             handlers: Handlers::new(),
             breakpoints: Vec::new(),
             span: 0..0,
@@ -124,7 +124,7 @@ impl Code {
         self.span.is_empty()
     }
 
-    /// What there is on a device, after an [upload](Code::upload).
+    /// What there is on a device, after an [upload](DecodedCode::upload).
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -490,9 +490,9 @@ impl Code {
     }
 }
 
-impl Default for Code {
-    fn default() -> Code {
-        Code::new()
+impl Default for DecodedCode {
+    fn default() -> DecodedCode {
+        DecodedCode::new()
     }
 }
 

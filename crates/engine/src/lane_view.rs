@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{GuestMemory, PAGE};
 
-use crate::code::Code;
+use crate::code::DecodedCode;
 use crate::memory::DeviceMemory;
 use crate::{EngineError, Lacking};
 
@@ -61,14 +61,14 @@ pub(crate) struct LaneMemory<'a, M> {
     memory: RefCell<&'a mut M>,
     lane: usize,
     /// What has to know of writes before they happen. Without, nothing is written.
-    code: Option<RefCell<&'a mut Code>>,
+    code: Option<RefCell<&'a mut DecodedCode>>,
     /// The first failure of the device.
     error: Cell<Option<EngineError>>,
     lacking: Cell<Option<Lacking>>,
 }
 
 impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
-    pub(crate) fn new(memory: &'a mut M, lane: usize, code: Option<&'a mut Code>) -> Self {
+    pub(crate) fn new(memory: &'a mut M, lane: usize, code: Option<&'a mut DecodedCode>) -> Self {
         LaneMemory {
             memory: RefCell::new(memory),
             lane,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::CpuState;
 
-use crate::code::{AHEAD, Code};
+use crate::code::{AHEAD, DecodedCode};
 use crate::kernel::stop;
 use crate::memory::DeviceMemory;
 use crate::mirror::{DeviceArray, Mirror};
@@ -41,7 +41,7 @@ const NO_ROOM_FOR_CODE: &str = "the device has no room for code that is differen
 /// What a launch is about.
 pub struct Launch<'a, A> {
     /// The code, as it was [uploaded](Launcher::upload).
-    pub code: &'a Code,
+    pub code: &'a DecodedCode,
     /// Registers of all lanes.
     pub states: &'a Mirror<CpuState, A>,
     /// Counts and stops of all lanes.
@@ -95,8 +95,8 @@ pub trait Launcher: Send {
         in_kernel: bool,
     ) -> Result<(), EngineError>;
 
-    /// Brings records on the device [up to date](Code::upload).
-    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError>;
+    /// Brings records on the device [up to date](DecodedCode::upload).
+    fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError>;
 
     /// Runs all lanes that can, and waits for the end. The kernel has all handlers that the code wants.
     fn launch(&mut self, launch: Launch<'_, Self::Array>) -> Result<Launched, EngineError>;
@@ -109,7 +109,7 @@ pub struct LaunchEngine<L: Launcher> {
     statuses: Mirror<Status, L::Array>,
     /// Why lanes stopped in the last run.
     stops: Vec<Option<Stop>>,
-    code: Code,
+    code: DecodedCode,
     share: Share,
     /// Instructions completed on the host, not reported yet.
     stepped: u64,
@@ -139,7 +139,7 @@ impl<L: Launcher> LaunchEngine<L> {
             states: Mirror::new(states, CpuState::new(), lanes, few),
             statuses: Mirror::new(statuses, Status::default(), lanes, few),
             stops: vec![None; lanes],
-            code: Code::new(),
+            code: DecodedCode::new(),
             share,
             stepped: 0,
             launcher,
@@ -153,7 +153,7 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     /// The code that lanes have reached.
-    pub fn code(&self) -> &Code {
+    pub fn code(&self) -> &DecodedCode {
         &self.code
     }
 

@@ -17,11 +17,11 @@ pub struct SplitEngine {
     /// Configuration of the whole.
     config: Config,
     /// In the order of their lanes; never empty.
-    parts: Vec<Part>,
+    parts: Vec<Share>,
     sliced: bool,
 }
 
-struct Part {
+struct Share {
     lanes: Range<usize>,
     engine: Box<dyn Engine>,
 }
@@ -63,7 +63,7 @@ impl SplitEngine {
         let part = |(number, lanes): (usize, Range<usize>)| {
             let engine = build(number, Config { lanes: lanes.len(), ..config.clone() })
                 .map_err(|error| of_whole(error, lanes.start))?;
-            Ok(Part { lanes, engine })
+            Ok(Share { lanes, engine })
         };
         let ranges = ranges(config.lanes, parts, unit);
         let parts = ranges.into_iter().enumerate().map(part).collect::<Result<_, _>>()?;
@@ -84,12 +84,12 @@ impl SplitEngine {
     }
 
     /// Returns the parts, each with the numbers of a range's lanes there.
-    fn parts_of(&self, lanes: Range<usize>) -> impl Iterator<Item = (&Part, Range<usize>)> {
+    fn parts_of(&self, lanes: Range<usize>) -> impl Iterator<Item = (&Share, Range<usize>)> {
         self.parts.iter().map(move |part| (part, part.own(&lanes)))
     }
 }
 
-impl Part {
+impl Share {
     /// Returns the lanes of a range that this part has, by its own numbers.
     fn own(&self, lanes: &Range<usize>) -> Range<usize> {
         let first = self.lanes.start;
@@ -158,7 +158,7 @@ impl Engine for SplitEngine {
     }
 
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
-        let copy = |part: &Part| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
+        let copy = |part: &Share| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
         self.parts.iter().try_for_each(copy)
     }
 
@@ -232,7 +232,7 @@ impl Engine for SplitEngine {
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         let single_launch = request.single_launch && !self.sliced;
         let request = RunRequest { single_launch, ..*request };
-        let run = |part: &mut Part| {
+        let run = |part: &mut Share| {
             let result = part.engine.run(&request);
             if result.is_err() {
                 // End the others early: their results come with an error anyway.

@@ -19,8 +19,8 @@ const GRANULES: usize = (PAGE / GRANULE) as usize;
 
 /// A guest's memory: its bytes and the state of their granules.
 pub struct Space {
-    bytes: Part,
-    granules: Part,
+    bytes: Segment,
+    granules: Segment,
     /// Pages written since the last reset; not used for shared memory, which has no reset.
     dirty: Vec<u32>,
     /// The same as a set.
@@ -67,9 +67,9 @@ impl Space {
         Ok(spaces)
     }
 
-    fn over(bytes: MmapMut, granules: Part, private: bool) -> Space {
+    fn over(bytes: MmapMut, granules: Segment, private: bool) -> Space {
         Space {
-            bytes: Part::whole(bytes),
+            bytes: Segment::whole(bytes),
             granules,
             dirty: Vec::new(),
             dirty_set: PageSet::default(),
@@ -227,7 +227,7 @@ impl Space {
 /// ```
 #[derive(Clone)]
 pub struct View {
-    bytes: Part,
+    bytes: Segment,
 }
 
 impl View {
@@ -244,23 +244,23 @@ impl View {
 
 /// Allocates the state bytes of `count` spaces of `size` bytes, all closed. They are parts of one mapping,
 /// because the operating system limits the number of mappings, not their size.
-fn granules(size: u64, count: usize) -> io::Result<Vec<Part>> {
+fn granules(size: u64, count: usize) -> io::Result<Vec<Segment>> {
     let len = (size / GRANULE) as usize;
     let too_large = || io::Error::new(io::ErrorKind::OutOfMemory, "address space exhausted");
     let total = len.checked_mul(count).ok_or_else(too_large)?;
     let arena = MmapOptions::new().len(total).no_reserve_swap().map_anon()?;
-    let Part { start, mapping, .. } = Part::whole(arena);
+    let Segment { start, mapping, .. } = Segment::whole(arena);
     let mut parts = Vec::new();
     parts.try_reserve_exact(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let part =
-        |i: usize| Part { start: start.wrapping_add(i * len), len, mapping: mapping.clone() };
+        |i: usize| Segment { start: start.wrapping_add(i * len), len, mapping: mapping.clone() };
     parts.extend((0..count).map(part));
     Ok(parts)
 }
 
-/// Part of a mapping that only one space writes.
+/// Segment of a mapping that only one space writes.
 #[derive(Clone)]
-struct Part {
+struct Segment {
     start: *mut u8,
     len: usize,
     /// Keeps it mapped.
@@ -268,18 +268,18 @@ struct Part {
 }
 
 // SAFETY: no two spaces have the same part of a mapping.
-unsafe impl Send for Part {}
+unsafe impl Send for Segment {}
 // SAFETY: as above.
-unsafe impl Sync for Part {}
+unsafe impl Sync for Segment {}
 
-impl Part {
-    fn whole(mut mapping: MmapMut) -> Part {
+impl Segment {
+    fn whole(mut mapping: MmapMut) -> Segment {
         let (start, len) = (mapping.as_mut_ptr(), mapping.len());
-        Part { start, len, mapping: Arc::new(mapping) }
+        Segment { start, len, mapping: Arc::new(mapping) }
     }
 }
 
-impl Deref for Part {
+impl Deref for Segment {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         // SAFETY: the part of the mapping that is this space's alone.
@@ -287,7 +287,7 @@ impl Deref for Part {
     }
 }
 
-impl DerefMut for Part {
+impl DerefMut for Segment {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }

@@ -13,7 +13,7 @@ const BLOCK_LIMIT: usize = 128;
 /// Words by address, and where blocks begin: what direct branches reach from an entry, up to a number of
 /// instructions. Usually that is a function's loops and the small functions they call.
 #[derive(Debug)]
-pub struct Code {
+pub struct GuestCode {
     /// Where it is entered.
     pub entry: u64,
     pub(crate) words: BTreeMap<u64, u32>,
@@ -24,23 +24,23 @@ pub struct Code {
     pub(crate) is_straight: bool,
 }
 
-impl Code {
+impl GuestCode {
     /// Finds the code at `entry`, where there is a word. `fetch` gives the word at an address, or `None` where
     /// a region must end.
-    pub fn find(entry: u64, fetch: impl Fn(u64) -> Option<u32>) -> Code {
-        let mut code = Code::empty(entry, false);
+    pub fn find(entry: u64, fetch: impl Fn(u64) -> Option<u32>) -> GuestCode {
+        let mut code = GuestCode::empty(entry, false);
         let mut pending = VecDeque::from([entry]);
         while let Some(leader) = pending.pop_front() {
             code.walk(leader, &fetch, &mut pending);
         }
-        let Code { words, return_sites, .. } = &mut code;
+        let GuestCode { words, return_sites, .. } = &mut code;
         return_sites.retain(|pc| words.contains_key(pc));
         code
     }
 
     /// The first `len` instructions from `entry` on, at the most, up to a branch.
-    pub fn straight(entry: u64, len: usize, fetch: impl Fn(u64) -> Option<u32>) -> Code {
-        let mut code = Code::empty(entry, true);
+    pub fn straight(entry: u64, len: usize, fetch: impl Fn(u64) -> Option<u32>) -> GuestCode {
+        let mut code = GuestCode::empty(entry, true);
         for i in 0..len as u64 {
             let pc = entry.wrapping_add(4 * i);
             let Some(word) = fetch(pc) else { break };
@@ -52,8 +52,8 @@ impl Code {
         code
     }
 
-    fn empty(entry: u64, is_straight: bool) -> Code {
-        Code {
+    fn empty(entry: u64, is_straight: bool) -> GuestCode {
+        GuestCode {
             entry,
             words: BTreeMap::new(),
             leaders: BTreeSet::from([entry]),
@@ -135,7 +135,7 @@ mod tests {
     fn a_loop_is_one_region_of_two_blocks() {
         // mov x0, #0; loop: add x0, x0, #1; subs x1, x1, #1; b.ne loop; hlt #0
         let words = [0xd2800000, 0x91000400, 0xf1000421, 0x54ffffc1, 0xd4400000];
-        let code = Code::find(0x1000, program(&words));
+        let code = GuestCode::find(0x1000, program(&words));
         assert_eq!(code.words().count(), 5);
         assert_eq!(code.block(0x1000).len(), 1);
         assert_eq!(code.block(0x1004).len(), 3);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn calls_are_followed_and_returned_from() {
         // bl +8; hlt #0; ret
-        let code = Code::find(0x1000, program(&[0x94000002, 0xd4400000, 0xd65f03c0]));
+        let code = GuestCode::find(0x1000, program(&[0x94000002, 0xd4400000, 0xd65f03c0]));
         assert_eq!(code.return_sites, [0x1004]);
         assert_eq!(code.words().count(), 3);
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn straight_code_ends_at_a_branch() {
         let words = [0x91000400, 0x14000001, 0x91000400];
-        assert_eq!(Code::straight(0x1000, 3, program(&words)).words().count(), 2);
-        assert_eq!(Code::straight(0x1000, 1, program(&words)).words().count(), 1);
+        assert_eq!(GuestCode::straight(0x1000, 3, program(&words)).words().count(), 2);
+        assert_eq!(GuestCode::straight(0x1000, 1, program(&words)).words().count(), 1);
     }
 }

@@ -1,11 +1,11 @@
 //! Guest code as regions of intermediate representation, for engines that translate.
 //!
 //! ```text
-//!  words ──► Code ──► Region ──► an engine's emitter
+//!  words ──► GuestCode ──► Region ──► an engine's emitter
 //!            (code)   (stitch)
 //! ```
 //!
-//! [`Code::find`] collects the words that direct branches reach from an address, and [`Region::new`] makes
+//! [`GuestCode::find`] collects the words that direct branches reach from an address, and [`Region::new`] makes
 //! one routine of them: blocks of statements over one table of values. What an engine needs to know beside
 //! the operations is said here, once for all engines:
 //!
@@ -25,7 +25,7 @@ mod flags;
 mod stitch;
 mod trim;
 
-pub use code::Code;
+pub use code::GuestCode;
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
 use kvrm_ir::{Exit, PlaceData, Stmt, Value, ValueData};
 

@@ -10,7 +10,7 @@ use kvrm_ir::{Builder, Cond, Flags, Op, Stmt, Terminator, Type, Val, Value};
 
 use crate::flags::operand_var;
 use crate::trim::trim;
-use crate::{Block, Code, End, ExitFlags, Form, Goto, Insn, Kind, Operand, Region, Source};
+use crate::{Block, End, ExitFlags, Form, Goto, GuestCode, Insn, Kind, Operand, Region, Source};
 
 /// Versions of one block of guest code, by the form in which it finds the flags.
 const VERSIONS: usize = 3;
@@ -21,15 +21,15 @@ impl Region {
     /// Makes one routine of the code, without operations that the target lacks.
     ///
     /// ```
-    /// use kvrm_translate::{Code, Goto, End, Region};
+    /// use kvrm_translate::{GuestCode, Goto, End, Region};
     /// // loop: subs x0, x0, #1; b.ne loop
     /// let fetch = |pc: u64| [0xf1000400, 0x54ffffe1].get(pc as usize / 4).copied();
-    /// let region = Region::new(&Code::find(0, fetch), kvrm_ir::legalise::Lacks::default());
+    /// let region = Region::new(&GuestCode::find(0, fetch), kvrm_ir::legalise::Lacks::default());
     /// let End::Branch { taken, .. } = &region.blocks[0].end else { panic!() };
     /// // The second time round, the flags are those of the subtraction.
     /// assert_eq!(*taken, Goto::Block(1));
     /// ```
-    pub fn new(code: &Code, lacks: Lacks) -> Region {
+    pub fn new(code: &GuestCode, lacks: Lacks) -> Region {
         let b = Builder::for_target(lacks);
         let mut stitcher = Stitcher {
             b: &b,
@@ -52,7 +52,7 @@ impl Region {
 
 struct Stitcher<'a> {
     b: &'a Builder,
-    code: &'a Code,
+    code: &'a GuestCode,
     blocks: Vec<Block>,
     /// Blocks with instructions, by address and form of the flags.
     versions: HashMap<(u64, Form), usize>,

@@ -179,7 +179,7 @@ impl Deref for Device {
 }
 
 /// Whole words of 32 bits in a buffer.
-pub(crate) struct Part<'a> {
+pub(crate) struct WordRange<'a> {
     pub(crate) buffer: &'a wgpu::Buffer,
     pub(crate) offset: u64,
     pub(crate) len: u64,
@@ -344,7 +344,7 @@ impl Device {
         bytes: &mut [u8],
     ) -> Result<(), WgpuError> {
         if !bytes.is_empty() {
-            let part = Part { buffer, offset, len: bytes.len() as u64 };
+            let part = WordRange { buffer, offset, len: bytes.len() as u64 };
             bytes.copy_from_slice(&self.read_all(self.encoder(), &[part])?);
         }
         Ok(())
@@ -359,7 +359,7 @@ impl Device {
     pub(crate) fn read_all(
         &self,
         encoder: wgpu::CommandEncoder,
-        parts: &[Part<'_>],
+        parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
         match self.shares_memory {
             true => self.read_mapped(encoder, parts),
@@ -370,11 +370,11 @@ impl Device {
     fn read_mapped(
         &self,
         encoder: wgpu::CommandEncoder,
-        parts: &[Part<'_>],
+        parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
         self.queue.submit([encoder.finish()]);
         let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len as usize).sum());
-        for Part { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
+        for WordRange { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
             // Mappings start at multiples of 8.
             let (first, end) = (offset & !7, (offset + len).next_multiple_of(4));
             self.look(buffer, first..end, |view| {
@@ -388,12 +388,12 @@ impl Device {
     fn read_copied(
         &self,
         mut encoder: wgpu::CommandEncoder,
-        parts: &[Part<'_>],
+        parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
         let size = parts.iter().map(|part| part.len).sum();
         let staging = self.staging(size)?;
         let mut end = 0;
-        for Part { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
+        for WordRange { buffer, offset, len } in parts.iter().filter(|part| part.len > 0) {
             encoder.copy_buffer_to_buffer(buffer, *offset, &staging, end, *len);
             end += len;
         }

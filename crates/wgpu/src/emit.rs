@@ -33,7 +33,7 @@ pub(crate) enum Continuation {
 
 /// What the kernel has to know of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handler {
+pub(crate) struct Emitted {
     pub(crate) then: Continuation,
     /// There is one for addresses that are not aligned.
     pub(crate) has_unaligned: bool,
@@ -61,7 +61,7 @@ macro_rules! wgsl {
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
 /// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
 /// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
-pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handler {
+pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Emitted {
     let then = continuation(routine);
     // (Atomics are always aligned.)
     let has_unaligned = any_stmt(routine, |op| match op {
@@ -72,7 +72,7 @@ pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Handl
     if has_unaligned {
         function(out, &format!("unaligned_{number}"), routine, then, false);
     }
-    Handler { then, has_unaligned }
+    Emitted { then, has_unaligned }
 }
 
 fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_usual: bool) {

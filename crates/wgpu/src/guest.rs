@@ -7,7 +7,7 @@ use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PAGE_WORDS};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
-use crate::device::{Device, Part, WgpuError};
+use crate::device::{Device, WgpuError, WordRange};
 use crate::windows::Windows;
 
 /// Frames to begin with.
@@ -152,8 +152,8 @@ impl Guest {
     }
 
     /// Where kernels count.
-    pub(crate) fn pool_part(&self) -> Part<'_> {
-        Part { buffer: &self.pool_buffer, offset: 0, len: POOL_BYTES as u64 }
+    pub(crate) fn pool_part(&self) -> WordRange<'_> {
+        WordRange { buffer: &self.pool_buffer, offset: 0, len: POOL_BYTES as u64 }
     }
 
     /// Takes note of what a launch has counted, which all lanes have come to the end of.
@@ -222,11 +222,11 @@ impl Guest {
     }
 
     /// Where a part of a frame is.
-    fn frame_part(&self, part: &FramePart) -> Part<'_> {
+    fn frame_part(&self, part: &FramePart) -> WordRange<'_> {
         let full = self.frames_window / frame_bytes(self.group);
         let (window, index) = (u64::from(part.frame) / full, u64::from(part.frame) % full);
         let word_bytes = 8 * u64::from(self.group);
-        Part {
+        WordRange {
             buffer: &self.private().frames[window as usize],
             offset: index * frame_bytes(self.group) + part.words.start as u64 * word_bytes,
             len: part.words.len() as u64 * word_bytes,
@@ -234,13 +234,13 @@ impl Guest {
     }
 
     /// Where addresses are in flat memory: a part of each window that has some.
-    fn flat_parts(&self, addresses: Range<u64>) -> Vec<Part<'_>> {
+    fn flat_parts(&self, addresses: Range<u64>) -> Vec<WordRange<'_>> {
         let windows = addresses.start / self.window..addresses.end.div_ceil(self.window);
         let part = |window: u64| {
             let start = addresses.start.max(window * self.window);
             let end = addresses.end.min((window + 1) * self.window);
             let buffer = &self.flat[window as usize];
-            Part { buffer, offset: start % self.window, len: end - start }
+            WordRange { buffer, offset: start % self.window, len: end - start }
         };
         windows.map(part).collect()
     }
@@ -351,7 +351,7 @@ impl DeviceMemory for Guest {
         }
         let buffer = &self.private().tables;
         let parts: Vec<_> = groups
-            .map(|group| Part {
+            .map(|group| WordRange {
                 buffer,
                 offset: self.entry_offset(group, pages.start),
                 len: 8 * pages_of.len() as u64,

@@ -17,7 +17,7 @@ use kvrm_ir::legalise::legalise;
 use kvrm_mem::{GRANULE, PAGE};
 
 use crate::LACKS;
-use crate::emit::{self, Continuation, Handler};
+use crate::emit::{self, Continuation, Emitted};
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -25,7 +25,7 @@ pub(crate) const WORKGROUP: u32 = 64;
 
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct KernelTarget {
     /// Who sees which memory.
     pub(crate) model: MemoryModel,
     /// Bytes of guest memory.
@@ -58,7 +58,7 @@ pub(crate) enum Atomics {
 pub(crate) const LOCKS: usize = 1 << 12;
 
 /// The text of a kernel with these handlers.
-pub(crate) fn kernel(handlers: &Handlers, memory: &Memory) -> String {
+pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     let mut out = String::new();
     constants(&mut out, memory);
     out.push_str(include_str!("state.wgsl"));
@@ -95,7 +95,7 @@ pub(crate) fn word_of(var: Var) -> usize {
 }
 
 /// Everything that the fixed parts of the text call by name.
-fn constants(out: &mut String, memory: &Memory) {
+fn constants(out: &mut String, memory: &KernelTarget) {
     let words = size_of::<CpuState>() / 4;
     let numbers = [
         ("WORKGROUP", WORKGROUP as usize),
@@ -134,7 +134,7 @@ fn constants(out: &mut String, memory: &Memory) {
 
 /// The loop that executes instructions up to a branch, or as long as the lane can. A record that is diverted is
 /// looked for elsewhere in the next turn.
-fn run_straight(out: &mut String, handlers: &[Handler], diverts: bool) {
+fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
     let (distance, fetch) = match diverts {
         true => ("  var distance = 0u;\n", "let w = records[at + distance];\n    distance = 0u;"),
         false => ("", "let w = records[at];"),
@@ -189,7 +189,7 @@ fn run_straight(out: &mut String, handlers: &[Handler], diverts: bool) {
 }
 
 /// Executes an instruction of which an access is not aligned. False if it has not been completed.
-fn run_unaligned(out: &mut String, handlers: &[Handler]) {
+fn run_unaligned(out: &mut String, handlers: &[Emitted]) {
     out.push_str("\nfn run_unaligned(w: vec4<u32>) -> bool {\n  switch (w.x & 0xffffu) {\n");
     for (number, _) in (FIRST_HANDLER..).zip(handlers).filter(|(_, made)| made.has_unaligned) {
         let _ = writeln!(out, "    case {number}u: {{ return unaligned_{number}(w); }}");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::CpuState;
-use kvrm_engine::code::Code;
+use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
@@ -12,9 +12,9 @@ use kvrm_engine::slice::Share;
 use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
 
 use crate::code::DeviceCode;
-use crate::device::{Device, Part, WgpuError};
+use crate::device::{Device, WgpuError, WordRange};
 use crate::guest::{Guest, Limits};
-use crate::kernel::{LOCKS, Memory, WORKGROUP, kernel};
+use crate::kernel::{KernelTarget, LOCKS, WORKGROUP, kernel};
 use crate::pipeline::Pipeline;
 
 /// What a launch should take: operating systems end those that take seconds.
@@ -43,8 +43,8 @@ impl Array {
     }
 
     /// The first elements.
-    fn part<T>(&self, len: usize) -> Part<'_> {
-        Part { buffer: &self.buffer, offset: 0, len: (len * size_of::<T>()) as u64 }
+    fn part<T>(&self, len: usize) -> WordRange<'_> {
+        WordRange { buffer: &self.buffer, offset: 0, len: (len * size_of::<T>()) as u64 }
     }
 }
 
@@ -158,7 +158,7 @@ impl WgpuLanes {
             return Ok(());
         }
         let device = &self.guest.device;
-        let memory = Memory {
+        let memory = KernelTarget {
             model: self.config.model,
             size: self.config.memory_size,
             group: self.guest.group,
@@ -234,7 +234,7 @@ impl WgpuLanes {
     fn dispatch(
         &self,
         launch: &Launch<'_, Array>,
-        parts: &[Part<'_>],
+        parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
         let Pipeline { pipeline, layouts, .. } = self.pipeline.as_ref().expect("loaded before");
         let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
@@ -253,7 +253,7 @@ impl WgpuLanes {
     }
 
     /// What is read after a launch: counters, stopped lanes, and of few lanes everything.
-    fn parts<'a>(&'a self, launch: &'a Launch<'_, Array>) -> [Part<'a>; 4] {
+    fn parts<'a>(&'a self, launch: &'a Launch<'_, Array>) -> [WordRange<'a>; 4] {
         let lanes = self.config.lanes;
         let along = if lanes <= ALONG { lanes } else { 0 };
         [
@@ -332,7 +332,7 @@ impl Launcher for WgpuLanes {
         Ok(())
     }
 
-    fn upload(&mut self, code: &mut Code) -> Result<(), EngineError> {
+    fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError> {
         code.upload(&mut self.code)
     }
 

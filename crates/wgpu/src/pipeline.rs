@@ -7,7 +7,7 @@ use kvrm_engine::kernel::Handlers;
 use kvrm_engine::{KernelLoad, MemoryModel};
 
 use crate::device::{Device, WgpuError};
-use crate::kernel::Memory;
+use crate::kernel::KernelTarget;
 use crate::windows::Windows;
 
 /// A kernel that is ready to run.
@@ -26,7 +26,7 @@ impl Pipeline {
     pub(crate) fn load(
         device: &Device,
         text: String,
-        memory: &Memory,
+        memory: &KernelTarget,
         handlers: &Handlers,
     ) -> Result<(Pipeline, KernelLoad), WgpuError> {
         let start = Instant::now();
@@ -73,7 +73,7 @@ fn compile(
 }
 
 /// The layouts of the bind groups: the fixed one, windows of flat memory, windows of frames.
-fn layouts(device: &wgpu::Device, memory: &Memory) -> Vec<wgpu::BindGroupLayout> {
+fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupLayout> {
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write]];

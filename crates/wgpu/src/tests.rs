@@ -9,14 +9,14 @@ use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Module, front, proc};
 
-use crate::kernel::{Atomics, Memory, kernel};
+use crate::kernel::{Atomics, KernelTarget, kernel};
 use crate::windows::Windows;
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
 
-fn memory(model: MemoryModel) -> Memory {
+fn memory(model: MemoryModel) -> KernelTarget {
     let windows = Windows { bytes: 1 << 30, flat: 1, frames_each: 1 << 13, frames: 1 };
-    Memory {
+    KernelTarget {
         model,
         size: 1 << 20,
         group: 32,
@@ -129,8 +129,8 @@ fn kernels_of_all_rows_translate() {
 }
 
 /// Metal has no 64-bit compare-and-exchange.
-fn metal_memory(model: MemoryModel, coherent: bool) -> Memory {
-    Memory { atomics: Atomics::Locks { coherent }, ..memory(model) }
+fn metal_memory(model: MemoryModel, coherent: bool) -> KernelTarget {
+    KernelTarget { atomics: Atomics::Locks { coherent }, ..memory(model) }
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn kernels_of_all_rows_translate_to_metal() {
 /// They need no atomics, so that Metal has them, too.
 #[test]
 fn kernels_of_read_only_memory_translate() {
-    let memory = Memory { read_only: true, ..memory(MemoryModel::Shared) };
+    let memory = KernelTarget { read_only: true, ..memory(MemoryModel::Shared) };
     let (module, info) = checked(&kernel(&Handlers::of_all_rows(), &memory));
     validate_spirv(&to_spirv(&module, &info));
     assert!(to_hlsl(&module, &info).contains("uint64_t"));
@@ -165,7 +165,7 @@ fn kernels_of_read_only_memory_translate() {
 /// Subgroups of 64 lanes, as AMD's GPUs have them, vote with more than one word.
 #[test]
 fn kernels_of_wide_subgroups_translate() {
-    let memory = Memory { subgroup: 64, ..memory(MemoryModel::Private) };
+    let memory = KernelTarget { subgroup: 64, ..memory(MemoryModel::Private) };
     let (module, info) = checked(&kernel(&Handlers::of_all_rows(), &memory));
     validate_spirv(&to_spirv(&module, &info));
     assert!(to_hlsl(&module, &info).contains("uint4"));

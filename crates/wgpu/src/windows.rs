@@ -5,7 +5,7 @@ use std::fmt::Write;
 use kvrm_engine::MemoryModel;
 use kvrm_mem::PAGE;
 
-use crate::kernel::{Atomics, Memory};
+use crate::kernel::{Atomics, KernelTarget};
 
 /// How memory is spread over bindings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,11 @@ pub(crate) const FRAMES_GROUP: u32 = 2;
 
 impl Windows {
     /// Declares the windows, and functions for words in them.
-    pub(crate) fn declare(&self, out: &mut String, memory: &Memory) {
+    pub(crate) fn declare(&self, out: &mut String, memory: &KernelTarget) {
         match memory.model {
             MemoryModel::Shared if !memory.read_only => self.declare_shared(out, memory.atomics),
             MemoryModel::Shared | MemoryModel::Private => {
-                let image = Array { name: "image", group: FLAT_GROUP, count: self.flat };
+                let image = Windowed { name: "image", group: FLAT_GROUP, count: self.flat };
                 image.declare(out, "var<storage, read>", "u64");
                 let (window, index) = self.place_of_word();
                 let head = "fn image_word(word: u32) -> u64";
@@ -49,7 +49,7 @@ impl Windows {
     }
 
     fn declare_shared(&self, out: &mut String, atomics: Atomics) {
-        let memory = Array { name: "memory", group: FLAT_GROUP, count: self.flat };
+        let memory = Windowed { name: "memory", group: FLAT_GROUP, count: self.flat };
         let (window, index) = self.place_of_word();
         let (space, element, heads, bodies) = match atomics {
             Atomics::Wide => (
@@ -97,7 +97,7 @@ impl Windows {
     }
 
     fn declare_frames(&self, out: &mut String, group: u32) {
-        let frames = Array { name: "frames", group: FRAMES_GROUP, count: self.frames };
+        let frames = Windowed { name: "frames", group: FRAMES_GROUP, count: self.frames };
         frames.declare(out, "var<storage, read_write>", "u64");
         let (words, each) = (PAGE / 8 * u64::from(group), self.frames_each);
         let window = format!("frame / {each}u");
@@ -113,17 +113,17 @@ impl Windows {
 }
 
 /// An array in several bindings.
-struct Array {
+struct Windowed {
     name: &'static str,
     group: u32,
     count: u32,
 }
 
-impl Array {
+impl Windowed {
     fn declare(&self, out: &mut String, space: &str, element: &str) {
         out.push('\n');
         for window in 0..self.count {
-            let Array { name, group, .. } = self;
+            let Windowed { name, group, .. } = self;
             let _ = writeln!(
                 out,
                 "@group({group}) @binding({window}) {space} {name}{window}: array<{element}>;"

@@ -63,7 +63,7 @@ impl CodeDevice for Store {
 
 impl Store {
     /// The record that a kernel finds for a lane.
-    fn record(&self, code: &Code, lane: u32, at: u64) -> Record {
+    fn record(&self, code: &DecodedCode, lane: u32, at: u64) -> Record {
         if at.wrapping_sub(code.start()) >= code.len() {
             return Record::default();
         }
@@ -87,7 +87,7 @@ impl Store {
     }
 
     /// Whether a store there makes a lane stop.
-    fn is_code(&self, code: &Code, at: u64) -> bool {
+    fn is_code(&self, code: &DecodedCode, at: u64) -> bool {
         let offset = at.wrapping_sub(code.start().wrapping_sub(GRANULE));
         let flag = code.first_flag() + offset / GRANULE;
         offset < code.len() + 2 * GRANULE && self.map[(flag / 64) as usize] >> (flag % 64) & 1 != 0
@@ -96,7 +96,7 @@ impl Store {
 
 /// Code, the memory it is in, and a device that it is brought to.
 struct Bench {
-    code: Code,
+    code: DecodedCode,
     memory: Fake,
     store: Store,
 }
@@ -105,7 +105,7 @@ impl Bench {
     fn new(shared: bool, lanes: usize, pages: u64, words: impl Fn(u64) -> u32) -> Bench {
         let words = (0..pages * PAGE / 4).map(|word| words(4 * word).to_le_bytes());
         let memory = Fake::with(shared, lanes, words.flatten().collect());
-        Bench { code: Code::new(), memory, store: Store::default() }
+        Bench { code: DecodedCode::new(), memory, store: Store::default() }
     }
 
     fn find(&mut self, lane: usize, pc: u64) -> Option<Stop> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use kvrm_mem::{GRANULE, PAGE};
 
-use super::Code;
+use super::DecodedCode;
 use super::tables::{GRANULE_RECORDS, Holder, PAGE_GRANULES, PAGE_RECORDS};
 use crate::EngineError;
 use crate::kernel::Record;
@@ -16,7 +16,7 @@ use crate::kernel::Record;
 /// them, for lanes that run beyond the end. It is for all lanes: a kernel finds a record by arithmetic.
 ///
 /// Granules that a lane has changed are *diverted*: their records in the table are
-/// [`DIVERTED`](crate::kernel::DIVERTED), with the number of the granule (`Code::granule`) and the place where the
+/// [`DIVERTED`](crate::kernel::DIVERTED), with the number of the granule (`DecodedCode::granule`) and the place where the
 /// records of lanes are that have not changed it. The **slots** have those, and each lane's own, of a granule each. The **directory** says which lanes have their own: it is a hash table of lane, granule and
 /// place. An entry is searched from [`directory_index`] on, up to one that is [free](NOBODY).
 ///
@@ -119,7 +119,7 @@ impl Changes {
 const PAGES_AT_ONCE: u64 = 64;
 const SLOTS_AT_ONCE: u64 = PAGES_AT_ONCE * PAGE_GRANULES as u64;
 
-impl Code {
+impl DecodedCode {
     /// Brings a device up to date: writes what has changed since the last time.
     pub fn upload(&mut self, device: &mut impl CodeDevice) -> Result<(), EngineError> {
         let changes = std::mem::take(&mut self.changes);
@@ -165,7 +165,8 @@ impl Code {
             let granules = run.start * PAGE / GRANULE..run.end * PAGE / GRANULE;
             for (granule, diverted) in self.diverted.range(granules.clone()) {
                 let at = (granule - granules.start) as usize * GRANULE_RECORDS;
-                let record = Record::diverted(Code::granule(*granule), device.place(diverted.slot));
+                let record =
+                    Record::diverted(DecodedCode::granule(*granule), device.place(diverted.slot));
                 records[at..at + GRANULE_RECORDS].fill(record);
             }
             device.write_pages(first, &records, &flags)?;
@@ -194,7 +195,7 @@ impl Code {
         let mut entries = vec![[NOBODY, 0, 0, 0]; self.layout.directory_len()];
         let mask = entries.len() - 1;
         for ((lane, granule), own) in &self.own {
-            let (lane, granule) = (*lane as u32, Code::granule(*granule));
+            let (lane, granule) = (*lane as u32, DecodedCode::granule(*granule));
             let mut at = directory_index(lane, granule) as usize & mask;
             while entries[at][0] != NOBODY {
                 at = (at + 1) & mask;
