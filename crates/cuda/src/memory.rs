@@ -96,24 +96,11 @@ impl Emitter<'_> {
         if writes {
             self.check_code(addr, len);
         }
-        let in_page = self.private().then(|| {
-            let entry = self.page_entry(addr);
-            if writes {
-                self.check_owned(addr, len, &entry);
-            }
-            entry
-        });
-        self.registers(place, addr, in_page)
-    }
-
-    /// Where a place is that was checked, and whether it can be reached in the usual way.
-    fn registers(
-        &mut self,
-        place: PlaceData,
-        addr: &str,
-        in_page: Option<PageEntry>,
-    ) -> PlaceRegisters {
-        let slow = self.is_slow(place, addr, in_page.is_some());
+        let slow = self.is_slow(place, addr);
+        let in_page = self.private().then(|| self.page_entry(addr));
+        if let Some(entry) = in_page.as_ref().filter(|_| writes) {
+            self.check_owned(addr, len, entry, slow.as_deref());
+        }
         let base = match &in_page {
             None => self.flat(addr),
             Some(entry) if place.access == Access::Read => self.owned_or_flat(addr, entry),
@@ -123,9 +110,9 @@ impl Emitter<'_> {
     }
 
     /// A predicate for a place that is not aligned or crosses a page; none if it cannot be so.
-    fn is_slow(&mut self, place: PlaceData, addr: &str, paged: bool) -> Option<String> {
+    fn is_slow(&mut self, place: PlaceData, addr: &str) -> Option<String> {
         let unaligned = place.ty.bytes() > 1;
-        let crosses = paged && place.count > 1;
+        let crosses = self.private() && place.count > 1;
         if !unaligned && !crosses {
             return None;
         }
@@ -186,17 +173,16 @@ impl Emitter<'_> {
         ptx!(self, "bra STOP;");
     }
 
-    /// Goes to make copies of the pages that are about to be written, unless the lane has them.
-    fn check_owned(&mut self, addr: &str, len: u32, first: &PageEntry) {
+    /// Goes to make copies of the pages that are about to be written, unless the lane has them. Only a place that is
+    /// `slow` can be in two.
+    fn check_owned(&mut self, addr: &str, len: u32, first: &PageEntry, slow: Option<&str>) {
         let copy = self.cold(|e| {
             ptx!(e, "mov.b32 %want, {};", first.page);
             ptx!(e, "bra OWN_PAGE;");
         });
         ptx!(self, "@!{} bra {copy};", first.owned);
-        if len == 1 {
-            return;
-        }
-        let (low, crosses, back) = (self.temp_r(), self.temp_p(), self.label());
+        let Some(slow) = slow else { return };
+        let back = self.label();
         let second = self.cold(|e| {
             let last = e.temp_d();
             ptx!(e, "add.u64 {last}, {addr}, {};", len - 1);
@@ -205,10 +191,7 @@ impl Emitter<'_> {
             ptx!(e, "mov.b32 %want, {};", entry.page);
             ptx!(e, "bra OWN_PAGE;");
         });
-        ptx!(self, "cvt.u32.u64 {low}, {addr};");
-        ptx!(self, "and.b32 {low}, {low}, {};", PAGE - 1);
-        ptx!(self, "setp.gt.u32 {crosses}, {low}, {};", PAGE - u64::from(len));
-        ptx!(self, "@{crosses} bra {second};");
+        ptx!(self, "@{slow} bra {second};");
         let _ = writeln!(self.out, "{back}:");
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn bits<'b>(b: &'b Builder, flags: Flags<Val<'b>>) -> [Val<'b>; 4] {
         }
         Flags::Sub(x, y) => {
             let difference = x - y;
-            [difference.sign(), x.eq(y), y.ule(x), x.ssubo(y)]
+            [difference.sign(), difference.eq(0u64), y.ule(x), x.ssubo(y)]
         }
         Flags::Logic(x) => [x.sign(), x.eq(0u64), b.bool(false), b.bool(false)],
         Flags::Bits(bits) => bits,

@@ -293,17 +293,24 @@ impl Emitter<'_> {
     fn probe(&mut self, place: Place, addr: Value) {
         let PlaceData { access, ty, count } = self.routine.place(place);
         let (name, addr, leave) = (place_name(place), self.get(addr), self.leave);
-        let call = match access {
-            Access::Read => "place_to_read",
-            _ if self.is_usual && count == 1 => "place_to_write_within",
-            Access::Write | Access::ReadWrite => "place_to_write",
-        };
         let (size, len) = (ty.bytes(), self.routine.place(place).len());
         if self.is_usual && len > 1 {
             wgsl!(self, "if (!is_usual({addr}, {size}u, {len}u)) {{ {leave} }}");
         }
-        wgsl!(self, "let {name} = {call}({addr}, {len}u, {}u);", stop::fault(access));
-        wgsl!(self, "if (!{name}.ok) {{ {leave} }}");
+        let check = match access {
+            Access::Read => "is_within",
+            _ if self.is_usual && count == 1 => "may_write_within",
+            Access::Write | Access::ReadWrite => "may_write",
+        };
+        wgsl!(self, "if (!{check}({addr}, {len}u, {}u)) {{ {leave} }}", stop::fault(access));
+        wgsl!(self, "let {name} = place_at({addr});");
+        if access != Access::Read {
+            wgsl!(self, "if (!own({name})) {{ {leave} }}");
+            if !self.is_usual && len > 1 {
+                // It may reach into the next page.
+                wgsl!(self, "if (!own(place_at({addr} + {}lu))) {{ {leave} }}", len - 1);
+            }
+        }
     }
 
     /// An element of a place, as functions are given it: the place, the offset in bytes, the size in bits.

@@ -68,10 +68,3 @@ fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   }
   return true;
 }
-
-fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
-  if (!is_within(addr, len, fault)) {
-    return no_place();
-  }
-  return place_at(addr);
-}

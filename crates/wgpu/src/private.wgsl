@@ -30,14 +30,9 @@ fn in_frame(word: u32) -> u32 {
 // A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
 // frame of its page, or zero if the lane has no copy of it.
 struct Place {
-  ok: bool,
   word: u32,
   byte: u32,
   frame: u32,
-}
-
-fn no_place() -> Place {
-  return Place(false, 0u, 0u, 0u);
 }
 
 // The frame of a word's page, or zero if the lane has no copy of it.
@@ -48,18 +43,17 @@ fn frame_of(word: u32) -> u32 {
 
 fn place_at(addr: u64) -> Place {
   let word = word_of(addr);
-  return Place(true, word, u32(addr) & 7u, frame_of(word));
+  return Place(word, u32(addr) & 7u, frame_of(word));
 }
 
-// The same if the lane has a copy of the page; otherwise the instruction is executed again when it has.
-fn own_place_at(addr: u64) -> Place {
-  let place = place_at(addr);
-  if (place.frame == 0u) {
-    want = place.word >> 9u;
-    at -= 1u;
-    return no_place();
+// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+fn own(place: Place) -> bool {
+  if (place.frame != 0u) {
+    return true;
   }
-  return place;
+  want = place.word >> 9u;
+  at -= 1u;
+  return false;
 }
 
 // A word of the page where the place starts.
@@ -86,7 +80,7 @@ fn around(place: Place, word: u32) -> Place {
   if ((word >> 9u) == (place.word >> 9u)) {
     return place;
   }
-  return Place(true, word, 0u, frame_of(word));
+  return Place(word, 0u, frame_of(word));
 }
 
 fn load_word_across(place: Place, word: u32) -> u64 {

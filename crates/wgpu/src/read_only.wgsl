@@ -5,17 +5,12 @@ fn start_memory() {}
 
 // A piece of memory that was checked: the number of its first word, and the byte in it where it starts.
 struct Place {
-  ok: bool,
   word: u32,
   byte: u32,
 }
 
-fn no_place() -> Place {
-  return Place(false, 0u, 0u);
-}
-
 fn place_at(addr: u64) -> Place {
-  return Place(true, word_of(addr), u32(addr) & 7u);
+  return Place(word_of(addr), u32(addr) & 7u);
 }
 
 fn load_word(place: Place, word: u32) -> u64 {
@@ -32,13 +27,17 @@ fn wants_page() -> bool {
 
 fn own_pages() {}
 
-fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   stop_before(fault, addr);
-  return no_place();
+  return false;
 }
 
-fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
-  return place_to_write_within(addr, len, fault);
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  return may_write_within(addr, len, fault);
+}
+
+fn own(place: Place) -> bool {
+  return true;
 }
 
 // What follows a write that may not be is never reached.

@@ -34,30 +34,25 @@ fn is_code(addr: u64) -> bool {
 }
 
 // For an aligned element, which crosses no boundary.
-fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {
-    return no_place();
+    return false;
   }
   if (is_code(addr)) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  return own_place_at(addr);
+  return true;
 }
 
 // For all that is not larger than a granule.
-fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
-  let place = place_to_write_within(addr, len, fault);
-  if (!place.ok) {
-    return place;
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  if (!may_write_within(addr, len, fault)) {
+    return false;
   }
-  let last = addr + u64(len - 1u);
-  if (is_code(last)) {
+  if (is_code(addr + u64(len - 1u))) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  if (!own_place_at(last).ok) {
-    return no_place();
-  }
-  return place;
+  return true;
 }
