@@ -242,7 +242,6 @@ struct Arguments {
 struct Status { uint64_t count, budget, detail; uint32_t stop, unused; };
 struct Pool { uint32_t next, size, stopped; };
 struct Record { uint32_t word[4]; };
-enum { RUNNING = 0, NO_CODE = 2, CODE_WRITE = 5, NO_FRAME = 6, FAULT = 32 };
 enum { NOT_DECODED = 0, DIVERTED = 3 };
 
 static struct Record look_up(const struct Arguments *a, uint32_t lane, uint64_t pc) {
@@ -281,7 +280,7 @@ static uint32_t run_lane(const struct Arguments *a, uint32_t lane, struct Status
     if ((record.word[0] & 0xffff) == NOT_DECODED) return NO_CODE;
     memcpy(x, &record, sizeof record);
     x[2] = ((const uint8_t *)a->code_map)[(pc - (a->code_start - 64)) / 64];
-    return FAULT;
+    return UNALIGNED;
 }
 
 Result cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,

@@ -11,7 +11,7 @@ use std::process::Command;
 use kvrm_a64::state::CpuState;
 use kvrm_cuda::{CudaEngine, build};
 use kvrm_engine::code::{DIRECTORY_FACTORS, DIRECTORY_SHIFT};
-use kvrm_engine::kernel::UNDEFINED;
+use kvrm_engine::kernel::{UNDEFINED, stop};
 use kvrm_engine::{Config, Engine, FaultKind, Lacking, MemoryModel, RunControl, RunRequest, Stop};
 
 const PAGE: usize = 4096;
@@ -32,6 +32,11 @@ fn with_a_driver_that_only_copies() {
         format!("-DFACTOR={}u", DIRECTORY_FACTORS[0]),
         format!("-DFACTOR_2={}u", DIRECTORY_FACTORS[1]),
         format!("-DSHIFT={DIRECTORY_SHIFT}"),
+        format!("-DRUNNING={}", stop::RUNNING),
+        format!("-DNO_CODE={}", stop::NO_CODE),
+        format!("-DCODE_WRITE={}", stop::CODE_WRITE),
+        format!("-DNO_FRAME={}", stop::NO_FRAME),
+        format!("-DUNALIGNED={}", stop::exit(kvrm_a64::stop::UNALIGNED)),
     ]);
     assert!(compiler.arg("-o").arg(library).arg(source).status().expect("a C compiler").success());
     let mut tests = Command::new(std::env::current_exe().unwrap());
@@ -234,7 +239,7 @@ fn kernels_find_the_records_of_each_lane() {
             run(&mut engine, 1000);
             for lane in 0..LANES {
                 let (state, status) = (engine.state(lane).unwrap(), engine.status(lane).unwrap());
-                let fault = Stop::Fault { kind: FaultKind::Read, address: state.pc };
+                let fault = Stop::Fault { kind: FaultKind::Unaligned, address: state.pc };
                 assert_eq!(status.stop, Some(fault), "lane {lane} in round {round}");
                 let mut word = [0; 4];
                 engine.read_memory(lane, state.pc, &mut word).unwrap();
