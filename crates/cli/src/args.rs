@@ -30,7 +30,7 @@ pub(crate) struct EngineArgs {
 /// What translated code may take.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct CodeArgs {
-    /// Memory for code that the cpu engine translates, over all lanes: 64K or more. When it is spent, all of it is
+    /// Memory for code that the cpu engine translates, over all lanes: 4K or more. When it is spent, all of it is
     /// translated anew as it is needed
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
     pub(crate) code_memory: u64,

@@ -342,3 +342,82 @@ impl Code {
         self.charged = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kvrm_engine::{Config, MemoryModel};
+
+    use super::*;
+
+    fn stubs(translate_after: u32) -> Arc<Stubs> {
+        let config = Config {
+            lanes: 1,
+            memory_size: 1 << 20,
+            model: MemoryModel::Private,
+            read_only: false,
+            threads: 1,
+            translate_after,
+            code_memory: 16 << 20,
+        };
+        Arc::new(Stubs::new(&config).unwrap())
+    }
+
+    /// b .+8
+    fn hops(pc: u64) -> Option<u32> {
+        (pc < 1 << 20).then_some(0x1400_0002)
+    }
+
+    #[test]
+    fn little_is_kept_about_a_translation() {
+        let stubs = stubs(0);
+        let mut code = Code::common(&stubs);
+        // Every one ends at once, and leads to another that is not translated: a cell each.
+        let only = |at: u64| move |pc: u64| hops(pc).filter(|_| pc == at);
+        for n in 0..1000 {
+            code.translate(8 * n, only(8 * n), &mut |_, _| {}).unwrap().unwrap();
+        }
+        assert!(code.charged / 1000 <= NOTES, "{} bytes", code.charged / 1000);
+        code.clear();
+        assert_eq!(code.charged, 0);
+        drop(code);
+        // SAFETY: nothing runs in it.
+        unsafe { stubs.memory.clear() };
+        assert_eq!(stubs.memory.code_use().bytes, 0);
+    }
+
+    #[test]
+    fn only_what_was_made_from_a_word_is_forgotten() {
+        let stubs = stubs(0);
+        let mut code = Code::common(&stubs);
+        let single = |at: u64| move |pc: u64| hops(pc).filter(|_| pc == at);
+        for pc in [0, 8, 16] {
+            code.translate(pc, single(pc), &mut |_, _| {}).unwrap().unwrap();
+        }
+        let (generation, cell) = (code.generation(), code.cells[&8].load(Ordering::Relaxed));
+        assert_eq!(code.get(8), Some(cell.cast_const()));
+        assert!(code.forget(12, 4, true).is_empty() && code.generation() == generation);
+        assert_eq!(code.forget(11, 2, true), BTreeSet::from([0]));
+        assert!(code.get(8).is_none() && code.get(0).is_some() && code.get(16).is_some());
+        assert_eq!(code.cells[&8].load(Ordering::Relaxed), stubs.untranslated.cast_mut());
+        assert_ne!(code.generation(), generation);
+    }
+
+    #[test]
+    fn words_that_change_need_longer_to_settle() {
+        let mut code = Code::common(&stubs(3));
+        let reached_until_hot = |code: &mut Code| {
+            let times = (1..).find(|_| code.reach(8) == Heat::Hot).unwrap();
+            code.translate(8, hops, &mut |_, _| {}).unwrap().unwrap();
+            times
+        };
+        assert_eq!(reached_until_hot(&mut code), 4);
+        for expected in [6, 12, 24] {
+            code.forget(8, 4, true);
+            assert_eq!(code.reach(8), Heat::Unsettled);
+            assert_eq!(reached_until_hot(&mut code), expected - 1);
+        }
+        // The host changes code once.
+        code.forget(8, 4, false);
+        assert_eq!(code.reach(8), Heat::Hot);
+    }
+}

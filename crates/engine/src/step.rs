@@ -91,22 +91,23 @@ const RECENT: usize = 512;
 
 /// What the word does; `None` if it is not an instruction.
 fn recent_routine(word: u32) -> Option<&'static Routine> {
+    type Known = (u32, Option<&'static Routine>);
     thread_local! {
-        // No instruction is zero, so that it finds nothing.
-        static RECENT_WORDS: [Cell<(u32, Option<&'static Routine>)>; RECENT] =
-            const { [const { Cell::new((0, None)) }; RECENT] };
+        static RECENT_WORDS: [Cell<Option<Known>>; RECENT] =
+            const { [const { Cell::new(None) }; RECENT] };
     }
     // The upper bits of the product depend on all bits of the word.
     let index = word.wrapping_mul(0x9e37_79b9) >> (32 - RECENT.ilog2());
     RECENT_WORDS.with(|recent| {
         let cell = &recent[index as usize];
-        let (known, found) = cell.get();
-        if known == word {
-            return found;
+        match cell.get() {
+            Some((known, found)) if known == word => found,
+            _ => {
+                let found = decode(word).map(|row| routine(row, word));
+                cell.set(Some((word, found)));
+                found
+            }
         }
-        let found = decode(word).map(|row| routine(row, word));
-        cell.set((word, found));
-        found
     })
 }
 

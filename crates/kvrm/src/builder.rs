@@ -121,7 +121,7 @@ impl MachineBuilder {
     const MAX_LANES: usize = 1 << 24;
     const MAX_MEMORY: u64 = 1 << 40;
     const CODE_MEMORY: u64 = 256 << 20;
-    const MIN_CODE_MEMORY: u64 = 64 << 10;
+    const MIN_CODE_MEMORY: u64 = 4 << 10;
 
     /// Which engine to use; `auto` by default.
     ///
@@ -188,7 +188,7 @@ impl MachineBuilder {
     }
 
     /// Bytes that the CPU engine's translations of guest code may take, over all lanes and with all that is kept about
-    /// them; 256 MiB by default, 64 KiB at the least. When they are spent, all translations are forgotten, and what is
+    /// them; 256 MiB by default, 4 KiB at the least. When they are spent, all translations are forgotten, and what is
     /// still executed is translated again. Other engines do not translate.
     ///
     /// ```

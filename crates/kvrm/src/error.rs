@@ -30,7 +30,7 @@ pub enum Error {
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
     /// So little memory for translated code would be spent at once.
-    #[error("{0} bytes for translated code are too few: give at least 64K")]
+    #[error("{0} bytes for translated code are too few: give at least 4K")]
     CodeMemory(u64),
     /// A size is not written as one.
     #[error(
