@@ -16,9 +16,13 @@ use crate::translate::{LACKS, LinkCell, function_signature, translate};
 /// How often the rest of a block is stepped through before it is translated.
 const TAIL_THRESHOLD: u32 = 2;
 
-/// How many times as often a lane's own code is stepped through before it is translated. The image's translations serve
-/// all lanes, and go on to do so; a lane that has written code may well write it again.
-const OWN_PATIENCE: u32 = 16;
+/// How many times as often as usual code is stepped through at the most before it is translated.
+const MOST_PATIENCE: u32 = 16;
+
+/// Translations after which patience is twice as large as at first, after as many again three times, and so on: of much
+/// code, each piece is the less likely to be executed for long. So a guest that makes code all the time is not
+/// translated all the time.
+const MUCH_CODE: usize = 64;
 
 /// How often the patience with a word doubles when its translation is in vain. With this many it is stepped through for
 /// several times as long as translating it takes.
@@ -40,8 +44,8 @@ pub(crate) struct Code {
     tails: HashMap<(u64, u64), Tail>,
     /// How often code that is not translated was reached.
     heat: HashMap<u64, u32>,
-    /// How often code is reached before it is translated.
-    patience: u32,
+    /// It is that of a lane which has changed its code.
+    is_own: bool,
     /// Words that were written after they had been translated.
     unsettled: HashMap<u64, Unsettled>,
     /// What is translated.
@@ -99,22 +103,22 @@ fn next_generation() -> u64 {
 impl Code {
     /// Of memory that all lanes begin with or share.
     pub(crate) fn common(stubs: &Arc<Stubs>) -> Code {
-        Code::new(stubs, stubs.translate_after)
+        Code::new(stubs, false)
     }
 
     /// Of a lane that has changed its code.
     pub(crate) fn own(stubs: &Arc<Stubs>) -> Code {
-        Code::new(stubs, stubs.translate_after.saturating_mul(OWN_PATIENCE))
+        Code::new(stubs, true)
     }
 
-    fn new(stubs: &Arc<Stubs>, patience: u32) -> Code {
+    fn new(stubs: &Arc<Stubs>, is_own: bool) -> Code {
         Code {
             stubs: Arc::clone(stubs),
             entries: HashMap::new(),
             cells: HashMap::new(),
             tails: HashMap::new(),
             heat: HashMap::new(),
-            patience,
+            is_own,
             unsettled: HashMap::new(),
             index: Index::default(),
             written_pages: HashSet::new(),
@@ -125,7 +129,7 @@ impl Code {
 
     /// Forgets all translations. No lane may be running in them.
     pub(crate) fn clear(&mut self) {
-        let mut empty = Code::new(&self.stubs, self.patience);
+        let mut empty = Code::new(&self.stubs, self.is_own);
         empty.written_pages = std::mem::take(&mut self.written_pages);
         *self = empty;
     }
@@ -149,7 +153,7 @@ impl Code {
         let heat = self.heat.entry(pc).or_default();
         *heat += 1;
         let heat = *heat;
-        if heat > self.patience {
+        if heat > self.patience() {
             return Heat::Hot;
         }
         if heat == 1 {
@@ -162,8 +166,18 @@ impl Code {
     fn is_settled(&self, pc: u64) -> bool {
         self.unsettled.get(&pc).is_none_or(|word| {
             let doublings = word.writes.min(MOST_DOUBLINGS);
-            u64::from(word.reached) >= u64::from(self.patience) << doublings
+            u64::from(word.reached) >= u64::from(self.patience()) << doublings
         })
+    }
+
+    /// How often code is reached before it is translated.
+    fn patience(&self) -> u32 {
+        let times = match self.is_own {
+            // What the lane has written it may well write again.
+            true => MOST_PATIENCE,
+            false => MOST_PATIENCE.min(1 + (self.entries.len() / MUCH_CODE) as u32),
+        };
+        self.stubs.translate_after.saturating_mul(times)
     }
 
     /// Translates the region at `pc`; `None` if the memory for code is full. `fetch` gives words, and `None` where a
@@ -233,9 +247,10 @@ impl Code {
         let (target, entry) = (&stubs.target, code.entry);
         let mut link_cell = |pc| std::ptr::from_ref(self.cell(pc));
         let placed = stubs.compilers.with(|compiler| {
-            let host_code = compiler.compile(target, function_signature(), |function, scratch| {
-                translate(function, scratch, target, entry, &region, &stale, &mut link_cell);
-            })?;
+            let host_code =
+                compiler.compile(target, function_signature(), |function, scratch| {
+                    translate(function, scratch, target, entry, &region, &stale, &mut link_cell);
+                })?;
             stubs.memory.place(host_code, NOTES).map_err(|error| error.to_string())
         });
         let placed = placed.map_err(|message| EngineError::Translation { pc: entry, message })?;

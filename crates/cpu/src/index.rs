@@ -227,7 +227,10 @@ mod tests {
         let mut index = Index::default();
         add(&mut index, 0x1ffc, &[0x1ffc, 0x2000, 0x2004, 0x5000]);
         let (taken, pages) = index.take(0, 0x10000);
-        assert_eq!((&taken[..], &Vec::from_iter(pages)[..]), (&[Key::Region(0x1ffc)][..], &[1, 2, 5][..]));
+        assert_eq!(
+            (&taken[..], &Vec::from_iter(pages)[..]),
+            (&[Key::Region(0x1ffc)][..], &[1, 2, 5][..])
+        );
         assert_eq!(index.pages().count(), 0);
         add(&mut index, 0, &[0]);
         assert_eq!(index.translations.len(), 1, "numbers are used again");

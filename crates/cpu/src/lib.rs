@@ -242,8 +242,7 @@ impl CpuEngine {
             return Ok(());
         }
         let running = |(number, lane): (usize, &Lane)| lane.status.stop.is_none().then_some(number);
-        let mut order: Vec<usize> =
-            self.lanes.iter().enumerate().filter_map(running).collect();
+        let mut order: Vec<usize> = self.lanes.iter().enumerate().filter_map(running).collect();
         while !order.is_empty() && !request.control.is_cancelled() {
             self.make_room();
             let (run, lanes, caches) = self.begin(request, PRIVATE_SLICE);

@@ -18,6 +18,9 @@ use crate::turns::Turn;
 /// How often translated code is entered, within a slice, between two looks at whether the run is cancelled.
 const LOOK: u32 = 16;
 
+/// Instructions that are stepped through at a time.
+const STEPS: u64 = 1 << 10;
+
 /// A thread's jump cache, kept from run to run.
 pub(crate) struct JumpCache {
     entries: Box<[JumpEntry; JUMP_ENTRIES]>,
@@ -70,7 +73,7 @@ pub(crate) struct Run<'a> {
 enum Way {
     /// In translated code.
     Enter(*const u8),
-    /// By stepping until control branches.
+    /// By stepping, usually until control branches.
     Step,
     /// By stepping through one instruction.
     StepOne,
@@ -161,14 +164,18 @@ impl<'r> Run<'r> {
         (lane.waits, lane.slice_over) = (true, true);
     }
 
-    /// Steps through code that is not worth translating yet, until control branches.
+    /// Steps through code that is not worth translating yet, until control branches, or for a while.
     fn step_to_branch(&self, lane: &mut Lane, fuel: u64) {
-        let end = lane.status.count + fuel;
+        let end = lane.status.count + fuel.min(STEPS);
         loop {
             let next = lane.context.state.pc.wrapping_add(4);
             self.step(lane);
             let goes_on = lane.status.stop.is_none() && lane.status.count < end;
-            if !goes_on || lane.slice_over || lane.context.state.pc != next || self.is_breakpoint(next) {
+            if !goes_on
+                || lane.slice_over
+                || lane.context.state.pc != next
+                || self.is_breakpoint(next)
+            {
                 return;
             }
         }

@@ -199,9 +199,7 @@ impl<'a, M: Machine> Walk<'a, M> {
             Op::Param(index) => self.machine.param(*index),
             Op::Count => self.machine.count(),
             Op::Unary(op, a) => arith::unary(*op, self.ty(*a), self.get(*a)),
-            Op::Binary(op, a, b) => {
-                arith::binary(*op, self.ty(*a), self.get(*a), self.get(*b))
-            }
+            Op::Binary(op, a, b) => arith::binary(*op, self.ty(*a), self.get(*a), self.get(*b)),
             Op::Compare(op, a, b) => {
                 arith::compare(*op, self.ty(*a), self.get(*a), self.get(*b)).into()
             }
