@@ -146,6 +146,7 @@ class Machine:
         model: str = "private",
         device: SupportsIndex | Sequence[SupportsIndex] | None = None,
         threads: SupportsIndex | None = None,
+        code_memory: SupportsIndex | str = "256M",
     ) -> Self: ...
     @property
     def engine(self) -> str: ...

@@ -23,13 +23,25 @@ pub(crate) struct EngineArgs {
     /// Host threads for the cpu engine; 0 means one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     pub(crate) threads: u16,
+
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+}
+
+/// What translated code may take.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct CodeArgs {
+    /// Memory for code that the cpu engine translates, over all lanes: 4K or more. When it is spent, all of it is
+    /// translated anew as it is needed
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub(crate) code_memory: u64,
 }
 
 impl EngineArgs {
     /// Starts building a machine on this engine.
     pub(crate) fn builder(&self) -> MachineBuilder {
         let builder = kvrm::Machine::builder().engine(self.engine).threads(self.threads.into());
-        builder.devices(self.device.iter().copied())
+        builder.devices(self.device.iter().copied()).code_memory(self.code.code_memory)
     }
 
     /// Returns the same options, with the engine of `machine`.

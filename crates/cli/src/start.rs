@@ -88,6 +88,7 @@ fn command(cache: &Path, file: &Path, engine: &EngineArgs, lanes: usize) -> Resu
     command.args(["--max-cycles", "1", "--engine", engine.engine.name()]);
     command.args(["--memory", &guests::MEMORY.to_string(), "--lanes", &lanes.to_string()]);
     command.args(["--threads", &engine.threads.to_string()]);
+    command.args(["--code-memory", &engine.code.code_memory.to_string()]);
     command.env("KVRM_CACHE_DIR", cache);
     // CUDA has a cache of its own, which would make a cold start a little warmer.
     command.env("CUDA_CACHE_DISABLE", "1");

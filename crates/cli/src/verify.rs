@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kvrm::verify::{self, Plan, RandomPrograms, RandomVerdict, Verdict};
 use kvrm::{EngineKind, Machine, MachineBuilder};
 
-use crate::args::{EngineOn, TimeoutArgs};
+use crate::args::{CodeArgs, EngineOn, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::program::ProgramArgs;
 use crate::verify_report::{Found, Report};
@@ -68,6 +68,9 @@ pub(crate) struct Verify {
     rows: Option<usize>,
 
     #[command(flatten)]
+    code: CodeArgs,
+
+    #[command(flatten)]
     timeout: TimeoutArgs,
 
     /// Print JSON
@@ -115,7 +118,7 @@ impl Verify {
 
     fn file(&self, file: &Path, engines: &[EngineOn]) -> Result<Report> {
         let program = self.program.read(file)?;
-        let mut machines = build(engines, |builder| program.shape(builder))?;
+        let mut machines = self.build(engines, |builder| program.shape(builder))?;
         machines.iter_mut().try_for_each(|machine| program.load(machine))?;
         // What can be wrong with inputs is found here; setting them again cannot fail but with the engine.
         machines.iter_mut().try_for_each(|machine| program.set_registers(machine))?;
@@ -143,7 +146,8 @@ impl Verify {
     fn random(&self, count: u64, engines: &[EngineOn]) -> Result<Report> {
         let at_a_time = self.program.lanes.unwrap_or(AT_A_TIME).min(count.max(1) as usize);
         let programs = RandomPrograms::new(self.seed, count, 1 + at_a_time, self.rows);
-        let mut machines = build(engines, |builder| programs.shape(builder).translate_after(0))?;
+        let mut machines =
+            self.build(engines, |builder| programs.shape(builder).translate_after(0))?;
         let done = AtomicU64::new(0);
         let ahead = || {
             let done = text::thousands(done.load(Ordering::Relaxed));
@@ -166,6 +170,17 @@ impl Verify {
         };
         Ok(Report { engines: names(engines), lanes, seed: Some(self.seed), found })
     }
+
+    fn build(
+        &self,
+        engines: &[EngineOn],
+        shape: impl Fn(MachineBuilder) -> MachineBuilder,
+    ) -> Result<Vec<Machine>> {
+        let machine = |engine: &EngineOn| {
+            progress::build(shape(engine.builder()).code_memory(self.code.code_memory))
+        };
+        engines.iter().map(machine).collect()
+    }
 }
 
 /// Parses a number of rows of the table.
@@ -175,14 +190,6 @@ fn rows(text: &str) -> Result<usize, String> {
         Ok(rows) if (1..=most).contains(&rows) => Ok(rows),
         _ => Err(format!("the table has {most} rows: write a number from 1 to {most}")),
     }
-}
-
-fn build(
-    engines: &[EngineOn],
-    shape: impl Fn(MachineBuilder) -> MachineBuilder,
-) -> Result<Vec<Machine>> {
-    let machine = |engine: &EngineOn| progress::build(shape(engine.builder()));
-    engines.iter().map(machine).collect()
 }
 
 /// Returns an engine on its default device.

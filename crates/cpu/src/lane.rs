@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kvrm_engine::{LaneStatus, Stop};
+use kvrm_engine::{LaneStatus, Step, Stop};
 use kvrm_mem::{PAGE, Space};
 
 use crate::code::Code;
@@ -23,8 +23,11 @@ pub(crate) struct Lane {
     pub(crate) budget: u64,
     /// The slice ends here, though its instructions are not all used.
     pub(crate) slice_over: bool,
-    /// The instruction at PC writes translated words of shared memory: they must be forgotten first.
-    pub(crate) writes_code: bool,
+    /// Bytes that the instruction at PC writes, address and length, with translated words of shared memory among
+    /// them, which must be forgotten first.
+    pub(crate) writes_code: Option<(u64, u64)>,
+    /// It needs a translation for which there was no room.
+    pub(crate) waits: bool,
 }
 
 // SAFETY: the pointers in the context are to memory that the lane or its engine owns; one thread at a
@@ -40,7 +43,8 @@ impl Lane {
             own_code: None,
             budget: 0,
             slice_over: false,
-            writes_code: false,
+            writes_code: None,
+            waits: false,
         }
     }
 
@@ -58,26 +62,38 @@ impl Lane {
         self.status.stop = Some(stop);
     }
 
-    /// Private memory was written where translated words are, or next to them.
-    pub(crate) fn code_written(&mut self, stubs: &Arc<Stubs>, addr: u64, len: u64) {
+    /// The instruction at PC was executed, or stopped the lane.
+    pub(crate) fn stepped(&mut self, end: Step) {
+        match end {
+            Step::Done => self.status.count += 1,
+            Step::DoneAndStopped(stop) => {
+                self.status.count += 1;
+                self.stop(stop);
+            }
+            Step::Stopped(stop) => self.stop(stop),
+        }
+    }
+
+    /// Private memory was written where translated words are, or next to them, by the guest or the host.
+    pub(crate) fn code_written(
+        &mut self,
+        stubs: &Arc<Stubs>,
+        (addr, len): (u64, u64),
+        by_guest: bool,
+    ) {
         match &mut self.own_code {
             None => self.part_from_image(stubs),
-            Some(own) if own.overlaps(addr, len) => {
-                own.clear();
-                self.open_dirty_pages();
+            // Granules are opened when they are next written.
+            Some(own) => {
+                own.forget(addr, len, by_guest);
             }
-            Some(_) => {}
         }
     }
 
     /// Gives the lane translations of its own: its code is no longer the image's.
     pub(crate) fn part_from_image(&mut self, stubs: &Arc<Stubs>) {
-        self.own_code = Some(Box::new(Code::new(stubs)));
-        self.open_dirty_pages();
-    }
-
-    /// Lets all stores to pages that are written already through: no translation is made from them.
-    fn open_dirty_pages(&mut self) {
+        self.own_code = Some(Box::new(Code::own(stubs)));
+        // No translation is made from pages that are written already.
         let space = self.space.as_mut().expect("only private memory parts from the image");
         for page in space.dirty_pages().collect::<Vec<_>>() {
             space.set_page_granules(page * PAGE, 0);

@@ -20,12 +20,21 @@
 //! **Memory.** Loads are checked against the size. Stores are also checked against a byte of state per
 //! 64-byte granule, which finds in one look the first write to a page (for cheap resets) and
 //! writes to translated code. A lane that changes code it shares with others through the image gets
-//! translations of its own.
+//! translations of its own. Translations made from words that are written are forgotten; words that change again and
+//! again are stepped through, and what is around them is translated without them.
+//!
+//! **Memory for code.** All translations of a machine have a budget (`code_memory`). When it is spent, all lanes leave
+//! their code at the end of what they are doing, everything is forgotten, and what is still needed is translated
+//! again.
 
+mod arena;
 mod code;
+mod code_memory;
+mod compiler;
 mod context;
 mod emit;
 mod flags;
+mod index;
 mod lane;
 mod memory;
 mod runner;
@@ -40,7 +49,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::CpuState;
 use kvrm_engine::{
-    Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
+    CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
 use kvrm_mem::{Image, PAGE, Space, View as MemoryView};
 
@@ -121,7 +130,7 @@ impl CpuEngine {
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
         let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
-        let code = Mutex::new(Code::new(&stubs));
+        let code = Mutex::new(Code::common(&stubs));
         Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
     }
 
@@ -138,13 +147,33 @@ impl CpuEngine {
     fn clear_code(&mut self) {
         let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(space) = &mut self.shared {
-            for (page, _) in code.pages() {
+            for page in code.pages() {
                 space.set_page_granules(page * PAGE, 0);
             }
         }
         code.clear();
         for own in self.lanes.iter_mut().filter_map(|lane| lane.own_code.as_mut()) {
             own.clear();
+        }
+        // SAFETY: that were all that there are, and lanes run only while somebody else has the engine.
+        unsafe { self.stubs.memory.clear() };
+    }
+
+    /// Makes room for translations if there is none; true if there was none.
+    fn make_room(&mut self) -> bool {
+        let full = self.stubs.memory.is_full();
+        if full {
+            self.clear_code();
+        }
+        full
+    }
+
+    /// Forgets translations of bytes in shared memory that change.
+    fn forget_shared(&mut self, (addr, len): (u64, u64), by_guest: bool) {
+        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let space = self.shared.as_mut().expect("memory is shared");
+        for page in code.forget(addr, len, by_guest) {
+            space.set_page_granules(page * PAGE, code.granules_of_page(page));
         }
     }
 
@@ -166,7 +195,6 @@ impl CpuEngine {
             breakpoints: &self.breakpoints,
             control: request.control,
             slice,
-            translate_after: self.config.translate_after,
         };
         (run, &mut self.lanes, &mut self.caches)
     }
@@ -213,12 +241,19 @@ impl CpuEngine {
         if !some_wait.into_inner() {
             return Ok(());
         }
-        let (run, lanes, caches) = self.begin(request, PRIVATE_SLICE);
-        let waiting = Waiting::among(lanes);
-        let threads = waiting.len().min(caches.len());
-        on_threads(&mut caches[..threads], |cache| {
-            waiting.take_turns(|| !run.control.is_cancelled(), |lane| run.turn(lane, cache))
-        })
+        let running = |(number, lane): (usize, &Lane)| lane.status.stop.is_none().then_some(number);
+        let mut order: Vec<usize> = self.lanes.iter().enumerate().filter_map(running).collect();
+        while !order.is_empty() && !request.control.is_cancelled() {
+            self.make_room();
+            let (run, lanes, caches) = self.begin(request, PRIVATE_SLICE);
+            let waiting = Waiting::in_order(lanes, &order);
+            let threads = order.len().min(caches.len());
+            on_threads(&mut caches[..threads], |cache| {
+                waiting.take_turns(|| run.goes_on(), |lane| run.turn(lane, cache))
+            })?;
+            order = waiting.order();
+        }
+        Ok(())
     }
 
     /// Lanes that stand at a breakpoint when a run begins pass it.
@@ -230,35 +265,41 @@ impl CpuEngine {
             }
             Ok(())
         })?;
-        let wrote_code = |lane: &mut Lane| std::mem::take(&mut lane.writes_code);
-        if self.lanes.iter_mut().map(wrote_code).fold(false, |any, wrote| any | wrote) {
-            self.clear_code();
-        }
-        Ok(())
+        self.write_code(request)
     }
 
-    /// Lanes take turns, and translated words are forgotten between them if some lane writes any.
+    /// Lanes take turns, and between them translated words are forgotten if some lane writes any, or if there is no more
+    /// room for translations. Lanes that wait for room have it first.
     fn run_shared(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        let running = |lanes: &[Lane]| lanes.iter().any(|lane| lane.status.stop.is_none());
-        while running(&self.lanes) && !request.control.is_cancelled() {
+        let mut some_wait = false;
+        while self.any_lane(|_| true) && !request.control.is_cancelled() {
             self.for_running_lanes(request, SHARED_SLICE, |run, lane, cache| {
-                if run.control.is_cancelled() {
+                let waited = std::mem::take(&mut lane.waits);
+                if run.control.is_cancelled() || some_wait && !waited {
                     return Ok(());
                 }
                 run.slice(lane, cache, &mut Turn::default())
             })?;
-            if self.lanes.iter().any(|lane| lane.writes_code) {
-                self.write_code(request)?;
-            }
+            some_wait = self.make_room() && self.any_lane(|lane| lane.waits);
+            self.write_code(request)?;
         }
         Ok(())
     }
 
-    /// Executes the instructions of lanes that write translated words, which are forgotten first.
+    /// True if there is such a lane that has not stopped.
+    fn any_lane(&self, is_such: impl Fn(&Lane) -> bool) -> bool {
+        self.lanes.iter().any(|lane| lane.status.stop.is_none() && is_such(lane))
+    }
+
+    /// Executes the instructions of lanes that write translated words of shared memory, which are forgotten first.
     fn write_code(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        self.clear_code();
+        let written: Vec<_> = self.lanes.iter().filter_map(|lane| lane.writes_code).collect();
+        if written.is_empty() {
+            return Ok(());
+        }
+        written.into_iter().for_each(|bytes| self.forget_shared(bytes, true));
         self.for_running_lanes(request, 1, |run, lane, _| {
-            if std::mem::take(&mut lane.writes_code) && lane.budget > 0 {
+            if lane.writes_code.take().is_some() && lane.budget > 0 {
                 run.pass(lane);
             }
             Ok(())
@@ -324,6 +365,10 @@ impl Engine for CpuEngine {
         Some(self.space(lane).view())
     }
 
+    fn code_use(&self) -> CodeUse {
+        self.stubs.memory.code_use()
+    }
+
     fn runs_on_caller(&self) -> bool {
         self.caches.len() == 1
     }
@@ -350,9 +395,7 @@ impl Engine for CpuEngine {
         }
         if let Some(space) = &mut self.shared {
             space.write(addr, bytes);
-            if self.code().overlaps(addr, len) {
-                self.clear_code();
-            }
+            self.forget_shared((addr, len), false);
             return Ok(());
         }
         let Lane { space, own_code, .. } = &mut self.lanes[lane];
@@ -364,7 +407,7 @@ impl Engine for CpuEngine {
         let apart = begin_write(space, &mut view, addr, len);
         space.write(addr, bytes);
         if !apart {
-            self.lanes[lane].code_written(&self.stubs, addr, len);
+            self.lanes[lane].code_written(&self.stubs, (addr, len), false);
         }
         Ok(())
     }

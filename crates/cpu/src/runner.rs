@@ -1,13 +1,14 @@
 //! Running lanes on one thread: entering translated code and dealing with its exits.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvrm_engine::{EngineError, RunControl, Step, Stop, fetch, step};
-use kvrm_ir::Access;
+use kvrm_engine::{EngineError, RunControl, Stop, fetch, step};
+use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{CLOSED, GRANULE, GuestMemory, PAGE, RawMemory};
 
-use crate::code::{CloseGranules, Code};
+use crate::code::{CloseGranules, Code, Heat};
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
 use crate::lane::Lane;
 use crate::slow::{SlowPath, View, begin_write};
@@ -16,6 +17,9 @@ use crate::turns::Turn;
 
 /// How often translated code is entered, within a slice, between two looks at whether the run is cancelled.
 const LOOK: u32 = 16;
+
+/// Instructions that are stepped through at a time.
+const STEPS: u64 = 1 << 10;
 
 /// A thread's jump cache, kept from run to run.
 pub(crate) struct JumpCache {
@@ -63,7 +67,18 @@ pub(crate) struct Run<'a> {
     pub(crate) control: &'a RunControl,
     /// Instructions a lane executes before the thread looks up.
     pub(crate) slice: u64,
-    pub(crate) translate_after: u32,
+}
+
+/// How a lane goes on.
+enum Way {
+    /// In translated code.
+    Enter(*const u8),
+    /// By stepping, usually until control branches.
+    Step,
+    /// By stepping through one instruction.
+    StepOne,
+    /// Not before there is room for translations.
+    Wait,
 }
 
 impl<'r> Run<'r> {
@@ -75,10 +90,15 @@ impl<'r> Run<'r> {
         self.breakpoints.binary_search(&pc).is_ok()
     }
 
-    /// Runs a lane until it stops, its budget is spent, its turn is over, or the run is cancelled.
+    /// False once all lanes should leave their code: the run is cancelled, or there must be room for other code.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.control.is_cancelled() && !self.stubs.memory.is_full()
+    }
+
+    /// Runs a lane until it stops, its budget is spent, its turn is over, or the run does not go on.
     pub(crate) fn turn(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
         let mut turn = Turn::default();
-        while !self.control.is_cancelled() {
+        while self.goes_on() {
             self.slice(lane, cache, &mut turn)?;
             if lane.status.stop.is_some() || turn.is_over() {
                 break;
@@ -103,7 +123,7 @@ impl<'r> Run<'r> {
             entries = entries.wrapping_add(1);
             // Code that changes itself is only translated and stepped through, which is slow.
             if entries.is_multiple_of(LOOK) {
-                lane.slice_over |= self.control.is_cancelled() || turn.is_over();
+                lane.slice_over |= !self.goes_on() || turn.is_over();
             }
         }
         lane.budget -= lane.status.count - before;
@@ -130,23 +150,32 @@ impl<'r> Run<'r> {
             lane.stop(stop);
             return Ok(());
         }
-        match self.code_at(lane, cache, pc)? {
-            Some(code) => self.enter(lane, cache, fuel, code),
-            None => {
-                self.step_to_branch(lane, fuel);
-                Ok(())
-            }
+        match self.way_from(lane, cache, pc)? {
+            Way::Enter(code) => return self.enter(lane, cache, fuel, code),
+            Way::Step => self.step_to_branch(lane, fuel),
+            Way::StepOne => self.step(lane),
+            Way::Wait => self.wait(lane),
         }
+        Ok(())
     }
 
-    /// Steps through code that is not worth translating yet, until control branches.
+    /// Ends the lane's slice until there is room for translations.
+    fn wait(&self, lane: &mut Lane) {
+        (lane.waits, lane.slice_over) = (true, true);
+    }
+
+    /// Steps through code that is not worth translating yet, until control branches, or for a while.
     fn step_to_branch(&self, lane: &mut Lane, fuel: u64) {
-        let end = lane.status.count + fuel;
+        let end = lane.status.count + fuel.min(STEPS);
         loop {
             let next = lane.context.state.pc.wrapping_add(4);
             self.step(lane);
             let goes_on = lane.status.stop.is_none() && lane.status.count < end;
-            if !goes_on || lane.context.state.pc != next || self.is_breakpoint(next) {
+            if !goes_on
+                || lane.slice_over
+                || lane.context.state.pc != next
+                || self.is_breakpoint(next)
+            {
                 return;
             }
         }
@@ -166,32 +195,34 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// The code for a guest address; none if it has not been reached often enough.
-    fn code_at(
+    /// How a lane goes on at a guest address.
+    fn way_from(
         &self,
         lane: &mut Lane,
         cache: &mut JumpCache,
         pc: u64,
-    ) -> Result<Option<*const u8>, EngineError> {
+    ) -> Result<Way, EngineError> {
         cache.belong_to(lane.own_code.as_ref().map_or(self.generation, |own| own.generation()));
         let entry = cache.entry(pc);
         if entry.pc == pc {
-            return Ok(Some(entry.code));
+            return Ok(Way::Enter(entry.code));
         }
-        let code = self.with_code(lane, |code, source, close| match code.get(pc) {
-            Some(found) => Ok(Some(found)),
-            None if self.stepping_is_safe() && !code.is_hot(pc, self.translate_after) => Ok(None),
-            None => code.translate(pc, self.words(source), close).map(Some),
+        let way = self.with_code(lane, |code, source, close| {
+            if let Some(found) = code.get(pc) {
+                return Ok(Way::Enter(found));
+            }
+            match code.reach(pc) {
+                Heat::Cold => Ok(Way::Step),
+                Heat::Unsettled => Ok(Way::StepOne),
+                Heat::Hot => code
+                    .translate(pc, self.words(source), close)
+                    .map(|code| code.map_or(Way::Wait, Way::Enter)),
+            }
         })?;
-        if let Some(code) = code {
+        if let Way::Enter(code) = way {
             *cache.entry(pc) = JumpEntry { pc, code };
         }
-        Ok(code)
-    }
-
-    /// Stepping would not notice in time that it writes translated words of shared memory.
-    fn stepping_is_safe(&self) -> bool {
-        !self.shared()
+        Ok(way)
     }
 
     /// Runs `f` with the lane's translations, what they are made from, and a way to close the granules
@@ -250,7 +281,8 @@ impl<'r> Run<'r> {
         match ExitKind::from_number(lane.context.exit) {
             ExitKind::Chain => {}
             ExitKind::Fuel => return self.finish(lane, cache),
-            ExitKind::Probe => self.refused(lane),
+            // The instruction at PC faults, or it writes near translated words.
+            ExitKind::Probe => self.step(lane),
             ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
             ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),
             ExitKind::Stale => lane.part_from_image(self.stubs),
@@ -268,30 +300,17 @@ impl<'r> Run<'r> {
         if left == 0 {
             return Ok(());
         }
-        let must = self.translate_after == 0 || !self.stepping_is_safe();
+        let must = self.stubs.translate_after == 0;
         let tail = self.with_code(lane, |code, source, close| {
             code.tail(pc, left, must, self.words(source), close)
         })?;
         match tail {
             Some(code) => self.enter(lane, cache, left, code),
+            // They may change one another into a branch, after which everything has to be looked at.
             None => {
-                // They may change one another into a branch, after which everything has to be looked at.
                 self.step_to_branch(lane, left);
                 Ok(())
             }
-        }
-    }
-
-    /// The instruction at PC was refused an access: it faults, or it writes near translated words.
-    fn refused(&self, lane: &mut Lane) {
-        let (addr, len) = (lane.context.detail, lane.context.len);
-        let inside = self.memory(lane).probe(Access::Write, addr, len as u32).is_ok();
-        // Held until the write is done, so that nobody translates the words meanwhile.
-        let code = (self.shared() && inside).then(|| self.locked());
-        if code.as_ref().is_some_and(|code| code.overlaps(addr, len)) {
-            (lane.writes_code, lane.slice_over) = (true, true);
-        } else {
-            self.step(lane);
         }
     }
 
@@ -300,12 +319,9 @@ impl<'r> Run<'r> {
     }
 
     /// Executes the instruction at PC, whatever stands in the way of entering it, as part of the budget.
-    /// If it writes translated words of shared memory, the lane says so afterwards.
     pub(crate) fn pass(&self, lane: &mut Lane) {
         let before = lane.status.count;
-        if let Some((addr, len)) = self.step(lane) {
-            lane.writes_code = self.shared() && self.locked().overlaps(addr, len);
-        }
+        self.step(lane);
         lane.budget -= lane.status.count - before;
         if lane.budget == 0 && lane.status.stop.is_none() {
             lane.stop(Stop::MaxCycles);
@@ -313,34 +329,76 @@ impl<'r> Run<'r> {
         self.control.report(lane.status.count - before, lane.status.stop.is_some().into());
     }
 
-    /// Executes the instruction at PC with the evaluator; what it has written that is, in private memory,
-    /// beside translated words or, in shared memory, anywhere.
-    fn step(&self, lane: &mut Lane) -> Option<(u64, u64)> {
+    /// Executes the instruction at PC with the evaluator. If it writes translated words of shared memory, in which other
+    /// lanes may be running, it is left for later: the lane says which.
+    fn step(&self, lane: &mut Lane) {
+        if self.shared() { self.step_shared(lane) } else { self.step_private(lane) }
+    }
+
+    fn step_shared(&self, lane: &mut Lane) {
+        // Held until a write is done, so that nobody translates the words meanwhile.
+        let code = self.locked();
+        let memory = Guarded { memory: self.memory(lane), code: &code, refused: Cell::new(None) };
+        let before = lane.context.state;
+        let end = step(&mut lane.context.state, lane.status.count, &memory, &mut |_, _| {});
+        match memory.refused.get() {
+            Some(bytes) => {
+                lane.context.state = before;
+                (lane.writes_code, lane.slice_over) = (Some(bytes), true);
+            }
+            None => lane.stepped(end),
+        }
+    }
+
+    fn step_private(&self, lane: &mut Lane) {
         let memory = self.memory(lane);
         let mut written = None;
         let Lane { context, space, own_code, status, .. } = lane;
+        let space = space.as_mut().expect("memory is private");
         let mut view = view(self.code, own_code);
         let end = step(&mut context.state, status.count, &memory, &mut |addr, len| {
-            let apart = match space {
-                Some(space) => begin_write(space, &mut view, addr, len.into()),
-                None => false,
-            };
+            let apart = begin_write(space, &mut view, addr, len.into());
             written = (!apart).then_some((addr, u64::from(len)));
         });
-        match end {
-            Step::Done => lane.status.count += 1,
-            Step::DoneAndStopped(stop) => {
-                lane.status.count += 1;
-                lane.stop(stop);
-            }
-            Step::Stopped(stop) => lane.stop(stop),
+        lane.stepped(end);
+        if let Some(bytes) = written {
+            lane.code_written(self.stubs, bytes, true);
         }
-        if let Some((addr, len)) = written
-            && !self.shared()
-        {
-            lane.code_written(self.stubs, addr, len);
+    }
+}
+
+/// Shared memory, of which translated words cannot be written.
+struct Guarded<'a> {
+    memory: RawMemory<'a>,
+    code: &'a Code,
+    /// Bytes that would have been written.
+    refused: Cell<Option<(u64, u64)>>,
+}
+
+impl GuestMemory for Guarded<'_> {
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        self.memory.probe(access, addr, len)?;
+        if access != Access::Read && self.code.overlaps(addr, len.into()) {
+            self.refused.set(Some((addr, len.into())));
+            return Err(addr);
         }
-        written
+        Ok(())
+    }
+
+    fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
+        self.memory.load(ty, order, addr)
+    }
+
+    fn store(&self, ty: Type, order: Order, addr: u64, value: u64) {
+        self.memory.store(ty, order, addr, value);
+    }
+
+    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
+        self.memory.cas(ty, addr, expected, new)
+    }
+
+    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
+        self.memory.cas128(addr, expected, new)
     }
 }
 

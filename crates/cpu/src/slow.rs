@@ -33,8 +33,9 @@ pub(crate) struct SlowPath<'a> {
     pub(crate) view: View<'a>,
 }
 
-/// Opens granules for a write that is about to happen; true if all of them could be opened: none
-/// holds translated words.
+/// Opens granules for a write that is about to happen; true if no translation has to hear of it. For the image's that is
+/// if all granules could be opened, because none holds translated words: a closed one tells that the lane has not
+/// written there.
 pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len: u64) -> bool {
     let last = addr + len - 1;
     for page in addr / PAGE..=last / PAGE {
@@ -53,6 +54,7 @@ pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len
     }
     let granules = (addr / 64..=last / 64).map(|granule| granule * 64);
     granules.into_iter().all(|addr| space.granule(addr) == OPEN)
+        || matches!(view, View::Own(code) if !code.overlaps(addr, len))
 }
 
 /// A store that was not let through at once: decides in `allowed`.

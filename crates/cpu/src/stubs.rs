@@ -3,12 +3,13 @@
 use std::mem::offset_of;
 
 use cranelift::codegen::isa::CallConv;
-use cranelift::codegen::{Context, settings};
+use cranelift::codegen::settings;
 use cranelift::prelude::*;
-use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module, default_libcall_names};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 
+use crate::arena::Arena;
+use crate::code_memory::CodeMemory;
+use crate::compiler::{Compiler, Compilers};
 use crate::context::{ExitKind, LaneContext};
 use crate::slow;
 use crate::translate::{Target, context_flags, function_signature, stub_signature};
@@ -26,22 +27,20 @@ pub(crate) struct Stubs {
     pub(crate) cas: *const u8,
     /// What a guest address without a translation leads to.
     pub(crate) untranslated: *const u8,
-    module: Option<JITModule>,
+    /// For translations.
+    pub(crate) compilers: Compilers,
+    /// For translations, too.
+    pub(crate) memory: CodeMemory,
+    /// How often code that lanes have in common is reached before it is translated.
+    pub(crate) translate_after: u32,
+    /// Keeps the code above.
+    _arena: Arena,
 }
 
 // SAFETY: the code and the settings are not changed after they are built.
 unsafe impl Send for Stubs {}
-// SAFETY: as above.
+// SAFETY: as above; compilers and memory can be shared.
 unsafe impl Sync for Stubs {}
-
-impl Drop for Stubs {
-    fn drop(&mut self) {
-        if let Some(module) = self.module.take() {
-            // SAFETY: translations hold an `Arc` of the stubs, so nothing calls them any more.
-            unsafe { module.free_memory() };
-        }
-    }
-}
 
 fn host_flags(model: MemoryModel) -> settings::Flags {
     let mut flags = settings::builder();
@@ -60,11 +59,6 @@ fn host_flags(model: MemoryModel) -> settings::Flags {
     settings::Flags::new(flags)
 }
 
-/// An empty module for the host.
-pub(crate) fn module(target: &Target) -> JITModule {
-    JITModule::new(JITBuilder::with_isa(target.isa.clone(), default_libcall_names()))
-}
-
 impl Stubs {
     pub(crate) fn new(config: &Config) -> Result<Stubs, EngineError> {
         let &Config { memory_size, model, read_only, .. } = config;
@@ -72,22 +66,36 @@ impl Stubs {
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
         let target = Target { isa, memory_size, shared: model == MemoryModel::Shared, read_only };
-        let mut module = module(&target);
-        let probe = define(&mut module, "probe", stub_signature(), |b, args| {
+        let compilers = Compilers::default();
+        let mut arena = Arena::default();
+        let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {
+            compilers.with(|compiler| {
+                let code = define(compiler, &target, signature, fill);
+                let code = code.map_err(|e| unsupported(&e))?;
+                arena.add(code).map_err(|e| unsupported(&e))
+            })
+        };
+        let probe = define(stub_signature(), &|b, args| {
             call_host(b, slow::probe as *const u8, args);
-        });
-        let cas = define(&mut module, "cas128", stub_signature(), |b, args| {
+        })?;
+        let cas = define(stub_signature(), &|b, args| {
             call_host(b, slow::cas128 as *const u8, args);
-        });
-        let untranslated = define(&mut module, "untranslated", function_signature(), untranslated);
-        let enter = define(&mut module, "enter", enter_signature(), enter);
-        module.finalize_definitions().map_err(|e| unsupported(&e))?;
-        let address = |id| module.get_finalized_function(id);
-        let (probe, cas) = (address(probe), address(cas));
+        })?;
+        let untranslated = define(function_signature(), &untranslated)?;
+        let enter = define(enter_signature(), &enter)?;
         // SAFETY: `enter_signature` is the signature of `Enter`.
-        let enter = unsafe { std::mem::transmute::<*const u8, Enter>(address(enter)) };
-        let untranslated = address(untranslated);
-        Ok(Stubs { target, enter, probe, cas, untranslated, module: Some(module) })
+        let enter = unsafe { std::mem::transmute::<*const u8, Enter>(enter) };
+        Ok(Stubs {
+            target,
+            enter,
+            probe,
+            cas,
+            untranslated,
+            compilers,
+            memory: CodeMemory::new(config.code_memory),
+            translate_after: config.translate_after,
+            _arena: arena,
+        })
     }
 }
 
@@ -108,27 +116,23 @@ fn enter_signature() -> Signature {
 }
 
 /// Compiles one function of a single block; `fill` gets its arguments.
-fn define(
-    module: &mut JITModule,
-    name: &str,
+fn define<'c>(
+    compiler: &'c mut Compiler,
+    target: &Target,
     signature: Signature,
-    fill: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
-) -> cranelift_module::FuncId {
-    let id = module.declare_function(name, Linkage::Local, &signature).expect("names are unique");
-    let mut context = Context::new();
-    context.func.signature = signature;
-    let mut scratch = FunctionBuilderContext::new();
-    let mut b = FunctionBuilder::new(&mut context.func, &mut scratch);
-    let block = b.create_block();
-    b.append_block_params_for_function_params(block);
-    b.switch_to_block(block);
-    b.seal_block(block);
-    let args = b.block_params(block).to_vec();
-    fill(&mut b, &args);
-    b.ins().return_(&[]);
-    b.finalize(module.isa().frontend_config());
-    module.define_function(id, &mut context).expect("stubs compile on every supported host");
-    id
+    fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value]),
+) -> Result<&'c [u8], String> {
+    compiler.compile(target, signature, |function, scratch| {
+        let mut b = FunctionBuilder::new(function, scratch);
+        let block = b.create_block();
+        b.append_block_params_for_function_params(block);
+        b.switch_to_block(block);
+        b.seal_block(block);
+        let args = b.block_params(block).to_vec();
+        fill(&mut b, &args);
+        b.ins().return_(&[]);
+        b.finalize(target.isa.frontend_config());
+    })
 }
 
 fn call_host(b: &mut FunctionBuilder<'_>, function: *const u8, args: &[Value]) {

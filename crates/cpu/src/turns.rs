@@ -52,18 +52,23 @@ pub(crate) fn on_threads<W: Send>(
     })
 }
 
+/// A lane and its number.
+type Numbered<'l> = (usize, &'l mut Lane);
+
 /// Lanes that wait for their turn, the one that waits longest in front.
-pub(crate) struct Waiting<'l>(Mutex<VecDeque<&'l mut Lane>>);
+pub(crate) struct Waiting<'l>(Mutex<VecDeque<Numbered<'l>>>);
 
 impl<'l> Waiting<'l> {
-    /// Those that have not stopped.
-    pub(crate) fn among(lanes: &'l mut [Lane]) -> Waiting<'l> {
-        let running = lanes.iter_mut().filter(|lane| lane.status.stop.is_none());
-        Waiting(Mutex::new(running.collect()))
+    /// Those with these numbers, each of which is there once.
+    pub(crate) fn in_order(lanes: &'l mut [Lane], order: &[usize]) -> Waiting<'l> {
+        let mut lanes: Vec<_> = lanes.iter_mut().map(Some).collect();
+        let lane = |number: &usize| (*number, lanes[*number].take().expect("a lane waits once"));
+        Waiting(Mutex::new(order.iter().map(lane).collect()))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+    /// The numbers of those that still wait.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        self.lock().iter().map(|(number, _)| *number).collect()
     }
 
     /// Gives lanes turns until all have stopped, or `goes_on` says no. A thread that finds nobody waiting is done: every
@@ -74,20 +79,20 @@ impl<'l> Waiting<'l> {
         mut turn: impl FnMut(&mut Lane) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         while goes_on() {
-            let Some(lane) = self.next() else { break };
+            let Some((number, lane)) = self.next() else { break };
             turn(lane)?;
             if lane.status.stop.is_none() {
-                self.lock().push_back(lane);
+                self.lock().push_back((number, lane));
             }
         }
         Ok(())
     }
 
-    fn next(&self) -> Option<&'l mut Lane> {
+    fn next(&self) -> Option<Numbered<'l>> {
         self.lock().pop_front()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<&'l mut Lane>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Numbered<'l>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,8 +133,8 @@ mod tests {
         let mut lanes: Vec<Lane> = (0..3).map(|_| Lane::new(None)).collect();
         lanes.iter_mut().zip([3, 1, 2]).for_each(|(lane, turns)| lane.budget = turns);
         let mut turns = Vec::new();
-        let waiting = Waiting::among(&mut lanes);
-        assert_eq!(waiting.len(), 3);
+        let waiting = Waiting::in_order(&mut lanes, &[2, 0, 1]);
+        assert_eq!(waiting.order(), [2, 0, 1]);
         let turn = |lane: &mut Lane| {
             turns.push(lane.budget);
             lane.budget -= 1;
@@ -139,6 +144,7 @@ mod tests {
             Ok(())
         };
         waiting.take_turns(|| true, turn).unwrap();
-        assert_eq!(turns, [3, 1, 2, 2, 1, 1]);
+        assert_eq!(turns, [2, 3, 1, 1, 2, 1]);
+        assert_eq!(waiting.order(), []);
     }
 }

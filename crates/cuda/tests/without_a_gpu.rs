@@ -50,8 +50,15 @@ fn with_a_driver_that_only_copies() {
 
 fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
     let memory_size = (pages * PAGE) as u64;
-    let config =
-        Config { lanes, memory_size, model, read_only: false, threads: 1, translate_after: 0 };
+    let config = Config {
+        lanes,
+        memory_size,
+        model,
+        read_only: false,
+        threads: 1,
+        translate_after: 0,
+        code_memory: 1 << 20,
+    };
     build(config, 0).unwrap()
 }
 

@@ -56,6 +56,20 @@ pub struct Config {
     pub threads: usize,
     /// How often a translating engine steps through code before it translates it; 0 translates everything.
     pub translate_after: u32,
+    /// Bytes that the code of a translating engine may take, and what is kept about it. What is over it is
+    /// forgotten.
+    pub code_memory: u64,
+}
+
+/// What the translations of an engine take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeUse {
+    /// Bytes they take now, about.
+    pub bytes: u64,
+    /// The most they took at a time.
+    pub most: u64,
+    /// How often all of them were forgotten because there was no more room.
+    pub evictions: u64,
 }
 
 /// One run, for all lanes.
@@ -214,6 +228,11 @@ pub trait Engine: Send {
     /// 50 ms.
     fn runs_on_caller(&self) -> bool {
         false
+    }
+
+    /// What its translations take, if it is an engine that translates.
+    fn code_use(&self) -> CodeUse {
+        CodeUse::default()
     }
 
     /// Reads a lane's memory.

@@ -42,6 +42,7 @@ impl SplitEngine {
     ///     read_only: false,
     ///     threads: 0,
     ///     translate_after: 0,
+    ///     code_memory: 256 << 20,
     /// };
     /// let mut sizes = Vec::new();
     /// let engine = SplitEngine::new(config, 2, 32, |_, config| {
@@ -282,6 +283,7 @@ mod tests {
             read_only: false,
             threads: 0,
             translate_after: 0,
+            code_memory: 1 << 20,
         }
     }
 

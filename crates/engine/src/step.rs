@@ -1,5 +1,6 @@
 //! Executes one instruction with the reference evaluator.
 
+use std::cell::Cell;
 use std::sync::{LazyLock, OnceLock};
 
 use kvrm_a64::state::CpuState;
@@ -59,12 +60,12 @@ fn step_inner(
         Ok(word) => word,
         Err(stop) => return Step::Stopped(stop),
     };
-    let Some(row) = decode(word) else {
+    let Some(routine) = recent_routine(word) else {
         return Step::Stopped(Stop::Undefined { word });
     };
     let next = state.pc.wrapping_add(4);
     let mut stepping = Stepping { state, count, word, memory, before_write };
-    match eval(routine(row, word), &mut stepping) {
+    match eval(routine, &mut stepping) {
         End::Next => {
             state.pc = next;
             Step::Done
@@ -83,6 +84,31 @@ fn step_inner(
         }
         End::Fault { access, addr } => Step::Stopped(Stop::from_fault(access, addr)),
     }
+}
+
+/// Words whose routines a thread remembers, a power of two.
+const RECENT: usize = 512;
+
+/// What the word does; `None` if it is not an instruction.
+fn recent_routine(word: u32) -> Option<&'static Routine> {
+    type Known = (u32, Option<&'static Routine>);
+    thread_local! {
+        static RECENT_WORDS: [Cell<Option<Known>>; RECENT] =
+            const { [const { Cell::new(None) }; RECENT] };
+    }
+    // The upper bits of the product depend on all bits of the word.
+    let index = word.wrapping_mul(0x9e37_79b9) >> (32 - RECENT.ilog2());
+    RECENT_WORDS.with(|recent| {
+        let cell = &recent[index as usize];
+        match cell.get() {
+            Some((known, found)) if known == word => found,
+            _ => {
+                let found = decode(word).map(|row| routine(row, word));
+                cell.set(Some((word, found)));
+                found
+            }
+        }
+    })
 }
 
 /// Returns the routine for the words of a shape, built on first use.

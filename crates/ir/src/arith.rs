@@ -24,7 +24,8 @@ pub(crate) fn unary(op: UnOp, ty: Type, a: u64) -> u64 {
 
 pub(crate) fn binary(op: BinOp, ty: Type, a: u64, b: u64) -> u64 {
     let (sa, sb) = (signed(ty, a), signed(ty, b));
-    let amount = (b % u64::from(ty.bits())) as u32;
+    // Widths are powers of two.
+    let amount = b as u32 & (ty.bits() - 1);
     let result = match op {
         BinOp::Add => a.wrapping_add(b),
         BinOp::Sub => a.wrapping_sub(b),

@@ -1,5 +1,7 @@
 //! The reference implementation: walks a routine, value by value.
 
+use std::cell::Cell;
+
 use crate::arith;
 use crate::op::*;
 
@@ -121,21 +123,43 @@ fn holds(cond: Cond, [n, z, c, v]: [bool; 4]) -> bool {
 struct Walk<'a, M> {
     routine: &'a Routine,
     machine: &'a mut M,
+    tables: Tables,
+}
+
+/// What is known while a routine runs.
+#[derive(Default)]
+struct Tables {
+    /// The values.
     bits: Vec<u64>,
     /// Where the places are.
     places: Vec<u64>,
 }
 
+thread_local! {
+    /// Tables of a routine that ran before: allocating them anew takes longer than a routine does.
+    static TABLES: Cell<Tables> = Cell::default();
+}
+
+impl<M> Drop for Walk<'_, M> {
+    fn drop(&mut self) {
+        TABLES.set(std::mem::take(&mut self.tables));
+    }
+}
+
 impl<'a, M: Machine> Walk<'a, M> {
     fn new(routine: &'a Routine, machine: &'a mut M) -> Self {
-        let bits = routine.values.iter().map(|v| v.constant.unwrap_or(0)).collect();
-        Walk { routine, machine, bits, places: vec![0; routine.places.len()] }
+        let mut tables = TABLES.take();
+        tables.bits.clear();
+        tables.bits.extend(routine.values.iter().map(|v| v.constant.unwrap_or(0)));
+        tables.places.clear();
+        tables.places.resize(routine.places.len(), 0);
+        Walk { routine, machine, tables }
     }
 
     /// Where an element of a place is.
     fn at(&self, place: Place, index: u32) -> u64 {
         let size = self.routine.place(place).ty.bytes();
-        self.places[place.0 as usize].wrapping_add((index * size).into())
+        self.tables.places[place.0 as usize].wrapping_add((index * size).into())
     }
 
     fn end(&self, end: &Terminator) -> End {
@@ -153,7 +177,11 @@ impl<'a, M: Machine> Walk<'a, M> {
     }
 
     fn get(&self, v: Value) -> u64 {
-        self.bits[v.0 as usize]
+        self.tables.bits[v.0 as usize]
+    }
+
+    fn set(&mut self, v: Value, bits: u64) {
+        self.tables.bits[v.0 as usize] = bits;
     }
 
     fn ty(&self, v: Value) -> Type {
@@ -166,92 +194,88 @@ impl<'a, M: Machine> Walk<'a, M> {
 
     /// Executes a statement and keeps its results.
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), End> {
-        let ty = stmt.results.first().map(|v| self.ty(*v));
-        let one = |bits: u64| [Some(bits), None];
-        let results = match &stmt.op {
-            Op::Word => one(self.machine.word().into()),
-            Op::Param(index) => one(self.machine.param(*index)),
-            Op::Count => one(self.machine.count()),
-            Op::Unary(op, a) => one(arith::unary(*op, self.ty(*a), self.get(*a))),
-            Op::Binary(op, a, b) => {
-                one(arith::binary(*op, self.ty(*a), self.get(*a), self.get(*b)))
-            }
+        let bits = match &stmt.op {
+            Op::Word => self.machine.word().into(),
+            Op::Param(index) => self.machine.param(*index),
+            Op::Count => self.machine.count(),
+            Op::Unary(op, a) => arith::unary(*op, self.ty(*a), self.get(*a)),
+            Op::Binary(op, a, b) => arith::binary(*op, self.ty(*a), self.get(*a), self.get(*b)),
             Op::Compare(op, a, b) => {
-                one(arith::compare(*op, self.ty(*a), self.get(*a), self.get(*b)).into())
+                arith::compare(*op, self.ty(*a), self.get(*a), self.get(*b)).into()
             }
-            Op::Select(c, a, b) => one(self.get(if self.get(*c) != 0 { *a } else { *b })),
+            Op::Select(c, a, b) => self.get(if self.get(*c) != 0 { *a } else { *b }),
             Op::Convert(op, a) => {
-                let to = ty.expect("a conversion has a result");
-                one(arith::convert(*op, self.ty(*a), to, self.get(*a)))
+                let to = self.ty(stmt.results[0]);
+                arith::convert(*op, self.ty(*a), to, self.get(*a))
             }
-            Op::ReadReg(file, index) => one(self.machine.read_reg(*file, self.get(*index) as u32)),
+            Op::ReadReg(file, index) => self.machine.read_reg(*file, self.get(*index) as u32),
             Op::WriteReg(file, index, value) => {
                 self.machine.write_reg(*file, self.get(*index) as u32, self.get(*value));
-                [None; 2]
+                return Ok(());
             }
-            Op::ReadVar(var) => one(self.machine.read_var(*var)),
+            Op::ReadVar(var) => self.machine.read_var(*var),
             Op::WriteVar(var, value) => {
                 self.machine.write_var(*var, self.get(*value));
-                [None; 2]
+                return Ok(());
             }
-            Op::Test(cond) => one(holds(*cond, self.machine.flags()).into()),
+            Op::Test(cond) => holds(*cond, self.machine.flags()).into(),
             Op::SetFlags(flags) => {
                 let flags = self.flags(*flags);
                 self.machine.set_flags(flags);
-                [None; 2]
+                return Ok(());
             }
             Op::Probe { place, addr } => {
                 let data = self.routine.place(*place);
                 let fault = |addr| End::Fault { access: data.access, addr };
                 let at = self.machine.probe(data.access, self.get(*addr), data.len());
-                self.places[place.0 as usize] = at.map_err(fault)?;
-                [None; 2]
+                self.tables.places[place.0 as usize] = at.map_err(fault)?;
+                return Ok(());
             }
             Op::Load { order, place, index } => {
-                let ty = ty.expect("a load has a result");
-                one(self.machine.load(ty, *order, self.at(*place, *index)))
+                let ty = self.ty(stmt.results[0]);
+                self.machine.load(ty, *order, self.at(*place, *index))
             }
             Op::Store { order, place, index, value } => {
                 let ty = self.ty(*value);
                 self.machine.store(ty, *order, self.at(*place, *index), self.get(*value));
-                [None; 2]
+                return Ok(());
             }
             Op::Rmw { op, place, value } => {
                 let ty = self.ty(*value);
-                one(self.rmw(*op, ty, self.at(*place, 0), self.get(*value)))
+                self.rmw(*op, ty, self.at(*place, 0), self.get(*value))
             }
             Op::Cas { place, expected, new } => {
                 let ty = self.ty(*new);
                 let (expected, new) = (self.get(*expected), self.get(*new));
-                one(self.machine.cas(ty, self.at(*place, 0), expected, new))
+                self.machine.cas(ty, self.at(*place, 0), expected, new)
             }
             Op::Cas128 { place, expected, new } => {
                 let expected = expected.map(|v| self.get(v));
                 let new = new.map(|v| self.get(v));
-                self.machine.cas128(self.at(*place, 0), expected, new).map(Some)
+                let old = self.machine.cas128(self.at(*place, 0), expected, new);
+                stmt.results.iter().zip(old).for_each(|(v, bits)| self.set(*v, bits));
+                return Ok(());
             }
             Op::Fence => {
                 self.machine.fence();
-                [None; 2]
+                return Ok(());
             }
             Op::Exit { exit, cond, detail } => {
                 if self.get(*cond) != 0 {
                     return Err(End::Exit { exit: *exit, detail: self.get(*detail) });
                 }
-                [None; 2]
+                return Ok(());
             }
             Op::If { cond, then, otherwise } => {
                 let arm = if self.get(*cond) != 0 { then } else { otherwise };
                 self.block(arm)?;
                 for (result, v) in stmt.results.iter().zip(&arm.yields) {
-                    self.bits[result.0 as usize] = self.get(*v);
+                    self.set(*result, self.get(*v));
                 }
-                [None; 2]
+                return Ok(());
             }
         };
-        for (result, bits) in stmt.results.iter().zip(results.into_iter().flatten()) {
-            self.bits[result.0 as usize] = bits;
-        }
+        self.set(stmt.results[0], bits);
         Ok(())
     }
 

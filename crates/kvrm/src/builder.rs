@@ -111,6 +111,7 @@ impl Default for MachineBuilder {
             read_only: false,
             threads: 0,
             translate_after: 3,
+            code_memory: Self::CODE_MEMORY,
         };
         MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), model, config }
     }
@@ -119,6 +120,8 @@ impl Default for MachineBuilder {
 impl MachineBuilder {
     const MAX_LANES: usize = 1 << 24;
     const MAX_MEMORY: u64 = 1 << 40;
+    const CODE_MEMORY: u64 = 256 << 20;
+    const MIN_CODE_MEMORY: u64 = 4 << 10;
 
     /// Sets the engine; `auto` by default.
     ///
@@ -183,9 +186,25 @@ impl MachineBuilder {
         self
     }
 
+    /// Bytes that the CPU engine's translations of guest code may take, over all lanes and with all that is kept about
+    /// them; 256 MiB by default, 4 KiB at the least. When they are spent, all translations are forgotten, and what is
+    /// still executed is translated again. Other engines do not translate.
+    ///
+    /// ```
+    /// use kvrm::{EngineKind, Machine};
+    /// let machine = Machine::builder().engine(EngineKind::Cpu).code_memory(1 << 20).build()?;
+    /// assert_eq!(machine.code_use().most, 0);
+    /// assert!(Machine::builder().code_memory(1000).build().is_err());
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn code_memory(mut self, bytes: u64) -> Self {
+        self.config.code_memory = bytes;
+        self
+    }
+
     /// Builds the machine. Memory and all registers are zero.
     pub fn build(self) -> Result<Machine> {
-        let Config { lanes, memory_size, .. } = self.config;
+        let Config { lanes, memory_size, code_memory, .. } = self.config;
         if lanes == 0 {
             return Err(Error::NoLanes);
         }
@@ -195,6 +214,9 @@ impl MachineBuilder {
         let whole_pages = memory_size.is_multiple_of(PAGE);
         if !(PAGE..=Self::MAX_MEMORY).contains(&memory_size) || !whole_pages {
             return Err(Error::MemorySize(memory_size));
+        }
+        if code_memory < Self::MIN_CODE_MEMORY {
+            return Err(Error::CodeMemory(code_memory));
         }
         let no_devices = matches!(self.engine, EngineKind::Cpu | EngineKind::Eval);
         if no_devices && !self.devices.is_empty() {

@@ -29,6 +29,9 @@ pub enum Error {
     /// A memory of this size cannot be built.
     #[error("a memory of {0} bytes cannot be built: use a multiple of 4096 from 4096 to 1 TiB")]
     MemorySize(u64),
+    /// So little memory for translated code would be spent at once.
+    #[error("{0} bytes for translated code are too few: give at least 4K")]
+    CodeMemory(u64),
     /// Text is not a size.
     #[error(
         "\"{0}\" is not a size: write bytes (65536, 0x10000) or use K, M, G or T (64K, 4M, 4MiB; 4MB for powers of 1000)"

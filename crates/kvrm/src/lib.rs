@@ -48,7 +48,8 @@ pub use kvrm_asm as asm;
 pub use kvrm_asm::assemble;
 pub use kvrm_cuda::lanes_that_fit;
 pub use kvrm_engine::{
-    Activity, EngineError, FaultKind, KernelLoad, Lacking, LaneStatus, RunControl, StartTimes, Stop,
+    Activity, CodeUse, EngineError, FaultKind, KernelLoad, Lacking, LaneStatus, RunControl,
+    StartTimes, Stop,
 };
 pub use kvrm_mem::{PAGE, ProcessMark, View};
 pub use machine::{Lanes, Machine, RunReport};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use kvrm_a64::state::CpuState;
-use kvrm_engine::{Config, Engine, LaneStatus, RunControl, StartTimes, Stop};
+use kvrm_engine::{CodeUse, Config, Engine, LaneStatus, RunControl, StartTimes, Stop};
 use kvrm_mem::ProcessMark;
 
 use crate::core::{Core, Limits};
@@ -141,6 +141,14 @@ impl Machine {
     /// while it runs in the background.
     pub fn start_times(&self) -> StartTimes {
         self.core().map_or_else(|_| StartTimes::default(), |core| core.engine.start_times())
+    }
+
+    /// What its translated code takes, if its engine translates: see [`MachineBuilder::code_memory`]. Nothing is known
+    /// while it runs in the background.
+    ///
+    /// [`MachineBuilder::code_memory`]: crate::MachineBuilder::code_memory
+    pub fn code_use(&self) -> CodeUse {
+        self.core().map_or_else(|_| CodeUse::default(), |core| core.engine.code_use())
     }
 
     /// Returns the number of lanes.

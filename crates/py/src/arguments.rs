@@ -205,6 +205,14 @@ pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
     }
 }
 
+/// Bytes for translated code as callers write them.
+pub(crate) fn code_memory(bytes: &Bound<'_, PyAny>) -> PyResult<u64> {
+    match bytes.cast::<PyString>() {
+        Ok(text) => kvrm::parse_size(&text.to_cow()?).map_err(crate::errors::exception),
+        Err(_) => unsigned(bytes, "code_memory"),
+    }
+}
+
 /// Converts one device number, or several.
 pub(crate) fn device_numbers(device: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<usize>> {
     let Some(device) = device else { return Ok(Vec::new()) };

@@ -24,6 +24,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::NoLanes
         | Error::TooManyLanes(_)
         | Error::MemorySize(_)
+        | Error::CodeMemory(_)
         | Error::NotASize(_)
         | Error::WrongLength { .. }
         | Error::Uneven { .. }

@@ -24,7 +24,8 @@ use crate::stops::{Stop, Stops, code};
 /// model: "private" (one memory per lane), "shared" (one for all), "read-only" (one for all; a store stops the
 /// lane with FAULT) or "double-buffered" (one for all; a run's changes stay only if it ends well). device:
 /// number of the engine's device, or a list of numbers to split the lanes over. threads: host threads that the
-/// cpu engine may use.
+/// cpu engine may use. code_memory: bytes, or text like "64M", that the code which the cpu engine translates may take;
+/// when they are spent, it is translated anew as it is needed.
 ///
 /// >>> import kvrm
 /// >>> m = kvrm.Machine(lanes=4)
@@ -53,8 +54,10 @@ pub(crate) struct Machine {
 #[pymethods]
 impl Machine {
     #[new]
-    #[pyo3(signature = (engine="auto", *, lanes=None, memory=None, model="private", device=None, threads=None),
-           text_signature = "(engine='auto', *, lanes=1, memory='4M', model='private', device=None, threads=None)")]
+    #[pyo3(signature = (engine="auto", *, lanes=None, memory=None, model="private", device=None, threads=None,
+                        code_memory=None),
+           text_signature = "(engine='auto', *, lanes=1, memory='4M', model='private', device=None, threads=None, code_memory='256M')")]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         engine: &str,
@@ -63,6 +66,7 @@ impl Machine {
         model: &str,
         device: Option<&Bound<'_, PyAny>>,
         threads: Option<&Bound<'_, PyAny>>,
+        code_memory: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Machine> {
         let engine: EngineKind = engine.parse().map_err(exception)?;
         let model: MemoryModel = model.parse().map_err(exception)?;
@@ -79,6 +83,9 @@ impl Machine {
                 return Err(PyValueError::new_err("threads must be from 1 to 1024"));
             }
             builder = builder.threads(threads);
+        }
+        if let Some(bytes) = code_memory {
+            builder = builder.code_memory(arguments::code_memory(bytes)?);
         }
         let builder = builder.devices(device_numbers(device)?);
         let machine = py.detach(|| guarded(|| builder.build()))?;

@@ -23,7 +23,15 @@ const USUAL: Limits = Limits::NONE;
 const COPIED: Limits = Limits { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
 
 fn config(model: MemoryModel, memory_size: u64) -> Config {
-    Config { lanes: LANES, memory_size, model, read_only: false, threads: 1, translate_after: 0 }
+    Config {
+        lanes: LANES,
+        memory_size,
+        model,
+        read_only: false,
+        threads: 1,
+        translate_after: 0,
+        code_memory: 1 << 20,
+    }
 }
 
 fn build(model: MemoryModel, memory_size: u64, way: &Limits, text: &str) -> WgpuEngine {

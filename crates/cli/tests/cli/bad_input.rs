@@ -106,6 +106,8 @@ fn sizes_and_counts() {
     fails("--memory 5000", "a memory of 5000 bytes cannot be built");
     fails("--memory 2T", "cannot be built");
     fails("--memory 99999999T", "not a size");
+    fails("--code-memory much", "not a size");
+    fails("--code-memory 3K", "3072 bytes for translated code are too few: give at least 4K");
     fails("--lanes 0", "at least one lane");
     fails("--lanes 1e30", "not a count");
     fails("--lanes=-1", "it cannot be negative");

@@ -16,6 +16,13 @@ for_every_engine! {
     patching_through_unaligned_stores, the_host_patches_a_lane_again_after_a_reset,
 }
 
+for_evicting_engines! {
+    a_loop_that_patches_itself, patching_the_next_instruction, patching_ahead_and_behind,
+    code_written_and_called, the_host_patches_between_runs, lanes_patch_differently,
+    a_reset_brings_the_original_back, patching_at_every_limit, code_that_moves_through_memory,
+    a_lane_that_patched_before_others_ran, patched_code_and_new_breakpoints,
+}
+
 for_split_engines! { lanes_patch_differently, a_lane_that_patched_before_others_ran }
 
 /// `mov x0, #value`.

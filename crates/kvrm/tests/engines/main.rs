@@ -39,6 +39,13 @@ macro_rules! for_split_engines {
     };
 }
 
+/// Makes tests of the same functions for lanes whose translations are forgotten again and again.
+macro_rules! for_evicting_engines {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! { @module cpu_evicting, EVICTING, []: $($test)* }
+    };
+}
+
 /// Assembles code for [`CODE`](support::CODE): `asm!(; add x0, x0, 1 ; hlt 0)`.
 macro_rules! asm {
     ($($code:tt)*) => {{
@@ -55,6 +62,7 @@ mod background;
 mod breakpoints;
 mod cancelling;
 mod changed_code;
+mod code_memory;
 mod counting;
 mod errors;
 mod exclusives;

@@ -9,6 +9,11 @@ for_every_engine! {
     data_beside_shared_code,
 }
 
+for_evicting_engines! {
+    one_lane_patches_what_another_executes, lanes_take_turns_to_patch, everybody_writes_its_own_code,
+    data_beside_shared_code,
+}
+
 const CREWS: [(usize, usize); 3] = [(2, 1), (2, 2), (4, 2)];
 
 /// Lane 0 patches a function and says so; the others wait, synchronise, and call it. They have called

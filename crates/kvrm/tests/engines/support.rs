@@ -25,6 +25,8 @@ pub(crate) struct Subject {
     pub(crate) setup: Setup,
     /// Devices to split lanes over; none for engines that have no devices, or for the first.
     devices: &'static [usize],
+    /// Bytes for translated code, if not as many as by default.
+    code_memory: Option<u64>,
 }
 
 impl Subject {
@@ -36,18 +38,25 @@ impl Subject {
         Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 0 });
     pub(crate) const WGPU: Subject =
         Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 0 });
+    /// Where a few translations are all that there is room for.
+    pub(crate) const EVICTING: Subject =
+        Subject { code_memory: Some(4096), ..Subject::TRANSLATING };
     /// One GPU as two, since few computers have several.
     pub(crate) const CUDA_SPLIT: Subject = Subject { devices: &[0, 0], ..Subject::CUDA };
 
     const fn new(setup: Setup) -> Subject {
-        Subject { setup, devices: &[] }
+        Subject { setup, devices: &[], code_memory: None }
     }
 
     /// Starts building a machine with a small memory.
     pub(crate) fn builder(self) -> MachineBuilder {
         let Setup { engine, translate_after } = self.setup;
         let builder = Machine::builder().engine(engine).translate_after(translate_after);
-        builder.devices(self.devices.iter().copied()).memory(MEMORY)
+        let builder = builder.devices(self.devices.iter().copied()).memory(MEMORY);
+        match self.code_memory {
+            Some(bytes) => builder.code_memory(bytes),
+            None => builder,
+        }
     }
 
     /// One lane with private memory, about to run `code`, with the address of [`DATA`] in X28.
