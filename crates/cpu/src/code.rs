@@ -35,7 +35,7 @@ const NOTES: u64 = 512;
 const CELL: u64 = 32;
 
 /// Translations and what they were made from.
-pub(crate) struct Code {
+pub(crate) struct Translations {
     stubs: Arc<Stubs>,
     entries: HashMap<u64, *const u8>,
     /// One cell per guest address that translations jump to; they hold its address.
@@ -87,9 +87,9 @@ pub(crate) enum Heat {
 }
 
 // SAFETY: the pointers are to code and cells that `self` owns.
-unsafe impl Send for Code {}
+unsafe impl Send for Translations {}
 
-impl Drop for Code {
+impl Drop for Translations {
     fn drop(&mut self) {
         self.stubs.memory.release(self.charged);
     }
@@ -100,19 +100,19 @@ fn next_generation() -> u64 {
     GENERATION.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Code {
+impl Translations {
     /// Of memory that all lanes begin with or share.
-    pub(crate) fn common(stubs: &Arc<Stubs>) -> Code {
-        Code::new(stubs, false)
+    pub(crate) fn common(stubs: &Arc<Stubs>) -> Translations {
+        Translations::new(stubs, false)
     }
 
     /// Of a lane that has changed its code.
-    pub(crate) fn own(stubs: &Arc<Stubs>) -> Code {
-        Code::new(stubs, true)
+    pub(crate) fn own(stubs: &Arc<Stubs>) -> Translations {
+        Translations::new(stubs, true)
     }
 
-    fn new(stubs: &Arc<Stubs>, is_own: bool) -> Code {
-        Code {
+    fn new(stubs: &Arc<Stubs>, is_own: bool) -> Translations {
+        Translations {
             stubs: Arc::clone(stubs),
             entries: HashMap::new(),
             cells: HashMap::new(),
@@ -129,7 +129,7 @@ impl Code {
 
     /// Forgets all translations. No lane may be running in them.
     pub(crate) fn clear(&mut self) {
-        let mut empty = Code::new(&self.stubs, self.is_own);
+        let mut empty = Translations::new(&self.stubs, self.is_own);
         empty.written_pages = std::mem::take(&mut self.written_pages);
         *self = empty;
     }
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn little_is_kept_about_a_translation() {
         let stubs = stubs(0);
-        let mut code = Code::common(&stubs);
+        let mut code = Translations::common(&stubs);
         // Every one ends at once, and leads to another that is not translated: a cell each.
         let only = |at: u64| move |pc: u64| hops(pc).filter(|_| pc == at);
         for n in 0..1000 {
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn only_what_was_made_from_a_word_is_forgotten() {
         let stubs = stubs(0);
-        let mut code = Code::common(&stubs);
+        let mut code = Translations::common(&stubs);
         let single = |at: u64| move |pc: u64| hops(pc).filter(|_| pc == at);
         for pc in [0, 8, 16] {
             code.translate(pc, single(pc), &mut |_, _| {}).unwrap().unwrap();
@@ -419,8 +419,8 @@ mod tests {
 
     #[test]
     fn words_that_change_need_longer_to_settle() {
-        let mut code = Code::common(&stubs(3));
-        let reached_until_hot = |code: &mut Code| {
+        let mut code = Translations::common(&stubs(3));
+        let reached_until_hot = |code: &mut Translations| {
             let times = (1..).find(|_| code.reach(8) == Heat::Hot).unwrap();
             code.translate(8, hops, &mut |_, _| {}).unwrap().unwrap();
             times

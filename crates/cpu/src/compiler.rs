@@ -7,7 +7,7 @@ use cranelift::codegen::control::ControlPlane;
 use cranelift::codegen::ir::Function;
 use cranelift::prelude::{FunctionBuilderContext, Signature};
 
-use crate::translate::Target;
+use crate::translate::HostTarget;
 
 /// Compiles one function after the other.
 pub(crate) struct Compiler {
@@ -23,7 +23,7 @@ impl Compiler {
     /// Compiles what `fill` builds to host code, which can be run from any address.
     pub(crate) fn compile(
         &mut self,
-        target: &Target,
+        target: &HostTarget,
         signature: Signature,
         fill: impl FnOnce(&mut Function, &mut FunctionBuilderContext),
     ) -> Result<&[u8], String> {

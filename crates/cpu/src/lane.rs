@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kvrm_engine::{LaneStatus, Step, Stop};
 use kvrm_mem::{PAGE, Space};
 
-use crate::code::Code;
+use crate::code::Translations;
 use crate::context::LaneContext;
 use crate::stubs::Stubs;
 
@@ -18,7 +18,7 @@ pub(crate) struct Lane {
     /// Private memory.
     pub(crate) space: Option<Space>,
     /// Its own translations, once it has changed its code.
-    pub(crate) own_code: Option<Box<Code>>,
+    pub(crate) own_code: Option<Box<Translations>>,
     /// Instructions it may still complete in this run.
     pub(crate) budget: u64,
     /// The slice ends here, though its instructions are not all used.
@@ -57,7 +57,7 @@ impl Lane {
     /// Stops the lane.
     pub(crate) fn stop(&mut self, stop: Stop) {
         if stop.is_exception() {
-            self.context.state.exclusive_len = 0;
+            self.context.state.take_exception();
         }
         self.status.stop = Some(stop);
     }
@@ -92,7 +92,7 @@ impl Lane {
 
     /// Gives the lane translations of its own: its code is no longer the image's.
     pub(crate) fn part_from_image(&mut self, stubs: &Arc<Stubs>) {
-        self.own_code = Some(Box::new(Code::own(stubs)));
+        self.own_code = Some(Box::new(Translations::own(stubs)));
         // No translation is made from pages that are written already.
         let space = self.space.as_mut().expect("only private memory parts from the image");
         for page in space.dirty_pages().collect::<Vec<_>>() {

@@ -53,10 +53,10 @@ use kvrm_engine::{
 };
 use kvrm_mem::{Image, PAGE, Space, View as MemoryView};
 
-use code::Code;
+use code::Translations;
 use lane::Lane;
 use runner::{JumpCache, Run};
-use slow::{View, begin_write};
+use slow::{CodeView, begin_write};
 use stubs::Stubs;
 use turns::{Turn, Waiting, on_threads};
 
@@ -86,7 +86,7 @@ impl States<'_> {
 pub struct CpuEngine {
     config: Config,
     // Before the memory that it was made from and the stubs that it calls.
-    code: Mutex<Code>,
+    code: Mutex<Translations>,
     lanes: Vec<Lane>,
     caches: Vec<JumpCache>,
     /// The memory of all lanes, unless each has its own.
@@ -130,7 +130,7 @@ impl CpuEngine {
         lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
         let threads = config.threads.min(config.lanes);
         let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
-        let code = Mutex::new(Code::common(&stubs));
+        let code = Mutex::new(Translations::common(&stubs));
         Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
     }
 
@@ -139,7 +139,7 @@ impl CpuEngine {
         own.or(self.shared.as_ref()).expect("memory is private or shared")
     }
 
-    fn code(&mut self) -> &mut Code {
+    fn code(&mut self) -> &mut Translations {
         self.code.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -401,8 +401,8 @@ impl Engine for CpuEngine {
         let Lane { space, own_code, .. } = &mut self.lanes[lane];
         let space = space.as_mut().expect("memory is private or shared");
         let mut view = match own_code {
-            Some(code) => View::Own(code),
-            None => View::Image(&self.code),
+            Some(code) => CodeView::Own(code),
+            None => CodeView::Image(&self.code),
         };
         let apart = begin_write(space, &mut view, addr, len);
         space.write(addr, bytes);

@@ -8,10 +8,10 @@ use kvrm_engine::{EngineError, RunControl, Stop, fetch, step};
 use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{CLOSED, GRANULE, GuestMemory, PAGE, RawMemory};
 
-use crate::code::{CloseGranules, Code, Heat};
+use crate::code::{CloseGranules, Heat, Translations};
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
 use crate::lane::Lane;
-use crate::slow::{SlowPath, View, begin_write};
+use crate::slow::{CodeView, SlowPath, begin_write};
 use crate::stubs::Stubs;
 use crate::turns::Turn;
 
@@ -58,7 +58,7 @@ impl JumpCache {
 pub(crate) struct Run<'a> {
     pub(crate) stubs: &'a Arc<Stubs>,
     /// Translations of the image or of shared memory.
-    pub(crate) code: &'a Mutex<Code>,
+    pub(crate) code: &'a Mutex<Translations>,
     /// The generation of those, which does not change during the run.
     pub(crate) generation: u64,
     /// What those translations are made from.
@@ -230,7 +230,7 @@ impl<'r> Run<'r> {
     fn with_code<T>(
         &self,
         lane: &mut Lane,
-        f: impl FnOnce(&mut Code, &RawMemory<'_>, &mut CloseGranules<'_>) -> T,
+        f: impl FnOnce(&mut Translations, &RawMemory<'_>, &mut CloseGranules<'_>) -> T,
     ) -> T {
         let memory = self.memory(lane);
         let source = if lane.own_code.is_some() { &memory } else { &self.source };
@@ -314,7 +314,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Code> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Translations> {
         self.code.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -370,7 +370,7 @@ impl<'r> Run<'r> {
 /// Shared memory, of which translated words cannot be written.
 struct Guarded<'a> {
     memory: RawMemory<'a>,
-    code: &'a Code,
+    code: &'a Translations,
     /// Bytes that would have been written.
     refused: Cell<Option<(u64, u64)>>,
 }
@@ -402,10 +402,13 @@ impl GuestMemory for Guarded<'_> {
     }
 }
 
-fn view<'l>(image: &'l Mutex<Code>, own: &'l mut Option<Box<Code>>) -> View<'l> {
+fn view<'l>(
+    image: &'l Mutex<Translations>,
+    own: &'l mut Option<Box<Translations>>,
+) -> CodeView<'l> {
     match own {
-        Some(code) => View::Own(code),
-        None => View::Image(image),
+        Some(code) => CodeView::Own(code),
+        None => CodeView::Image(image),
     }
 }
 

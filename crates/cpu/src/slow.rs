@@ -4,23 +4,23 @@ use std::sync::{Mutex, PoisonError};
 
 use kvrm_mem::{GuestMemory, OPEN, PAGE, RawMemory, Space};
 
-use crate::code::Code;
+use crate::code::Translations;
 use crate::context::LaneContext;
 
 /// Which translations a lane runs in.
-pub(crate) enum View<'a> {
+pub(crate) enum CodeView<'a> {
     /// Those of the image, together with other lanes.
-    Image(&'a Mutex<Code>),
+    Image(&'a Mutex<Translations>),
     /// Its own, because it has changed its code.
-    Own(&'a mut Code),
+    Own(&'a mut Translations),
 }
 
-impl View<'_> {
+impl CodeView<'_> {
     /// Runs `f` with the translations.
-    pub(crate) fn with<T>(&mut self, f: impl FnOnce(&mut Code) -> T) -> T {
+    pub(crate) fn with<T>(&mut self, f: impl FnOnce(&mut Translations) -> T) -> T {
         match self {
-            View::Image(code) => f(&mut code.lock().unwrap_or_else(PoisonError::into_inner)),
-            View::Own(code) => f(code),
+            CodeView::Image(code) => f(&mut code.lock().unwrap_or_else(PoisonError::into_inner)),
+            CodeView::Own(code) => f(code),
         }
     }
 }
@@ -30,13 +30,13 @@ pub(crate) struct SlowPath<'a> {
     /// The lane's private memory; `None` if memory is shared.
     pub(crate) space: Option<&'a mut Space>,
     pub(crate) memory: RawMemory<'a>,
-    pub(crate) view: View<'a>,
+    pub(crate) view: CodeView<'a>,
 }
 
 /// Opens granules for a write that is about to happen; true if no translation has to hear of it. For the image's that is
 /// if all granules could be opened, because none holds translated words: a closed one tells that the lane has not
 /// written there.
-pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len: u64) -> bool {
+pub(crate) fn begin_write(space: &mut Space, view: &mut CodeView<'_>, addr: u64, len: u64) -> bool {
     let last = addr + len - 1;
     for page in addr / PAGE..=last / PAGE {
         if space.is_dirty(page * PAGE) {
@@ -54,7 +54,7 @@ pub(crate) fn begin_write(space: &mut Space, view: &mut View<'_>, addr: u64, len
     }
     let granules = (addr / 64..=last / 64).map(|granule| granule * 64);
     granules.into_iter().all(|addr| space.granule(addr) == OPEN)
-        || matches!(view, View::Own(code) if !code.overlaps(addr, len))
+        || matches!(view, CodeView::Own(code) if !code.overlaps(addr, len))
 }
 
 /// A store that was not let through at once: decides in `allowed`.

@@ -12,14 +12,14 @@ use crate::code_memory::CodeMemory;
 use crate::compiler::{Compiler, Compilers};
 use crate::context::{ExitKind, LaneContext};
 use crate::slow;
-use crate::translate::{Target, context_flags, function_signature, stub_signature};
+use crate::translate::{HostTarget, context_flags, function_signature, stub_signature};
 
 /// Calls translated code: lane context, fuel, guest address, code.
 pub(crate) type Enter = unsafe extern "C" fn(*mut LaneContext, u64, u64, *const u8);
 
 /// Compiled once per machine; outlives every translation.
 pub(crate) struct Stubs {
-    pub(crate) target: Target,
+    pub(crate) target: HostTarget,
     pub(crate) enter: Enter,
     /// Slow path of probes, for the lane context.
     pub(crate) probe: *const u8,
@@ -65,7 +65,8 @@ impl Stubs {
         let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let target = Target { isa, memory_size, shared: model == MemoryModel::Shared, read_only };
+        let target =
+            HostTarget { isa, memory_size, shared: model == MemoryModel::Shared, read_only };
         let compilers = Compilers::default();
         let mut arena = Arena::default();
         let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {
@@ -118,7 +119,7 @@ fn enter_signature() -> Signature {
 /// Compiles one function of a single block; `fill` gets its arguments.
 fn define<'c>(
     compiler: &'c mut Compiler,
-    target: &Target,
+    target: &HostTarget,
     signature: Signature,
     fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value]),
 ) -> Result<&'c [u8], String> {

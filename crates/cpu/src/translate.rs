@@ -21,7 +21,7 @@ use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
 use crate::flags;
 
 /// What all translations for a machine have in common.
-pub(crate) struct Target {
+pub(crate) struct HostTarget {
     pub(crate) isa: OwnedTargetIsa,
     pub(crate) memory_size: u64,
     /// Whether other threads use the same guest memory.
@@ -78,7 +78,7 @@ pub(crate) fn context_flags() -> MemFlagsData {
 /// Translates one region.
 pub(crate) struct Translator<'a> {
     pub(crate) b: FunctionBuilder<'a>,
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a HostTarget,
     pub(crate) region: &'a Region,
     link_cell: &'a mut dyn FnMut(u64) -> *const LinkCell,
     /// Blocks of the host, by the region's numbers.
@@ -109,7 +109,7 @@ pub(crate) struct Translator<'a> {
 pub(crate) fn translate(
     function: &mut ir::Function,
     scratch: &mut FunctionBuilderContext,
-    target: &Target,
+    target: &HostTarget,
     entry: u64,
     region: &Region,
     stale_granules: &[u64],
