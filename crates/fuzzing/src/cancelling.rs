@@ -12,15 +12,17 @@ use crate::program::{Program, Setup};
 use crate::{Source, large};
 
 /// Runs at the most.
-const RUNS: usize = 6;
+const RUNS: u64 = 12;
 /// Instructions of a run: more than the CPU engine executes in shared memory before it looks whether the run is
 /// cancelled.
 const LONG: u64 = 300_000;
 const SHORT: u64 = 10_000;
 
 /// How a program is run.
+#[derive(Debug)]
 struct Plan {
     setup: Setup,
+    model: MemoryModel,
     lanes: usize,
     limit: u64,
     /// For each run, how often the engine may ask before the answer is that the run is cancelled.
@@ -34,7 +36,8 @@ pub fn check(bytes: &[u8]) {
     let program = match source.one_in(2) {
         true => large::program(&mut source),
         false => Program::from_source(&mut source),
-    };
+    }
+    .endless();
     program.check(|program| found(|| plan.difference(program)));
 }
 
@@ -47,17 +50,23 @@ pub(crate) fn cancels_when_asked(times: u64) -> RunControl {
 impl Plan {
     fn from_source(source: &mut Source<'_>) -> Plan {
         let setup = if source.one_in(8) { Setup::REFERENCE } else { Setup::from_source(source) };
-        let lanes = if source.one_in(3) { 2 + source.below(3) as usize } else { 1 };
-        let limit = if source.one_in(4) { LONG } else { SHORT };
-        let asked = (0..1 + source.below(RUNS as u64)).map(|_| source.below(12)).collect();
-        Plan { setup, lanes, limit, asked }
+        // Several lanes in one memory would not do the same every time.
+        let (model, lanes) = match source.below(4) {
+            0 => (MemoryModel::Private, 2 + source.below(3) as usize),
+            1 => (MemoryModel::Private, 1),
+            _ => (MemoryModel::Shared, 1),
+        };
+        let limit = if source.one_in(3) { LONG } else { SHORT };
+        // Engines ask up to twice for every lane before they execute anything.
+        let first = if source.one_in(16) { 0 } else { 2 * lanes as u64 };
+        let asked = |source: &mut Source<'_>| first + source.below(5);
+        let asked = (0..1 + source.below(RUNS)).map(|_| asked(source)).collect();
+        Plan { setup, model, lanes, limit, asked }
     }
 
     /// How lanes of cancelled runs differ from lanes that run alone, if they do.
     fn difference(&self, program: &Program) -> kvrm::Result<Option<String>> {
-        // Several lanes in one memory would not do the same every time.
-        let model = if self.lanes == 1 { program.model } else { MemoryModel::Private };
-        let builder = self.setup.builder().lanes(self.lanes).threads(2).model(model);
+        let builder = self.setup.builder().lanes(self.lanes).threads(2).model(self.model);
         let mut machine = program.start(builder.build()?)?;
         let alone = (0..self.lanes).map(|lane| program.of_lane(lane).machine(Setup::REFERENCE));
         let mut alone = alone.collect::<kvrm::Result<Vec<_>>>()?;
@@ -67,8 +76,7 @@ impl Plan {
             for (lane, reference) in alone.iter_mut().enumerate() {
                 follow(&machine, lane, reference, self.limit)?;
                 if let Some(difference) = wrong(&machine, lane, reference, report)? {
-                    let plan = format!("{:?}, {} lanes", self.setup, self.lanes);
-                    return Ok(Some(format!("{plan}, lane {lane}, asked {asked}: {difference}")));
+                    return Ok(Some(format!("{self:?}, lane {lane}, asked {asked}: {difference}")));
                 }
                 go_on(&mut machine, lane, program.words.len())?;
                 go_on(reference, 0, program.words.len())?;

@@ -16,9 +16,6 @@ const GROWTH: u64 = 512 << 20;
 const RUNS: u64 = 3;
 const LANES: u64 = 20;
 
-/// `b`; the distance in words is in the lowest bits.
-const B: u32 = 0x1400_0000;
-
 /// Runs the program in `bytes` with a timeout and without a limit of instructions.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
@@ -26,11 +23,12 @@ pub fn check(bytes: &[u8]) {
     let lanes = 1 + source.below(LANES) as usize;
     let shared = source.one_in(2);
     let timeout = Duration::from_millis(1 + source.below(8));
-    let program = endless(match source.u8() % 4 {
+    let program = match source.u8() % 4 {
         0 => large::program(&mut source),
         1 => fresh_code(&mut source),
         _ => Program::from_source(&mut source),
-    });
+    }
+    .endless();
     let model = if shared { MemoryModel::Shared } else { MemoryModel::Private };
     let builder = setup.builder().lanes(lanes).threads(2).model(model);
     let start = |machine| program.start(machine);
@@ -61,13 +59,6 @@ fn ends_in_time(machine: &mut Machine, timeout: Duration) {
     assert!(report.timed_out || !(0..lanes).any(runs_on), "the run ended before its time");
     let cycles = (0..lanes).map(|lane| machine.cycles(lane).expect("the lane exists"));
     assert_eq!(cycles.sum::<u64>(), report.cycles);
-}
-
-/// The program, with a branch from its end to its beginning.
-fn endless(mut program: Program) -> Program {
-    let back = (program.words.len() as u32).wrapping_neg() & 0x3ff_ffff;
-    program.words.push(B | back);
-    program
 }
 
 /// A program that writes a function, each time another and elsewhere, and calls it.

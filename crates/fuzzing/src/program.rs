@@ -20,6 +20,8 @@ const WORDS: usize = 64;
 /// Runs of a program at the most.
 const RUNS: usize = 16;
 pub(crate) const NOP: u32 = 0xd503_201f;
+/// `b`; the distance in words is in the lowest bits.
+const B: u32 = 0x1400_0000;
 
 /// Words, the state they start in, and how they are run.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +107,13 @@ impl Program {
         let longest = 1 + source.below(longest);
         let limits = (0..RUNS).map(|_| source.below(longest)).collect();
         Program { words: words(source), registers, nzcv, limits, model }
+    }
+
+    /// The program, with a branch from its end to its beginning.
+    pub(crate) fn endless(mut self) -> Program {
+        let back = (self.words.len() as u32).wrapping_neg() & 0x3ff_ffff;
+        self.words.push(B | back);
+        self
     }
 
     /// A machine with one lane about to run it.

@@ -52,12 +52,12 @@ fn large_programs() {
 
 #[test]
 fn lanes_in_shared_memory() {
-    fuzz(lanes::check, 100, 2048);
+    fuzz(lanes::check, 60, 2048);
 }
 
 #[test]
 fn cancelled_runs() {
-    fuzz(cancelling::check, 100, 2048);
+    fuzz(cancelling::check, 40, 2048);
 }
 
 #[test]
