@@ -13,7 +13,7 @@ use kvrm_a64::decode;
 use crate::cancelling::{cancels_when_asked, ends_wrongly, follow};
 use crate::compare::{bytes_differ, found, go_on, memory, registers_differ};
 use crate::program::{CODE, NOP, Setup};
-use crate::words::{own_access, quiet};
+use crate::words::{PART_BASE, own_access, quiet};
 use crate::{Habit, Source};
 
 /// The parts of lanes, one after the other, in a page with instructions.
@@ -40,8 +40,6 @@ const NOP_WORD: u8 = 21;
 const OWN_CODE_BASE: u8 = 22;
 /// Holds an instruction, and so does the next.
 const OWN_WORDS: u8 = 23;
-/// Holds the address of the lane's part.
-pub(crate) const PART_BASE: u8 = 28;
 
 const RET: u32 = 0xd65f_03c0;
 /// `add x0, x0, #0`; the immediate is from bit 10 on.

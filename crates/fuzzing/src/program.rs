@@ -137,10 +137,10 @@ impl Program {
         Ok(machine)
     }
 
-    /// The program as a lane starts it: lane 0 as it is, others with the values in other registers.
+    /// The program as a lane starts it: lane 0 as it is, others with some values in other registers.
     pub(crate) fn of_lane(&self, lane: usize) -> Program {
         let mut program = self.clone();
-        program.registers.rotate_left(lane % 32);
+        program.registers[..16].rotate_left(lane % 16);
         program
     }
 

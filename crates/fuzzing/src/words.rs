@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
-use kvrm_a64::{Field, Instruction, shaped_form, table};
+use kvrm_a64::{Field, Instruction, decode, shaped_form, table};
 use kvrm_ir::{Op, Terminator};
 
 use crate::Source;
-use crate::lanes::PART_BASE;
+
+/// The register at which [`own_access`] accesses memory.
+pub(crate) const PART_BASE: u8 = 28;
 
 /// Branches and literal loads reach this many words in either direction, mostly.
 const REACH: u32 = 24;
@@ -60,6 +62,18 @@ pub(crate) fn far_branch(source: &mut Source<'_>, distance: i32) -> u32 {
 static QUIET_ROWS: LazyLock<Vec<&Instruction>> =
     LazyLock::new(|| table().iter().filter(|row| !touches_memory(row)).collect());
 
+/// Rows that change registers and flags, and nothing else.
+static CALM_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
+    let mut rows = QUIET_ROWS.clone();
+    rows.retain(|row| {
+        let routine = shaped_form(row, row.pattern.value);
+        let mut exits = false;
+        routine.body.for_each_stmt(&mut |stmt| exits |= matches!(stmt.op, Op::Exit { .. }));
+        !exits && matches!(routine.end, Terminator::Next)
+    });
+    rows
+});
+
 /// Rows that access memory at a base register, which they leave alone.
 static ACCESS_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
     let moves_base = |name: &str| name.ends_with("_pre") || name.ends_with("_post");
@@ -84,6 +98,18 @@ pub(crate) fn quiet(source: &mut Source<'_>, habit: Habit, number: usize) -> u32
     };
     let word = allocated(row, few_registers(row, bits));
     branch_by(row, word, meeting(near(bits), number))
+}
+
+/// An instruction that changes X0 to X3 and the flags, and nothing else.
+pub(crate) fn calm(source: &mut Source<'_>) -> u32 {
+    let (choice, bits) = (usize::from(source.u16()), source.u32());
+    let row = CALM_ROWS[choice % CALM_ROWS.len()];
+    allocated(row, few_registers(row, bits))
+}
+
+/// True for instructions such as [`calm`] makes.
+pub(crate) fn is_calm(word: &u32) -> bool {
+    decode(*word).is_some_and(|row| CALM_ROWS.iter().any(|calm| calm.index == row.index))
 }
 
 /// An access to the first 192 bytes from where [`PART_BASE`] points to, by one of X0 to X3.
