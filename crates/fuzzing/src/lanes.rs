@@ -284,3 +284,20 @@ impl Display for Crew {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_lanes_do_to_a_byte() {
+        let results = [14, 0b0001, 0b0011, 0b0111, 5, 3, 5, 3];
+        for (op, result) in results.into_iter().enumerate() {
+            let alone = if op == 0 { [8, 8] } else { [3, 5] };
+            let before = if op == 2 { 5 } else { 2 };
+            assert_eq!(both(op, 0, before, alone), result, "operation {op}");
+        }
+        assert_eq!(both(4, 0, 0, [0x80, 0x7f]), 0x7f);
+        assert_eq!(both(5, 0, 0, [0x80, 0x7f]), 0x80);
+    }
+}

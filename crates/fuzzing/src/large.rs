@@ -114,3 +114,18 @@ fn one_of(source: &mut Source<'_>, functions: &[usize]) -> usize {
 fn low_bits(number: i32, bits: u32) -> u32 {
     number as u32 & ((1 << bits) - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random_bytes;
+
+    #[test]
+    fn programs_are_larger_than_a_region() {
+        for len in [0, 100, 1000, 4000] {
+            let bytes = random_bytes(len as u64, len);
+            let program = program(&mut Source::new(&bytes));
+            assert!(program.words.len() as u64 > REGION, "{len} bytes");
+        }
+    }
+}
