@@ -5,7 +5,12 @@
 
 pub mod api;
 pub mod assemble;
+pub mod cancelling;
+mod compare;
 pub mod decode;
+pub mod lanes;
+pub mod large;
+pub mod limits;
 pub mod program;
 mod source;
 mod words;

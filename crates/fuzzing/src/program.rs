@@ -4,11 +4,11 @@
 //! word) the next instruction is made the current one, so that little of it stays unexecuted.
 
 use std::fmt::{self, Display, Formatter};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kvrm::{EngineKind, Machine, MemoryModel, Reg, Stop};
+use kvrm::{EngineKind, Machine, MachineBuilder, MemoryModel, Reg};
 use kvrm_a64::decode;
 
+use crate::compare::{found, go_on, lanes_differ, stops_differ};
 use crate::{Habit, Source};
 
 /// Guest memory.
@@ -19,7 +19,9 @@ pub const CODE: u64 = 0x3f80;
 const WORDS: usize = 64;
 /// Runs of a program at the most.
 const RUNS: usize = 16;
-const NOP: u32 = 0xd503_201f;
+pub(crate) const NOP: u32 = 0xd503_201f;
+/// `b`; the distance in words is in the lowest bits.
+const B: u32 = 0x1400_0000;
 
 /// Words, the state they start in, and how they are run.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +52,18 @@ impl Setup {
     pub const REFERENCE: Setup = Setup { engine: EngineKind::Eval, translate_after: 0 };
     /// The CPU engine, translating everything.
     pub const TRANSLATING: Setup = Setup { engine: EngineKind::Cpu, translate_after: 0 };
+
+    /// The CPU engine, translating now or later.
+    pub fn from_source(source: &mut Source<'_>) -> Setup {
+        let translate_after = [0, 0, 1, 3, 1000][source.below(5) as usize];
+        Setup { translate_after, ..Setup::TRANSLATING }
+    }
+
+    /// Starts building a machine for programs.
+    pub(crate) fn builder(self) -> MachineBuilder {
+        let builder = Machine::builder().engine(self.engine).memory(MEMORY);
+        builder.translate_after(self.translate_after)
+    }
 }
 
 /// Compares the CPU engine with the reference on the program in `bytes`.
@@ -59,51 +73,89 @@ pub fn check(bytes: &[u8]) {
 
 /// Compares an engine with the reference on the program in `bytes`.
 pub fn check_with(bytes: &[u8], setup: Setup) {
-    let program = Program::from_bytes(bytes);
-    if let Some(difference) = program.difference(setup) {
-        let reduced = program.reduced(|p| p.difference(setup).is_some());
-        let again = reduced.difference(setup).unwrap_or_default();
-        panic!("{difference}\nreduced: {again}\n{reduced}");
-    }
+    Program::from_bytes(bytes).check(|program| program.difference(setup));
 }
 
 impl Program {
     /// Makes a program of bytes.
     pub fn from_bytes(bytes: &[u8]) -> Program {
-        let mut source = Source::new(bytes);
-        let model = if source.one_in(4) { MemoryModel::Shared } else { MemoryModel::Private };
-        let nzcv = u64::from(source.u8() >> 4) << 28;
-        let registers = std::array::from_fn(|_| register(&mut source));
-        let longest = 1 + source.below(64);
-        let limits = (0..RUNS).map(|_| source.below(longest)).collect();
-        let mut words = Vec::new();
-        let habit = Habit::from_source(&mut source);
-        let len = 1 + source.below(WORDS as u64) as usize;
-        while words.len() < len && !source.is_empty() {
-            words.push(crate::word(&mut source, habit, words.len()));
-        }
-        Program { words, registers, nzcv, limits, model }
+        Program::from_source(&mut Source::new(bytes))
     }
 
-    /// A machine about to run it.
-    fn machine(&self, setup: Setup) -> kvrm::Result<Machine> {
-        let builder = Machine::builder().engine(setup.engine).memory(MEMORY).model(self.model);
-        let mut machine = builder.threads(1).translate_after(setup.translate_after).build()?;
+    /// Makes a short program of the bytes that are left.
+    pub fn from_source(source: &mut Source<'_>) -> Program {
+        Program::around(source, 64, |source| {
+            let mut words = Vec::new();
+            let habit = Habit::from_source(source);
+            let len = 1 + source.below(WORDS as u64) as usize;
+            while words.len() < len && !source.is_empty() {
+                words.push(crate::word(source, habit, words.len()));
+            }
+            words
+        })
+    }
+
+    /// A program of such words, with a state to start in and limits of less than `longest` from the source.
+    pub(crate) fn around(
+        source: &mut Source<'_>,
+        longest: u64,
+        words: impl FnOnce(&mut Source<'_>) -> Vec<u32>,
+    ) -> Program {
+        let model = if source.one_in(4) { MemoryModel::Shared } else { MemoryModel::Private };
+        let nzcv = u64::from(source.u8() >> 4) << 28;
+        let registers = std::array::from_fn(|_| register(source));
+        let longest = 1 + source.below(longest);
+        let limits = (0..RUNS).map(|_| source.below(longest)).collect();
+        Program { words: words(source), registers, nzcv, limits, model }
+    }
+
+    /// The program, with a branch from its end to its beginning.
+    pub(crate) fn endless(mut self) -> Program {
+        let back = (self.words.len() as u32).wrapping_neg() & 0x3ff_ffff;
+        self.words.push(B | back);
+        self
+    }
+
+    /// A machine with one lane about to run it.
+    pub(crate) fn machine(&self, setup: Setup) -> kvrm::Result<Machine> {
+        self.start(setup.builder().model(self.model).threads(1).build()?)
+    }
+
+    /// The machine, with every lane about to run the program, from [a state of its own](Self::of_lane).
+    pub(crate) fn start(&self, mut machine: Machine) -> kvrm::Result<Machine> {
         let code: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         machine.load(CODE, &code)?;
         machine.set_entry(CODE)?;
-        for (n, value) in self.registers.into_iter().enumerate() {
-            let reg = if n == 31 { Reg::Sp } else { Reg::X(n as u8) };
-            machine.set_register(0, reg, value)?;
+        for lane in 0..machine.lanes() {
+            let program = self.of_lane(lane);
+            for (n, value) in program.registers.into_iter().enumerate() {
+                let reg = if n == 31 { Reg::Sp } else { Reg::X(n as u8) };
+                machine.set_register(lane, reg, value)?;
+            }
+            machine.set_register(lane, Reg::Nzcv, program.nzcv)?;
         }
-        machine.set_register(0, Reg::Nzcv, self.nzcv)?;
         Ok(machine)
+    }
+
+    /// The program as a lane starts it: lane 0 as it is, others with some values in other registers.
+    pub(crate) fn of_lane(&self, lane: usize) -> Program {
+        let mut program = self.clone();
+        program.registers[..16].rotate_left(lane % 16);
+        program
     }
 
     /// How the engine and the reference differ, if they do.
     pub fn difference(&self, setup: Setup) -> Option<String> {
-        let compare = || self.compare(setup).unwrap_or_else(|e| Some(format!("error: {e}")));
-        catch_unwind(AssertUnwindSafe(compare)).unwrap_or_else(|_| Some("panic".to_string()))
+        found(|| self.compare(setup))
+    }
+
+    /// Panics if there is a difference, with a smaller program in which there is one too.
+    pub(crate) fn check(&self, difference: impl Fn(&Program) -> Option<String>) {
+        if let Some(found) = difference(self) {
+            let reduced = self.reduced(|program| difference(program).is_some());
+            let again = difference(&reduced).unwrap_or_default();
+            panic!("{found}\nreduced: {again}\n{reduced}");
+        }
     }
 
     fn compare(&self, setup: Setup) -> kvrm::Result<Option<String>> {
@@ -112,25 +164,16 @@ impl Program {
             for machine in &mut machines {
                 machine.run(*limit)?;
             }
-            if let Some(difference) = differ(&machines)? {
+            let [a, b] = &machines;
+            let difference = [stops_differ(a, 0, b)?, lanes_differ(a, 0, b)?];
+            if let Some(difference) = difference.into_iter().flatten().next() {
                 return Ok(Some(format!("run {run} of {limit}: {difference}")));
             }
             for machine in &mut machines {
-                self.go_on(machine)?;
+                go_on(machine, 0, self.words.len())?;
             }
         }
         Ok(None)
-    }
-
-    /// Moves past what has stopped the lane for good.
-    fn go_on(&self, machine: &mut Machine) -> kvrm::Result<()> {
-        if matches!(machine.stop(0)?, Some(Stop::MaxCycles | Stop::Syscall { .. })) {
-            return Ok(());
-        }
-        let end = CODE + 4 * self.words.len() as u64;
-        let next = machine.pc(0)?.wrapping_add(4) & !3;
-        let inside = (CODE..end).contains(&next);
-        machine.set_pc(0, if inside { next } else { CODE + machine.total_cycles(0)? % 32 * 4 })
     }
 
     /// A smaller program that fails as well: fewer words, registers and runs.
@@ -164,6 +207,15 @@ impl Program {
         steps.extend((0..self.limits.len()).rev().map(|i| step(move |p| p.limits.truncate(i))));
         steps.push(step(|p| p.limits = vec![p.limits.iter().sum()]));
         let last = self.words.len().saturating_sub(1);
+        // Many at once first: a program may have a thousand words.
+        for part in
+            [2, 4, 8, 16].map(|parts| self.words.len() / parts).into_iter().filter(|n| *n > 8)
+        {
+            let starts = (0..=last).step_by(part);
+            steps.extend(
+                starts.map(|i| step(move |p| (i..i + part).for_each(|i| p.replace(i, NOP)))),
+            );
+        }
         steps.extend((0..=last).rev().map(|i| step(move |p| p.words.truncate(i))));
         steps.extend((0..=last).map(|i| step(move |p| p.replace(i, NOP))));
         steps.extend((0..32).map(|i| step(move |p| p.registers[i] = 0)));
@@ -193,31 +245,6 @@ fn register(source: &mut Source<'_>) -> u64 {
         5 => MEMORY - offset % 32,
         _ => offset & !15,
     }
-}
-
-/// What differs between two machines.
-fn differ(machines: &[Machine; 2]) -> kvrm::Result<Option<String>> {
-    let [a, b] = machines;
-    let (stops, counts) = ([a.stop(0)?, b.stop(0)?], [a.total_cycles(0)?, b.total_cycles(0)?]);
-    if stops[0] != stops[1] || counts[0] != counts[1] {
-        return Ok(Some(format!("stops {stops:?} after {counts:?} instructions")));
-    }
-    for reg in Reg::all() {
-        let (x, y) = (a.register(0, reg)?, b.register(0, reg)?);
-        if x != y {
-            return Ok(Some(format!("{reg} is {x:#x}, not {y:#x}")));
-        }
-    }
-    let mut memories = [vec![0; MEMORY as usize], vec![0; MEMORY as usize]];
-    a.read_memory(0, 0, &mut memories[0])?;
-    b.read_memory(0, 0, &mut memories[1])?;
-    if memories[0] == memories[1] {
-        return Ok(None);
-    }
-    let different = memories[0].iter().zip(&memories[1]).position(|(x, y)| x != y);
-    Ok(different.map(|at| {
-        format!("byte {at:#x} is {:#04x}, not {:#04x}", memories[0][at], memories[1][at])
-    }))
 }
 
 impl Display for Program {

@@ -2,10 +2,13 @@
 
 use std::sync::LazyLock;
 
-use kvrm_a64::{Instruction, shaped_form, table};
+use kvrm_a64::{Field, Instruction, decode, shaped_form, table};
 use kvrm_ir::{Op, Terminator};
 
 use crate::Source;
+
+/// The register at which [`own_access`] accesses memory.
+pub(crate) const PART_BASE: u8 = 28;
 
 /// Branches and literal loads reach this many words in either direction, mostly.
 const REACH: u32 = 24;
@@ -43,6 +46,84 @@ static FLAG_ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
     table().iter().filter(wanted).map(|row| row.index).collect()
 });
 
+/// Rows with an address relative to their own: branches, and loads of literals.
+static RELATIVE_ROWS: LazyLock<Vec<&Instruction>> =
+    LazyLock::new(|| table().iter().filter(|row| offset_field(row).is_some()).collect());
+
+/// A branch, or a load of a literal, `distance` words from itself.
+pub(crate) fn far_branch(source: &mut Source<'_>, distance: i32) -> u32 {
+    let (choice, bits) = (source.u8(), source.u32());
+    let row = RELATIVE_ROWS[usize::from(choice) % RELATIVE_ROWS.len()];
+    let word = row.pattern.value | few_registers(row, bits) & !row.pattern.mask;
+    offset_field(row).map_or(word, |field| field.set(word, distance as u32))
+}
+
+/// Rows that do not touch memory.
+static QUIET_ROWS: LazyLock<Vec<&Instruction>> =
+    LazyLock::new(|| table().iter().filter(|row| !touches_memory(row)).collect());
+
+/// Rows that change registers and flags, and nothing else.
+static CALM_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
+    let mut rows = QUIET_ROWS.clone();
+    rows.retain(|row| {
+        let routine = shaped_form(row, row.pattern.value);
+        let mut exits = false;
+        routine.body.for_each_stmt(&mut |stmt| exits |= matches!(stmt.op, Op::Exit { .. }));
+        !exits && matches!(routine.end, Terminator::Next)
+    });
+    rows
+});
+
+/// Rows that access memory at a base register, which they leave alone.
+static ACCESS_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
+    let moves_base = |name: &str| name.ends_with("_pre") || name.ends_with("_post");
+    let at_base = |row: &&Instruction| row.pattern.field("Rn").is_some() && !moves_base(row.name);
+    table().iter().filter(|row| touches_memory(row)).filter(at_base).collect()
+});
+
+fn touches_memory(row: &Instruction) -> bool {
+    let mut touches = false;
+    shaped_form(row, row.pattern.value).body.for_each_stmt(&mut |stmt| {
+        touches |= matches!(stmt.op, Op::Probe { .. });
+    });
+    touches
+}
+
+/// An instruction that does not touch memory, and changes only X0 to X3 and the link register.
+pub(crate) fn quiet(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
+    let (choice, bits) = (usize::from(source.u16()), source.u32());
+    let row = match habit {
+        Habit::Flags => &table()[FLAG_ROWS[choice % FLAG_ROWS.len()]],
+        Habit::Everything | Habit::FewRegisters => QUIET_ROWS[choice % QUIET_ROWS.len()],
+    };
+    let word = allocated(row, few_registers(row, bits));
+    branch_by(row, word, meeting(near(bits), number))
+}
+
+/// An instruction that changes X0 to X3 and the flags, and nothing else.
+pub(crate) fn calm(source: &mut Source<'_>) -> u32 {
+    let (choice, bits) = (usize::from(source.u16()), source.u32());
+    let row = CALM_ROWS[choice % CALM_ROWS.len()];
+    allocated(row, few_registers(row, bits))
+}
+
+/// True for instructions such as [`calm`] makes.
+pub(crate) fn is_calm(word: &u32) -> bool {
+    decode(*word).is_some_and(|row| CALM_ROWS.iter().any(|calm| calm.index == row.index))
+}
+
+/// An access to the first 192 bytes from where [`PART_BASE`] points to, by one of X0 to X3.
+pub(crate) fn own_access(source: &mut Source<'_>) -> u32 {
+    let (choice, bits) = (usize::from(source.u16()), source.u32());
+    let row = ACCESS_ROWS[choice % ACCESS_ROWS.len()];
+    let word = allocated(row, few_registers(row, bits));
+    let fields = [("Rn", PART_BASE.into()), ("Rm", 31), ("imm12", bits >> 10 & 15)];
+    let offsets = [("imm9", bits >> 12 & 127), ("imm7", bits >> 15 & 7)];
+    fields.into_iter().chain(offsets).fold(word, |word, (name, value)| {
+        row.pattern.field(name).map_or(word, |field| field.set(word, value))
+    })
+}
+
 /// An instruction, mostly of a row of the table, sometimes any word at all. It is the one of that number
 /// in its program.
 pub fn word(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
@@ -56,16 +137,18 @@ pub fn word(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
         Habit::Everything | Habit::FewRegisters => &table()[choice % table().len()],
     };
     let bits = if habit == Habit::Everything { bits } else { few_registers(row, bits) };
-    let word = row.pattern.value | bits & !row.pattern.mask;
-    let word = if row.matches(word) { word } else { row.pattern.value | row.pattern.preferred };
+    let word = allocated(row, bits);
     match habit {
-        Habit::Flags => {
-            let offset = near(bits);
-            branch_by(row, word, offset - (number as u32 + offset - REACH % TARGETS) % TARGETS)
-        }
+        Habit::Flags => branch_by(row, word, meeting(near(bits), number)),
         _ if bits >> 29 == 0 => word,
         Habit::Everything | Habit::FewRegisters => branch_by(row, word, near(bits)),
     }
+}
+
+/// The instruction of a row with these bits in its fields, or with none if there is no such instruction.
+fn allocated(row: &Instruction, bits: u32) -> u32 {
+    let word = row.pattern.value | bits & !row.pattern.mask;
+    if row.matches(word) { word } else { row.pattern.value | row.pattern.preferred }
 }
 
 /// Makes most registers one of four. Computed branches are returns, so that they lead somewhere.
@@ -85,11 +168,20 @@ fn near(bits: u32) -> u32 {
     TARGETS + (bits >> 5 ^ bits >> 17) % (2 * REACH)
 }
 
+/// The offset, rounded down so that branches of the instruction of that number meet others.
+fn meeting(offset: u32, number: usize) -> u32 {
+    offset - (number as u32 + offset - REACH % TARGETS) % TARGETS
+}
+
 /// Gives a relative branch or a literal load an offset from [`near`].
 fn branch_by(row: &Instruction, word: u32, offset: u32) -> u32 {
-    let offsets = ["imm26", "imm19", "imm14"];
-    match offsets.into_iter().find_map(|name| row.pattern.field(name)) {
+    match offset_field(row) {
         Some(field) => field.set(word, offset.wrapping_sub(REACH + TARGETS)),
         None => word,
     }
+}
+
+/// Where a row has the distance, in words, to what it branches to or loads.
+fn offset_field(row: &Instruction) -> Option<Field> {
+    ["imm26", "imm19", "imm14"].into_iter().find_map(|name| row.pattern.field(name))
 }

@@ -4,7 +4,9 @@
 
 use std::panic::{catch_unwind, resume_unwind};
 
-use kvrm_fuzzing::{api, assemble, decode, program, random_bytes};
+use kvrm_fuzzing::{
+    api, assemble, cancelling, decode, lanes, large, limits, program, random_bytes,
+};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -41,4 +43,24 @@ fn programs() {
 #[test]
 fn calls() {
     fuzz(api::check, 3000, 2048);
+}
+
+#[test]
+fn large_programs() {
+    fuzz(large::check, 50, 2048);
+}
+
+#[test]
+fn lanes_in_shared_memory() {
+    fuzz(lanes::check, 60, 2048);
+}
+
+#[test]
+fn cancelled_runs() {
+    fuzz(cancelling::check, 40, 2048);
+}
+
+#[test]
+fn limits_of_time_and_memory() {
+    fuzz(limits::check, 50, 1024);
 }

@@ -1,0 +1,78 @@
+//! Comparing a lane with a lane of the reference.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kvrm::{Machine, Reg, Stop};
+
+use crate::program::CODE;
+
+/// What `compare` finds; errors and panics are differences too.
+pub(crate) fn found(compare: impl FnOnce() -> kvrm::Result<Option<String>>) -> Option<String> {
+    let compare = || compare().unwrap_or_else(|e| Some(format!("error: {e}")));
+    catch_unwind(AssertUnwindSafe(compare)).unwrap_or_else(|_| Some("panic".to_string()))
+}
+
+/// How a lane stopped otherwise than the only lane of the reference, or after another number of instructions.
+pub(crate) fn stops_differ(
+    machine: &Machine,
+    lane: usize,
+    reference: &Machine,
+) -> kvrm::Result<Option<String>> {
+    let stops = [machine.stop(lane)?, reference.stop(0)?];
+    let counts = [machine.total_cycles(lane)?, reference.total_cycles(0)?];
+    let same = stops[0] == stops[1] && counts[0] == counts[1];
+    Ok((!same).then(|| format!("stops {stops:?} after {counts:?} instructions")))
+}
+
+/// What registers or memory of a lane differ from those of the only lane of the reference.
+pub(crate) fn lanes_differ(
+    machine: &Machine,
+    lane: usize,
+    reference: &Machine,
+) -> kvrm::Result<Option<String>> {
+    if let Some(difference) = registers_differ(machine, lane, reference)? {
+        return Ok(Some(difference));
+    }
+    Ok(bytes_differ(&memory(machine, lane)?, &memory(reference, 0)?))
+}
+
+/// What registers of a lane differ from those of the only lane of the reference.
+pub(crate) fn registers_differ(
+    machine: &Machine,
+    lane: usize,
+    reference: &Machine,
+) -> kvrm::Result<Option<String>> {
+    for reg in Reg::all() {
+        let (x, y) = (machine.register(lane, reg)?, reference.register(0, reg)?);
+        if x != y {
+            return Ok(Some(format!("{reg} is {x:#x}, not {y:#x}")));
+        }
+    }
+    Ok(None)
+}
+
+/// All of a lane's memory.
+pub(crate) fn memory(machine: &Machine, lane: usize) -> kvrm::Result<Vec<u8>> {
+    let mut memory = vec![0; machine.memory_size() as usize];
+    machine.read_memory(lane, 0, &mut memory)?;
+    Ok(memory)
+}
+
+/// The first byte that differs.
+pub(crate) fn bytes_differ(found: &[u8], expected: &[u8]) -> Option<String> {
+    let at = found.iter().zip(expected).position(|(x, y)| x != y)?;
+    Some(format!("byte {at:#x} is {:#04x}, not {:#04x}", found[at], expected[at]))
+}
+
+/// Moves past what has stopped a lane for good, in a program of so many words.
+pub(crate) fn go_on(machine: &mut Machine, lane: usize, words: usize) -> kvrm::Result<()> {
+    match machine.stop(lane)? {
+        None | Some(Stop::MaxCycles | Stop::Syscall { .. }) => return Ok(()),
+        Some(_) => {}
+    }
+    let words = words.max(1) as u64;
+    let next = machine.pc(lane)?.wrapping_add(4) & !3;
+    let inside = (CODE..CODE + 4 * words).contains(&next);
+    let somewhere = CODE + machine.total_cycles(lane)? % words * 4;
+    machine.set_pc(lane, if inside { next } else { somewhere })
+}
