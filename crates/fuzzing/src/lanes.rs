@@ -6,13 +6,14 @@
 //! put together from what each has done alone.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Instant;
 
 use kvrm::{Machine, MemoryModel, Reg};
 use kvrm_a64::decode;
 
 use crate::cancelling::{cancels_when_asked, ends_wrongly, follow};
 use crate::compare::{bytes_differ, found, go_on, memory, registers_differ};
-use crate::program::{CODE, NOP, Setup};
+use crate::program::{CODE, NOP, REDUCING, Setup};
 use crate::words::{PART_BASE, own_access, quiet};
 use crate::{Habit, Source};
 
@@ -69,6 +70,7 @@ struct Crew {
 pub fn check(bytes: &[u8]) {
     let crew = Crew::from_source(&mut Source::new(bytes));
     if let Some(difference) = crew.difference() {
+        eprintln!("{difference}\nreducing the program");
         let reduced = crew.reduced();
         panic!("{difference}\nreduced: {:?}\n{reduced}", reduced.difference());
     }
@@ -193,10 +195,11 @@ impl Crew {
     /// The same with a `nop` for every word that makes no difference. What depends on time may need all of them.
     fn reduced(&self) -> Crew {
         let mut best = self.clone();
+        let start = Instant::now();
         for index in 0..best.words.len() {
             let mut candidate = best.clone();
             candidate.words[index] = NOP;
-            if (0..3).any(|_| candidate.difference().is_some()) {
+            if start.elapsed() < REDUCING && (0..3).any(|_| candidate.difference().is_some()) {
                 best = candidate;
             }
         }

@@ -4,6 +4,7 @@
 //! word) the next instruction is made the current one, so that little of it stays unexecuted.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::{Duration, Instant};
 
 use kvrm::{EngineKind, Machine, MachineBuilder, MemoryModel, Reg};
 use kvrm_a64::decode;
@@ -19,6 +20,8 @@ pub const CODE: u64 = 0x3f80;
 const WORDS: usize = 64;
 /// Runs of a program at the most.
 const RUNS: usize = 16;
+/// How long to look for a smaller program that fails.
+pub(crate) const REDUCING: Duration = Duration::from_secs(30);
 pub(crate) const NOP: u32 = 0xd503_201f;
 /// `b`; the distance in words is in the lowest bits.
 const B: u32 = 0x1400_0000;
@@ -152,6 +155,7 @@ impl Program {
     /// Panics if there is a difference, with a smaller program in which there is one too.
     pub(crate) fn check(&self, difference: impl Fn(&Program) -> Option<String>) {
         if let Some(found) = difference(self) {
+            eprintln!("{found}\nreducing the program");
             let reduced = self.reduced(|program| difference(program).is_some());
             let again = difference(&reduced).unwrap_or_default();
             panic!("{found}\nreduced: {again}\n{reduced}");
@@ -176,15 +180,17 @@ impl Program {
         Ok(None)
     }
 
-    /// A smaller program that fails as well: fewer words, registers and runs.
+    /// A smaller program that fails as well: fewer words, registers and runs. It is what was found in half a
+    /// minute.
     pub fn reduced(&self, fails: impl Fn(&Program) -> bool) -> Program {
         let mut best = self.clone();
+        let start = Instant::now();
         loop {
             let before = best.clone();
             for candidate in best.simpler() {
                 // The steps are independent: each starts from the best so far.
                 let merged = candidate(&best);
-                if merged != best && fails(&merged) {
+                if start.elapsed() < REDUCING && merged != best && fails(&merged) {
                     best = merged;
                 }
             }
