@@ -35,7 +35,6 @@ struct Pool {
 };
 
 struct Place {
-    bool ok;
     uint word;
     uint byte;
     uint frame;
@@ -84,7 +83,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_13 = (uint)0;
+static uint place_14 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -284,21 +283,6 @@ uint in_frame(uint word_3)
     return (((word_3 & 511u) * GROUP) + _e6);
 }
 
-Place ConstructPlace(bool arg0, uint arg1, uint arg2, uint arg3) {
-    Place ret = (Place)0;
-    ret.ok = arg0;
-    ret.word = arg1;
-    ret.byte = arg2;
-    ret.frame = arg3;
-    return ret;
-}
-
-Place no_place()
-{
-    const Place place_14 = ConstructPlace(false, 0u, 0u, 0u);
-    return place_14;
-}
-
 uint frame_of(uint word_4)
 {
     uint _e3 = table;
@@ -312,76 +296,80 @@ uint word_of(uint64_t addr)
     return uint((uint(addr) >> 3u));
 }
 
+Place ConstructPlace(uint arg0, uint arg1, uint arg2) {
+    Place ret = (Place)0;
+    ret.word = arg0;
+    ret.byte = arg1;
+    ret.frame = arg2;
+    return ret;
+}
+
 Place place_at(uint64_t addr_1)
 {
     const uint _e1 = word_of(addr_1);
-    const uint _e6 = frame_of(_e1);
-    const Place place_15 = ConstructPlace(true, _e1, (uint(addr_1) & 7u), _e6);
+    const uint _e5 = frame_of(_e1);
+    const Place place_15 = ConstructPlace(_e1, (uint(addr_1) & 7u), _e5);
     return place_15;
 }
 
-Place own_place_at(uint64_t addr_2)
-{
-    const Place _e1 = place_at(addr_2);
-    if ((_e1.frame == 0u)) {
-        want = (_e1.word >> 9u);
-        uint _e10 = at;
-        at = (_e10 - 1u);
-        const Place _e13 = no_place();
-        const Place place_16 = _e13;
-        return place_16;
-    }
-    const Place place_17 = _e1;
-    return place_17;
-}
-
-uint64_t load_word(Place place, uint word_5)
+bool own(Place place)
 {
     if ((place.frame != 0u)) {
+        return true;
+    }
+    want = (place.word >> 9u);
+    uint _e10 = at;
+    at = (_e10 - 1u);
+    return false;
+}
+
+uint64_t load_word(Place place_1, uint word_5)
+{
+    if ((place_1.frame != 0u)) {
         const uint _e6 = in_frame(word_5);
-        const uint64_t _e7 = frame_word(place.frame, _e6);
+        const uint64_t _e7 = frame_word(place_1.frame, _e6);
         return _e7;
     }
     const uint64_t _e8 = image_word(word_5);
     return _e8;
 }
 
-void set_word(Place place_1, uint word_6, uint64_t value_2)
+void set_word(Place place_2, uint word_6, uint64_t value_2)
 {
     const uint _e4 = in_frame(word_6);
-    set_frame_word(place_1.frame, _e4, value_2);
+    set_frame_word(place_2.frame, _e4, value_2);
     return;
 }
 
-void change_word(Place place_2, uint word_7, uint64_t value_3, uint64_t mask)
+void change_word(Place place_3, uint word_7, uint64_t value_3, uint64_t mask)
 {
     const uint _e4 = in_frame(word_7);
-    const uint64_t _e7 = frame_word(place_2.frame, _e4);
-    set_frame_word(place_2.frame, _e4, ((_e7 & ~(mask)) | value_3));
+    const uint64_t _e7 = frame_word(place_3.frame, _e4);
+    set_frame_word(place_3.frame, _e4, ((_e7 & ~(mask)) | value_3));
     return;
 }
 
-Place around(Place place_3, uint word_8)
+Place around(Place place_4, uint word_8)
 {
-    if (((word_8 >> 9u) == (place_3.word >> 9u))) {
-        const Place place_18 = place_3;
-        return place_18;
+    if (((word_8 >> 9u) == (place_4.word >> 9u))) {
+        const Place place_16 = place_4;
+        return place_16;
     }
-    const uint _e10 = frame_of(word_8);
-    const Place place_19 = ConstructPlace(true, word_8, 0u, _e10);
-    return place_19;
+    const uint _e9 = frame_of(word_8);
+    const Place place_17 = ConstructPlace(word_8, 0u, _e9);
+    return place_17;
 }
 
-uint64_t load_word_across(Place place_4, uint word_9)
+uint64_t load_word_across(Place place_5, uint word_9)
 {
-    const Place _e2 = around(place_4, word_9);
+    const Place _e2 = around(place_5, word_9);
     const uint64_t _e3 = load_word(_e2, word_9);
     return _e3;
 }
 
-void change_word_across(Place place_5, uint word_10, uint64_t value_4, uint64_t mask_1)
+void change_word_across(Place place_6, uint word_10, uint64_t value_4, uint64_t mask_1)
 {
-    const Place _e4 = around(place_5, word_10);
+    const Place _e4 = around(place_6, word_10);
     change_word(_e4, word_10, value_4, mask_1);
     return;
 }
@@ -407,14 +395,14 @@ void own_pages()
         uint _e6 = want;
         bool mine = (_e6 == _e2);
         const uint4 _e8 = WaveActiveBallot(mine);
-        uint _e10 = place_13;
+        uint _e10 = place_14;
         uint _e12 = seat;
         uint first_of_group = (_e10 - _e12);
         uint lanes = ((_e8[(first_of_group >> 5u)] >> (first_of_group & 31u)) & GROUP_BITS);
         uint leader = (first_of_group + min(32u, firstbitlow((lanes | 2147483648u))));
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_13;
+            uint _e31 = place_14;
             local_2 = (_e31 == leader);
         } else {
             local_2 = false;
@@ -484,10 +472,10 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t load(Place place_6, uint offset, uint bits_1)
+uint64_t load(Place place_7, uint offset, uint bits_1)
 {
-    uint at_1 = (place_6.byte + offset);
-    const uint64_t _e9 = load_word(place_6, (place_6.word + (at_1 >> 3u)));
+    uint at_1 = (place_7.byte + offset);
+    const uint64_t _e9 = load_word(place_7, (place_7.word + (at_1 >> 3u)));
     if ((bits_1 == 64u)) {
         return _e9;
     }
@@ -495,26 +483,26 @@ uint64_t load(Place place_6, uint offset, uint bits_1)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-void store(Place place_7, uint offset_1, uint bits_2, uint64_t value_5)
+void store(Place place_8, uint offset_1, uint bits_2, uint64_t value_5)
 {
-    uint at_2 = (place_7.byte + offset_1);
-    uint word_11 = (place_7.word + (at_2 >> 3u));
+    uint at_2 = (place_8.byte + offset_1);
+    uint word_11 = (place_8.word + (at_2 >> 3u));
     if ((bits_2 == 64u)) {
-        set_word(place_7, word_11, value_5);
+        set_word(place_8, word_11, value_5);
         return;
     } else {
         uint shift = ((at_2 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_2);
-        change_word(place_7, word_11, (value_5 << shift), (_e17 << shift));
+        change_word(place_8, word_11, (value_5 << shift), (_e17 << shift));
         return;
     }
 }
 
-uint64_t cas(Place place_8, uint bits_3, uint64_t expected, uint64_t wanted)
+uint64_t cas(Place place_9, uint bits_3, uint64_t expected, uint64_t wanted)
 {
-    const uint64_t _e5 = load(place_8, 0u, bits_3);
+    const uint64_t _e5 = load(place_9, 0u, bits_3);
     if ((_e5 == expected)) {
-        store(place_8, 0u, bits_3, wanted);
+        store(place_9, 0u, bits_3, wanted);
     }
     return _e5;
 }
@@ -563,11 +551,11 @@ uint64_t modified(uint op, uint bits_5, uint64_t old, uint64_t value_7)
     }
 }
 
-uint64_t rmw(uint op_1, Place place_9, uint bits_6, uint64_t value_8)
+uint64_t rmw(uint op_1, Place place_10, uint bits_6, uint64_t value_8)
 {
-    const uint64_t _e5 = load(place_9, 0u, bits_6);
+    const uint64_t _e5 = load(place_10, 0u, bits_6);
     const uint64_t _e7 = modified(op_1, bits_6, _e5, value_8);
-    store(place_9, 0u, bits_6, _e7);
+    store(place_10, 0u, bits_6, _e7);
     return _e5;
 }
 
@@ -578,12 +566,12 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(Place place_10, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_11, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     bool local_3 = (bool)0;
 
-    const uint64_t _e7 = load(place_10, 0u, 64u);
-    const uint64_t _e10 = load(place_10, 8u, 64u);
+    const uint64_t _e7 = load(place_11, 0u, 64u);
+    const uint64_t _e10 = load(place_11, 8u, 64u);
     Pair old_1 = ConstructPair(_e7, _e10);
     if ((old_1.low == e_low)) {
         local_3 = (old_1.high == e_high);
@@ -592,25 +580,25 @@ Pair cas_pair(Place place_10, uint64_t e_low, uint64_t e_high, uint64_t n_low, u
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_10, 0u, 64u, n_low);
-        store(place_10, 8u, 64u, n_high);
+        store(place_11, 0u, 64u, n_low);
+        store(place_11, 8u, 64u, n_high);
     }
     const Pair pair = old_1;
     return pair;
 }
 
-uint64_t load_unaligned(Place place_11, uint offset_2, uint bits_7)
+uint64_t load_unaligned(Place place_12, uint offset_2, uint bits_7)
 {
     uint64_t value_9 = (uint64_t)0;
 
-    uint at_3 = (place_11.byte + offset_2);
-    uint word_12 = (place_11.word + (at_3 >> 3u));
+    uint at_3 = (place_12.byte + offset_2);
+    uint word_12 = (place_12.word + (at_3 >> 3u));
     uint shift_2 = ((at_3 & 7u) * 8u);
-    const uint64_t _e13 = load_word_across(place_11, word_12);
+    const uint64_t _e13 = load_word_across(place_12, word_12);
     value_9 = (_e13 >> shift_2);
     if (((shift_2 + bits_7) > 64u)) {
         uint64_t _e19 = value_9;
-        const uint64_t _e22 = load_word_across(place_11, (word_12 + 1u));
+        const uint64_t _e22 = load_word_across(place_12, (word_12 + 1u));
         value_9 = (_e19 | (_e22 << (64u - shift_2)));
     }
     uint64_t _e27 = value_9;
@@ -618,14 +606,14 @@ uint64_t load_unaligned(Place place_11, uint offset_2, uint bits_7)
     return (_e27 & _e28);
 }
 
-bool is_usual(uint64_t addr_3, uint size_1, uint len)
+bool is_usual(uint64_t addr_2, uint size_1, uint len)
 {
     bool local_4 = (bool)0;
     bool local_5 = (bool)0;
 
-    if (((uint(addr_3) & (size_1 - 1u)) == 0u)) {
+    if (((uint(addr_2) & (size_1 - 1u)) == 0u)) {
         if (!((len == size_1))) {
-            local_5 = ((uint(addr_3) & 4095u) <= (4096u - len));
+            local_5 = ((uint(addr_2) & 4095u) <= (4096u - len));
         } else {
             local_5 = true;
         }
@@ -644,49 +632,36 @@ bool is_usual(uint64_t addr_3, uint size_1, uint len)
     return false;
 }
 
-bool is_within(uint64_t addr_4, uint len_1, uint fault)
+bool is_within(uint64_t addr_3, uint len_1, uint fault)
 {
-    if ((addr_4 > (SIZE - uint64_t(len_1)))) {
-        stop_before(fault, addr_4);
+    if ((addr_3 > (SIZE - uint64_t(len_1)))) {
+        stop_before(fault, addr_3);
         return false;
     }
     return true;
 }
 
-Place place_to_read(uint64_t addr_5, uint len_2, uint fault_1)
+void store_unaligned(Place place_13, uint offset_3, uint bits_8, uint64_t value_10)
 {
-    const bool _e3 = is_within(addr_5, len_2, fault_1);
-    if (!(_e3)) {
-        const Place _e5 = no_place();
-        const Place place_20 = _e5;
-        return place_20;
-    }
-    const Place _e6 = place_at(addr_5);
-    const Place place_21 = _e6;
-    return place_21;
-}
-
-void store_unaligned(Place place_12, uint offset_3, uint bits_8, uint64_t value_10)
-{
-    uint at_4 = (place_12.byte + offset_3);
-    uint word_13 = (place_12.word + (at_4 >> 3u));
+    uint at_4 = (place_13.byte + offset_3);
+    uint word_13 = (place_13.word + (at_4 >> 3u));
     uint shift_3 = ((at_4 & 7u) * 8u);
     const uint64_t _e15 = low_bits(bits_8);
-    change_word_across(place_12, word_13, (value_10 << shift_3), (_e15 << shift_3));
+    change_word_across(place_13, word_13, (value_10 << shift_3), (_e15 << shift_3));
     if (((shift_3 + bits_8) > 64u)) {
         uint rest_2 = (64u - shift_3);
         const uint64_t _e25 = low_bits(bits_8);
-        change_word_across(place_12, (word_13 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
+        change_word_across(place_13, (word_13 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
         return;
     } else {
         return;
     }
 }
 
-bool is_code(uint64_t addr_6)
+bool is_code(uint64_t addr_4)
 {
     const uint64_t _e2 = code_start();
-    uint offset_6 = (uint(addr_6) - (uint(_e2) - GRANULE));
+    uint offset_6 = (uint(addr_4) - (uint(_e2) - GRANULE));
     uint _e9 = arguments.code_len;
     if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
         return false;
@@ -697,49 +672,32 @@ bool is_code(uint64_t addr_6)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-Place place_to_write_within(uint64_t addr_7, uint len_3, uint fault_2)
+bool may_write_within(uint64_t addr_5, uint len_2, uint fault_1)
 {
-    const bool _e3 = is_within(addr_7, len_3, fault_2);
+    const bool _e3 = is_within(addr_5, len_2, fault_1);
     if (!(_e3)) {
-        const Place _e5 = no_place();
-        const Place place_22 = _e5;
-        return place_22;
+        return false;
     }
-    const bool _e6 = is_code(addr_7);
+    const bool _e6 = is_code(addr_5);
     if (_e6) {
-        stop_before(CODE_WRITE, addr_7);
-        const Place _e8 = no_place();
-        const Place place_23 = _e8;
-        return place_23;
+        stop_before(CODE_WRITE, addr_5);
+        return false;
     }
-    const Place _e9 = own_place_at(addr_7);
-    const Place place_24 = _e9;
-    return place_24;
+    return true;
 }
 
-Place place_to_write(uint64_t addr_8, uint len_4, uint fault_3)
+bool may_write(uint64_t addr_6, uint len_3, uint fault_2)
 {
-    const Place _e3 = place_to_write_within(addr_8, len_4, fault_3);
-    if (!(_e3.ok)) {
-        const Place place_25 = _e3;
-        return place_25;
+    const bool _e3 = may_write_within(addr_6, len_3, fault_2);
+    if (!(_e3)) {
+        return false;
     }
-    uint64_t last = (addr_8 + uint64_t((len_4 - 1u)));
-    const bool _e10 = is_code(last);
+    const bool _e10 = is_code((addr_6 + uint64_t((len_3 - 1u))));
     if (_e10) {
-        stop_before(CODE_WRITE, addr_8);
-        const Place _e12 = no_place();
-        const Place place_26 = _e12;
-        return place_26;
+        stop_before(CODE_WRITE, addr_6);
+        return false;
     }
-    const Place _e13 = own_place_at(last);
-    if (!(_e13.ok)) {
-        const Place _e16 = no_place();
-        const Place place_27 = _e16;
-        return place_27;
-    }
-    const Place place_28 = _e3;
-    return place_28;
+    return true;
 }
 
 void h4_(uint4 w)
@@ -761,7 +719,7 @@ void h5_(uint4 w_1)
     uint64_t v3_1 = x[v0_1];
     uint64_t v4_1 = (v3_1 - v2_1);
     bool v6_ = (v4_1 < 0uL);
-    bool v7_ = (v3_1 == v2_1);
+    bool v7_ = (v4_1 == 0uL);
     bool v8_ = (v2_1 <= v3_1);
     uint64_t v9_ = (v3_1 ^ v2_1);
     uint64_t v10_ = (v3_1 ^ v4_1);
@@ -799,11 +757,12 @@ bool h7_(uint4 w_3)
     if (!(_e24)) {
         return false;
     }
-    const Place _e29 = place_to_read(v4_2, 4u, 32u);
-    if (!(_e29.ok)) {
+    const bool _e29 = is_within(v4_2, 4u, 32u);
+    if (!(_e29)) {
         return false;
     }
-    const uint64_t _e35 = load(_e29, 0u, 32u);
+    const Place _e32 = place_at(v4_2);
+    const uint64_t _e35 = load(_e32, 0u, 32u);
     uint v5_1 = uint(_e35);
     uint64_t v6_1 = uint64_t(v5_1);
     x[v1_2] = v6_1;
@@ -817,11 +776,12 @@ bool unaligned_7_(uint4 w_4)
     uint64_t v2_4 = (uint64_t(w_4.z) | (uint64_t(w_4.w) << 32u));
     uint64_t v3_3 = x[v0_4];
     uint64_t v4_3 = (v3_3 + v2_4);
-    const Place _e24 = place_to_read(v4_3, 4u, 32u);
-    if (!(_e24.ok)) {
+    const bool _e24 = is_within(v4_3, 4u, 32u);
+    if (!(_e24)) {
         return false;
     }
-    const uint64_t _e30 = load_unaligned(_e24, 0u, 32u);
+    const Place _e27 = place_at(v4_3);
+    const uint64_t _e30 = load_unaligned(_e27, 0u, 32u);
     uint v5_2 = uint(_e30);
     uint64_t v6_2 = uint64_t(v5_2);
     x[v1_3] = v6_2;
@@ -840,11 +800,16 @@ bool h8_(uint4 w_5)
     if (!(_e27)) {
         return false;
     }
-    const Place _e32 = place_to_write_within(v4_4, 8u, 33u);
-    if (!(_e32.ok)) {
+    const bool _e32 = may_write_within(v4_4, 8u, 33u);
+    if (!(_e32)) {
         return false;
     }
-    store(_e32, 0u, 64u, uint64_t(v5_3));
+    const Place _e35 = place_at(v4_4);
+    const bool _e36 = own(_e35);
+    if (!(_e36)) {
+        return false;
+    }
+    store(_e35, 0u, 64u, uint64_t(v5_3));
     return true;
 }
 
@@ -856,11 +821,21 @@ bool unaligned_8_(uint4 w_6)
     uint64_t v3_5 = x[v0_6];
     uint64_t v4_5 = (v3_5 + v2_6);
     uint64_t v5_4 = x[v1_5];
-    const Place _e27 = place_to_write(v4_5, 8u, 33u);
-    if (!(_e27.ok)) {
+    const bool _e27 = may_write(v4_5, 8u, 33u);
+    if (!(_e27)) {
         return false;
     }
-    store_unaligned(_e27, 0u, 64u, uint64_t(v5_4));
+    const Place _e30 = place_at(v4_5);
+    const bool _e31 = own(_e30);
+    if (!(_e31)) {
+        return false;
+    }
+    const Place _e36 = place_at((v4_5 + 7uL));
+    const bool _e37 = own(_e36);
+    if (!(_e37)) {
+        return false;
+    }
+    store_unaligned(_e30, 0u, 64u, uint64_t(v5_4));
     return true;
 }
 
@@ -877,12 +852,22 @@ bool h9_(uint4 w_7)
         stop_before(20u, v4_6);
         return false;
     }
-    const Place _e30 = place_to_write(v4_6, 8u, 34u);
-    if (!(_e30.ok)) {
+    const bool _e30 = may_write(v4_6, 8u, 34u);
+    if (!(_e30)) {
         return false;
     }
-    const uint64_t _e37 = rmw(0u, _e30, 64u, uint64_t(v3_6));
-    x[v2_7] = _e37;
+    const Place _e33 = place_at(v4_6);
+    const bool _e34 = own(_e33);
+    if (!(_e34)) {
+        return false;
+    }
+    const Place _e39 = place_at((v4_6 + 7uL));
+    const bool _e40 = own(_e39);
+    if (!(_e40)) {
+        return false;
+    }
+    const uint64_t _e46 = rmw(0u, _e33, 64u, uint64_t(v3_6));
+    x[v2_7] = _e46;
     return true;
 }
 
@@ -1078,7 +1063,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_13;
+    uint _e10 = place_14;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1395,8 +1380,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_13 = invocation;
-    uint _e17 = place_13;
+    place_14 = invocation;
+    uint _e17 = place_14;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

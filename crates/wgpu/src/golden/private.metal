@@ -58,8 +58,6 @@ struct type_7 {
 typedef ulong type_10[1];
 typedef metal::uint2 type_12[1];
 struct Place {
-    bool ok;
-    char _pad1[3];
     uint word;
     uint byte;
     uint frame;
@@ -328,11 +326,6 @@ uint in_frame(
     return ((word_3 & 511u) * GROUP) + _e6;
 }
 
-Place no_place(
-) {
-    return Place {false, {}, 0u, 0u, 0u};
-}
-
 uint frame_of(
     uint word_4,
     device type_12 const& tables,
@@ -360,41 +353,35 @@ Place place_at(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint _e1 = word_of(addr_1);
-    uint _e6 = frame_of(_e1, tables, table, seat, _buffer_sizes);
-    return Place {true, {}, _e1, static_cast<uint>(addr_1) & 7u, _e6};
+    uint _e5 = frame_of(_e1, tables, table, seat, _buffer_sizes);
+    return Place {_e1, static_cast<uint>(addr_1) & 7u, _e5};
 }
 
-Place own_place_at(
-    ulong addr_2,
+bool own(
+    Place place,
     thread uint& at,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
-    constant _mslBufferSizes& _buffer_sizes
+    thread uint& want
 ) {
-    Place _e1 = place_at(addr_2, tables, table, seat, _buffer_sizes);
-    if (_e1.frame == 0u) {
-        want = _e1.word >> 9u;
-        uint _e10 = at;
-        at = _e10 - 1u;
-        Place _e13 = no_place();
-        return _e13;
+    if (place.frame != 0u) {
+        return true;
     }
-    return _e1;
+    want = place.word >> 9u;
+    uint _e10 = at;
+    at = _e10 - 1u;
+    return false;
 }
 
 ulong load_word(
-    Place place,
+    Place place_1,
     uint word_5,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    if (place.frame != 0u) {
+    if (place_1.frame != 0u) {
         uint _e6 = in_frame(word_5, seat);
-        ulong _e7 = frame_word(place.frame, _e6, frames0_, _buffer_sizes);
+        ulong _e7 = frame_word(place_1.frame, _e6, frames0_, _buffer_sizes);
         return _e7;
     }
     ulong _e8 = image_word(word_5, image0_, _buffer_sizes);
@@ -402,7 +389,7 @@ ulong load_word(
 }
 
 void set_word(
-    Place place_1,
+    Place place_2,
     uint word_6,
     ulong value_2,
     device type_10& frames0_,
@@ -410,12 +397,12 @@ void set_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint _e4 = in_frame(word_6, seat);
-    set_frame_word(place_1.frame, _e4, value_2, frames0_, _buffer_sizes);
+    set_frame_word(place_2.frame, _e4, value_2, frames0_, _buffer_sizes);
     return;
 }
 
 void change_word(
-    Place place_2,
+    Place place_3,
     uint word_7,
     ulong value_3,
     ulong mask,
@@ -424,28 +411,28 @@ void change_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint _e4 = in_frame(word_7, seat);
-    ulong _e7 = frame_word(place_2.frame, _e4, frames0_, _buffer_sizes);
-    set_frame_word(place_2.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    ulong _e7 = frame_word(place_3.frame, _e4, frames0_, _buffer_sizes);
+    set_frame_word(place_3.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
     return;
 }
 
 Place around(
-    Place place_3,
+    Place place_4,
     uint word_8,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    if ((word_8 >> 9u) == (place_3.word >> 9u)) {
-        return place_3;
+    if ((word_8 >> 9u) == (place_4.word >> 9u)) {
+        return place_4;
     }
-    uint _e10 = frame_of(word_8, tables, table, seat, _buffer_sizes);
-    return Place {true, {}, word_8, 0u, _e10};
+    uint _e9 = frame_of(word_8, tables, table, seat, _buffer_sizes);
+    return Place {word_8, 0u, _e9};
 }
 
 ulong load_word_across(
-    Place place_4,
+    Place place_5,
     uint word_9,
     device type_10 const& image0_,
     device type_10 const& frames0_,
@@ -454,13 +441,13 @@ ulong load_word_across(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e2 = around(place_4, word_9, tables, table, seat, _buffer_sizes);
+    Place _e2 = around(place_5, word_9, tables, table, seat, _buffer_sizes);
     ulong _e3 = load_word(_e2, word_9, image0_, frames0_, seat, _buffer_sizes);
     return _e3;
 }
 
 void change_word_across(
-    Place place_5,
+    Place place_6,
     uint word_10,
     ulong value_4,
     ulong mask_1,
@@ -470,7 +457,7 @@ void change_word_across(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e4 = around(place_5, word_10, tables, table, seat, _buffer_sizes);
+    Place _e4 = around(place_6, word_10, tables, table, seat, _buffer_sizes);
     change_word(_e4, word_10, value_4, mask_1, frames0_, seat, _buffer_sizes);
     return;
 }
@@ -485,7 +472,7 @@ bool wants_page(
 void own_pages(
     constant Arguments& arguments,
     device Pool& pool,
-    thread uint& place_13,
+    thread uint& place_14,
     thread uint& at,
     thread uint& limit,
     thread uint& stop_1,
@@ -511,14 +498,14 @@ void own_pages(
         uint _e6 = want;
         bool mine = _e6 == unnamed;
         metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
-        uint _e10 = place_13;
+        uint _e10 = place_14;
         uint _e12 = seat;
         uint first_of_group = _e10 - _e12;
         uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
         uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_13;
+            uint _e31 = place_14;
             local_2 = _e31 == leader;
         } else {
             local_2 = false;
@@ -590,7 +577,7 @@ ulong low_bits(
 }
 
 ulong load(
-    Place place_6,
+    Place place_7,
     uint offset,
     uint bits_1,
     device type_10 const& image0_,
@@ -598,8 +585,8 @@ ulong load(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_6.byte + offset;
-    ulong _e9 = load_word(place_6, place_6.word + (at_1 >> 3u), image0_, frames0_, seat, _buffer_sizes);
+    uint at_1 = place_7.byte + offset;
+    ulong _e9 = load_word(place_7, place_7.word + (at_1 >> 3u), image0_, frames0_, seat, _buffer_sizes);
     if (bits_1 == 64u) {
         return _e9;
     }
@@ -608,7 +595,7 @@ ulong load(
 }
 
 void store(
-    Place place_7,
+    Place place_8,
     uint offset_1,
     uint bits_2,
     ulong value_5,
@@ -616,21 +603,21 @@ void store(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_2 = place_7.byte + offset_1;
-    uint word_11 = place_7.word + (at_2 >> 3u);
+    uint at_2 = place_8.byte + offset_1;
+    uint word_11 = place_8.word + (at_2 >> 3u);
     if (bits_2 == 64u) {
-        set_word(place_7, word_11, value_5, frames0_, seat, _buffer_sizes);
+        set_word(place_8, word_11, value_5, frames0_, seat, _buffer_sizes);
         return;
     } else {
         uint shift = (at_2 & 7u) * 8u;
         ulong _e17 = low_bits(bits_2);
-        change_word(place_7, word_11, value_5 << shift, _e17 << shift, frames0_, seat, _buffer_sizes);
+        change_word(place_8, word_11, value_5 << shift, _e17 << shift, frames0_, seat, _buffer_sizes);
         return;
     }
 }
 
 ulong cas(
-    Place place_8,
+    Place place_9,
     uint bits_3,
     ulong expected,
     ulong wanted,
@@ -639,9 +626,9 @@ ulong cas(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_8, 0u, bits_3, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e5 = load(place_9, 0u, bits_3, image0_, frames0_, seat, _buffer_sizes);
     if (_e5 == expected) {
-        store(place_8, 0u, bits_3, wanted, frames0_, seat, _buffer_sizes);
+        store(place_9, 0u, bits_3, wanted, frames0_, seat, _buffer_sizes);
     }
     return _e5;
 }
@@ -698,7 +685,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    Place place_9,
+    Place place_10,
     uint bits_6,
     ulong value_8,
     device type_10 const& image0_,
@@ -706,14 +693,14 @@ ulong rmw(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_9, 0u, bits_6, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e5 = load(place_10, 0u, bits_6, image0_, frames0_, seat, _buffer_sizes);
     ulong _e7 = modified(op_1, bits_6, _e5, value_8);
-    store(place_9, 0u, bits_6, _e7, frames0_, seat, _buffer_sizes);
+    store(place_10, 0u, bits_6, _e7, frames0_, seat, _buffer_sizes);
     return _e5;
 }
 
 Pair cas_pair(
-    Place place_10,
+    Place place_11,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -724,8 +711,8 @@ Pair cas_pair(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_3 = {};
-    ulong _e7 = load(place_10, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
-    ulong _e10 = load(place_10, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e7 = load(place_11, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e10 = load(place_11, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
     Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
         local_3 = old_1.high == e_high;
@@ -734,14 +721,14 @@ Pair cas_pair(
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_10, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
-        store(place_10, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
+        store(place_11, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
+        store(place_11, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
     }
     return old_1;
 }
 
 ulong load_unaligned(
-    Place place_11,
+    Place place_12,
     uint offset_2,
     uint bits_7,
     device type_10 const& image0_,
@@ -752,14 +739,14 @@ ulong load_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong value_9 = {};
-    uint at_3 = place_11.byte + offset_2;
-    uint word_12 = place_11.word + (at_3 >> 3u);
+    uint at_3 = place_12.byte + offset_2;
+    uint word_12 = place_12.word + (at_3 >> 3u);
     uint shift_2 = (at_3 & 7u) * 8u;
-    ulong _e13 = load_word_across(place_11, word_12, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e13 = load_word_across(place_12, word_12, image0_, frames0_, tables, table, seat, _buffer_sizes);
     value_9 = _e13 >> shift_2;
     if ((shift_2 + bits_7) > 64u) {
         ulong _e19 = value_9;
-        ulong _e22 = load_word_across(place_11, word_12 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+        ulong _e22 = load_word_across(place_12, word_12 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
         value_9 = _e19 | (_e22 << (64u - shift_2));
     }
     ulong _e27 = value_9;
@@ -768,7 +755,7 @@ ulong load_unaligned(
 }
 
 bool is_usual(
-    ulong addr_3,
+    ulong addr_2,
     uint size_1,
     uint len,
     thread uint& at,
@@ -776,9 +763,9 @@ bool is_usual(
 ) {
     bool local_4 = {};
     bool local_5 = {};
-    if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
+    if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
         if (!((len == size_1))) {
-            local_5 = (static_cast<uint>(addr_3) & 4095u) <= (4096u - len);
+            local_5 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len);
         } else {
             local_5 = true;
         }
@@ -798,43 +785,22 @@ bool is_usual(
 }
 
 bool is_within(
-    ulong addr_4,
+    ulong addr_3,
     uint len_1,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_4 > (SIZE - static_cast<ulong>(len_1))) {
-        stop_before(fault, addr_4, at, stop_1, detail);
+    if (addr_3 > (SIZE - static_cast<ulong>(len_1))) {
+        stop_before(fault, addr_3, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
-Place place_to_read(
-    ulong addr_5,
-    uint len_2,
-    uint fault_1,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
-    if (!(_e3)) {
-        Place _e5 = no_place();
-        return _e5;
-    }
-    Place _e6 = place_at(addr_5, tables, table, seat, _buffer_sizes);
-    return _e6;
-}
-
 void store_unaligned(
-    Place place_12,
+    Place place_13,
     uint offset_3,
     uint bits_8,
     ulong value_10,
@@ -844,15 +810,15 @@ void store_unaligned(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_4 = place_12.byte + offset_3;
-    uint word_13 = place_12.word + (at_4 >> 3u);
+    uint at_4 = place_13.byte + offset_3;
+    uint word_13 = place_13.word + (at_4 >> 3u);
     uint shift_3 = (at_4 & 7u) * 8u;
     ulong _e15 = low_bits(bits_8);
-    change_word_across(place_12, word_13, value_10 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
+    change_word_across(place_13, word_13, value_10 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
     if ((shift_3 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_3;
         ulong _e25 = low_bits(bits_8);
-        change_word_across(place_12, word_13 + 1u, value_10 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
+        change_word_across(place_13, word_13 + 1u, value_10 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
         return;
     } else {
         return;
@@ -860,13 +826,13 @@ void store_unaligned(
 }
 
 bool is_code(
-    ulong addr_6,
+    ulong addr_4,
     constant Arguments& arguments,
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong _e2 = code_start(arguments);
-    uint offset_6 = static_cast<uint>(addr_6) - (static_cast<uint>(_e2) - GRANULE);
+    uint offset_6 = static_cast<uint>(addr_4) - (static_cast<uint>(_e2) - GRANULE);
     uint _e9 = arguments.code_len;
     if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
@@ -877,8 +843,31 @@ bool is_code(
     return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
-Place place_to_write_within(
-    ulong addr_7,
+bool may_write_within(
+    ulong addr_5,
+    uint len_2,
+    uint fault_1,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
+    if (!(_e3)) {
+        return false;
+    }
+    bool _e6 = is_code(addr_5, arguments, code_map, _buffer_sizes);
+    if (_e6) {
+        stop_before(CODE_WRITE, addr_5, at, stop_1, detail);
+        return false;
+    }
+    return true;
+}
+
+bool may_write(
+    ulong addr_6,
     uint len_3,
     uint fault_2,
     constant Arguments& arguments,
@@ -886,59 +875,18 @@ Place place_to_write_within(
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_7, len_3, fault_2, at, stop_1, detail);
+    bool _e3 = may_write_within(addr_6, len_3, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e3)) {
-        Place _e5 = no_place();
-        return _e5;
+        return false;
     }
-    bool _e6 = is_code(addr_7, arguments, code_map, _buffer_sizes);
-    if (_e6) {
-        stop_before(CODE_WRITE, addr_7, at, stop_1, detail);
-        Place _e8 = no_place();
-        return _e8;
-    }
-    Place _e9 = own_place_at(addr_7, at, tables, table, seat, want, _buffer_sizes);
-    return _e9;
-}
-
-Place place_to_write(
-    ulong addr_8,
-    uint len_4,
-    uint fault_3,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    thread uint& want,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    Place _e3 = place_to_write_within(addr_8, len_4, fault_3, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e3.ok)) {
-        return _e3;
-    }
-    ulong last = addr_8 + static_cast<ulong>(len_4 - 1u);
-    bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
+    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_3 - 1u), arguments, code_map, _buffer_sizes);
     if (_e10) {
-        stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
-        Place _e12 = no_place();
-        return _e12;
+        stop_before(CODE_WRITE, addr_6, at, stop_1, detail);
+        return false;
     }
-    Place _e13 = own_place_at(last, at, tables, table, seat, want, _buffer_sizes);
-    if (!(_e13.ok)) {
-        Place _e16 = no_place();
-        return _e16;
-    }
-    return _e3;
+    return true;
 }
 
 void h4_(
@@ -968,7 +916,7 @@ void h5_(
     ulong v3_1 = x.inner[v0_1];
     ulong v4_1 = v3_1 - v2_1;
     bool v6_ = as_type<long>(v4_1) < as_type<long>(0uL);
-    bool v7_ = v3_1 == v2_1;
+    bool v7_ = v4_1 == 0uL;
     bool v8_ = v2_1 <= v3_1;
     ulong v9_ = v3_1 ^ v2_1;
     ulong v10_ = v3_1 ^ v4_1;
@@ -1026,11 +974,12 @@ bool h7_(
     if (!(_e24)) {
         return false;
     }
-    Place _e29 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
-    if (!(_e29.ok)) {
+    bool _e29 = is_within(v4_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e29)) {
         return false;
     }
-    ulong _e35 = load(_e29, 0u, 32u, image0_, frames0_, seat, _buffer_sizes);
+    Place _e32 = place_at(v4_2, tables, table, seat, _buffer_sizes);
+    ulong _e35 = load(_e32, 0u, 32u, image0_, frames0_, seat, _buffer_sizes);
     uint v5_1 = static_cast<uint>(_e35);
     ulong v6_1 = static_cast<ulong>(v5_1);
     x.inner[v1_2] = v6_1;
@@ -1055,11 +1004,12 @@ bool unaligned_7_(
     ulong v2_4 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
     ulong v3_3 = x.inner[v0_4];
     ulong v4_3 = v3_3 + v2_4;
-    Place _e24 = place_to_read(v4_3, 4u, 32u, at, stop_1, detail, tables, table, seat, _buffer_sizes);
-    if (!(_e24.ok)) {
+    bool _e24 = is_within(v4_3, 4u, 32u, at, stop_1, detail);
+    if (!(_e24)) {
         return false;
     }
-    ulong _e30 = load_unaligned(_e24, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    Place _e27 = place_at(v4_3, tables, table, seat, _buffer_sizes);
+    ulong _e30 = load_unaligned(_e27, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
     uint v5_2 = static_cast<uint>(_e30);
     ulong v6_2 = static_cast<ulong>(v5_2);
     x.inner[v1_3] = v6_2;
@@ -1092,11 +1042,16 @@ bool h8_(
     if (!(_e27)) {
         return false;
     }
-    Place _e32 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e32.ok)) {
+    bool _e32 = may_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e32)) {
         return false;
     }
-    store(_e32, 0u, 64u, static_cast<ulong>(v5_3), frames0_, seat, _buffer_sizes);
+    Place _e35 = place_at(v4_4, tables, table, seat, _buffer_sizes);
+    bool _e36 = own(_e35, at, want);
+    if (!(_e36)) {
+        return false;
+    }
+    store(_e35, 0u, 64u, static_cast<ulong>(v5_3), frames0_, seat, _buffer_sizes);
     return true;
 }
 
@@ -1121,11 +1076,21 @@ bool unaligned_8_(
     ulong v3_5 = x.inner[v0_6];
     ulong v4_5 = v3_5 + v2_6;
     ulong v5_4 = x.inner[v1_5];
-    Place _e27 = place_to_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e27.ok)) {
+    bool _e27 = may_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e27)) {
         return false;
     }
-    store_unaligned(_e27, 0u, 64u, static_cast<ulong>(v5_4), frames0_, tables, table, seat, _buffer_sizes);
+    Place _e30 = place_at(v4_5, tables, table, seat, _buffer_sizes);
+    bool _e31 = own(_e30, at, want);
+    if (!(_e31)) {
+        return false;
+    }
+    Place _e36 = place_at(v4_5 + 7uL, tables, table, seat, _buffer_sizes);
+    bool _e37 = own(_e36, at, want);
+    if (!(_e37)) {
+        return false;
+    }
+    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), frames0_, tables, table, seat, _buffer_sizes);
     return true;
 }
 
@@ -1156,12 +1121,22 @@ bool h9_(
         stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    Place _e30 = place_to_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, tables, table, seat, want, _buffer_sizes);
-    if (!(_e30.ok)) {
+    bool _e30 = may_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e30)) {
         return false;
     }
-    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), image0_, frames0_, seat, _buffer_sizes);
-    x.inner[v2_7] = _e37;
+    Place _e33 = place_at(v4_6, tables, table, seat, _buffer_sizes);
+    bool _e34 = own(_e33, at, want);
+    if (!(_e34)) {
+        return false;
+    }
+    Place _e39 = place_at(v4_6 + 7uL, tables, table, seat, _buffer_sizes);
+    bool _e40 = own(_e39, at, want);
+    if (!(_e40)) {
+        return false;
+    }
+    ulong _e46 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), image0_, frames0_, seat, _buffer_sizes);
+    x.inner[v2_7] = _e46;
     return true;
 }
 
@@ -1386,12 +1361,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_13,
+    thread uint& place_14,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_13;
+    uint _e10 = place_14;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1403,7 +1378,7 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_13,
+    thread uint& place_14,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1436,7 +1411,7 @@ void run_subgroup(
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
         if (unnamed_6) {
-            own_pages(arguments, pool, place_13, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            own_pages(arguments, pool, place_14, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
         }
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
@@ -1473,7 +1448,7 @@ void run_subgroup(
             bool _e42 = local_8;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_13, waited);
+                uint _e44 = choose(_e6, place_14, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1780,7 +1755,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_13 = {};
+    uint place_14 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1802,8 +1777,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_13 = invocation;
-    uint _e17 = place_13;
+    place_14 = invocation;
+    uint _e17 = place_14;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1830,7 +1805,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, place_13, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, place_14, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

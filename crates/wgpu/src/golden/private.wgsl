@@ -228,14 +228,9 @@ fn in_frame(word: u32) -> u32 {
 // A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
 // frame of its page, or zero if the lane has no copy of it.
 struct Place {
-  ok: bool,
   word: u32,
   byte: u32,
   frame: u32,
-}
-
-fn no_place() -> Place {
-  return Place(false, 0u, 0u, 0u);
 }
 
 // The frame of a word's page, or zero if the lane has no copy of it.
@@ -246,18 +241,17 @@ fn frame_of(word: u32) -> u32 {
 
 fn place_at(addr: u64) -> Place {
   let word = word_of(addr);
-  return Place(true, word, u32(addr) & 7u, frame_of(word));
+  return Place(word, u32(addr) & 7u, frame_of(word));
 }
 
-// The same if the lane has a copy of the page; otherwise the instruction is executed again when it has.
-fn own_place_at(addr: u64) -> Place {
-  let place = place_at(addr);
-  if (place.frame == 0u) {
-    want = place.word >> 9u;
-    at -= 1u;
-    return no_place();
+// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+fn own(place: Place) -> bool {
+  if (place.frame != 0u) {
+    return true;
   }
-  return place;
+  want = place.word >> 9u;
+  at -= 1u;
+  return false;
 }
 
 // A word of the page where the place starts.
@@ -284,7 +278,7 @@ fn around(place: Place, word: u32) -> Place {
   if ((word >> 9u) == (place.word >> 9u)) {
     return place;
   }
-  return Place(true, word, 0u, frame_of(word));
+  return Place(word, 0u, frame_of(word));
 }
 
 fn load_word_across(place: Place, word: u32) -> u64 {
@@ -438,13 +432,6 @@ fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   return true;
 }
 
-fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
-  if (!is_within(addr, len, fault)) {
-    return no_place();
-  }
-  return place_at(addr);
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
@@ -480,32 +467,27 @@ fn is_code(addr: u64) -> bool {
 }
 
 // For an aligned element, which crosses no boundary.
-fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {
-    return no_place();
+    return false;
   }
   if (is_code(addr)) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  return own_place_at(addr);
+  return true;
 }
 
 // For all that is not larger than a granule.
-fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
-  let place = place_to_write_within(addr, len, fault);
-  if (!place.ok) {
-    return place;
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  if (!may_write_within(addr, len, fault)) {
+    return false;
   }
-  let last = addr + u64(len - 1u);
-  if (is_code(last)) {
+  if (is_code(addr + u64(len - 1u))) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  if (!own_place_at(last).ok) {
-    return no_place();
-  }
-  return place;
+  return true;
 }
 
 // ADD_imm_X
@@ -526,7 +508,7 @@ fn h5(w: vec4<u32>) {
   let v3: u64 = x[v0];
   let v4: u64 = v3 - v2;
   let v6: bool = bitcast<i64>(v4) < bitcast<i64>(0x0lu);
-  let v7: bool = v3 == v2;
+  let v7: bool = v4 == 0x0lu;
   let v8: bool = v2 <= v3;
   let v9: u64 = v3 ^ v2;
   let v10: u64 = v3 ^ v4;
@@ -555,8 +537,8 @@ fn h7(w: vec4<u32>) -> bool {
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
   if (!is_usual(v4, 4u, 4u)) { return false; }
-  let p0 = place_to_read(v4, 4u, 32u);
-  if (!p0.ok) { return false; }
+  if (!is_within(v4, 4u, 32u)) { return false; }
+  let p0 = place_at(v4);
   let v5: u32 = u32(load(p0, 0u, 32u));
   let v6: u64 = u64(v5);
   x[v1] = v6;
@@ -568,8 +550,8 @@ fn unaligned_7(w: vec4<u32>) -> bool {
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
-  let p0 = place_to_read(v4, 4u, 32u);
-  if (!p0.ok) { return false; }
+  if (!is_within(v4, 4u, 32u)) { return false; }
+  let p0 = place_at(v4);
   let v5: u32 = u32(load_unaligned(p0, 0u, 32u));
   let v6: u64 = u64(v5);
   x[v1] = v6;
@@ -585,8 +567,9 @@ fn h8(w: vec4<u32>) -> bool {
   let v4: u64 = v3 + v2;
   let v5: u64 = x[v1];
   if (!is_usual(v4, 8u, 8u)) { return false; }
-  let p0 = place_to_write_within(v4, 8u, 33u);
-  if (!p0.ok) { return false; }
+  if (!may_write_within(v4, 8u, 33u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
@@ -597,8 +580,10 @@ fn unaligned_8(w: vec4<u32>) -> bool {
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
   let v5: u64 = x[v1];
-  let p0 = place_to_write(v4, 8u, 33u);
-  if (!p0.ok) { return false; }
+  if (!may_write(v4, 8u, 33u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
+  if (!own(place_at(v4 + 7lu))) { return false; }
   store_unaligned(p0, 0u, 64u, u64(v5));
   return true;
 }
@@ -613,8 +598,10 @@ fn h9(w: vec4<u32>) -> bool {
   let v6: u64 = v4 & 0x7lu;
   let v8: bool = v6 != 0x0lu;
   if (v8) { stop_before(20u, v4); return false; }
-  let p0 = place_to_write(v4, 8u, 34u);
-  if (!p0.ok) { return false; }
+  if (!may_write(v4, 8u, 34u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
+  if (!own(place_at(v4 + 7lu))) { return false; }
   let v9: u64 = rmw(0u, p0, 64u, u64(v3));
   x[v2] = v9;
   return true;

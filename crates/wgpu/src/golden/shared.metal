@@ -57,8 +57,6 @@ struct type_7 {
 typedef ulong type_10[1];
 typedef metal::atomic_uint type_11[1];
 struct Place {
-    bool ok;
-    char _pad1[3];
     uint word;
     uint byte;
 };
@@ -377,11 +375,6 @@ void start_memory(
     return;
 }
 
-Place no_place(
-) {
-    return Place {false, {}, 0u, 0u};
-}
-
 uint word_of(
     ulong addr
 ) {
@@ -391,19 +384,18 @@ uint word_of(
 Place place_at(
     ulong addr_1
 ) {
-    uint _e2 = word_of(addr_1);
-    return Place {true, {}, _e2, static_cast<uint>(addr_1) & 7u};
+    uint _e1 = word_of(addr_1);
+    return Place {_e1, static_cast<uint>(addr_1) & 7u};
 }
 
-Place own_place_at(
-    ulong addr_2
+bool own(
+    Place place
 ) {
-    Place _e1 = place_at(addr_2);
-    return _e1;
+    return true;
 }
 
 ulong load_word(
-    Place place,
+    Place place_1,
     uint word_7,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
@@ -413,7 +405,7 @@ ulong load_word(
 }
 
 void set_word(
-    Place place_1,
+    Place place_2,
     uint word_8,
     ulong value_3,
     coherent device type_10& memory0_,
@@ -425,7 +417,7 @@ void set_word(
 }
 
 void change_word(
-    Place place_2,
+    Place place_3,
     uint word_9,
     ulong value_4,
     ulong mask,
@@ -450,17 +442,17 @@ void change_word(
 }
 
 ulong load_word_across(
-    Place place_3,
+    Place place_4,
     uint word_10,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e2 = load_word(place_3, word_10, memory0_, _buffer_sizes);
+    ulong _e2 = load_word(place_4, word_10, memory0_, _buffer_sizes);
     return _e2;
 }
 
 void change_word_across(
-    Place place_4,
+    Place place_5,
     uint word_11,
     ulong value_5,
     ulong mask_1,
@@ -468,7 +460,7 @@ void change_word_across(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    change_word(place_4, word_11, value_5, mask_1, memory0_, locks, _buffer_sizes);
+    change_word(place_5, word_11, value_5, mask_1, memory0_, locks, _buffer_sizes);
     return;
 }
 
@@ -489,7 +481,7 @@ ulong low_bits(
 }
 
 ulong cas(
-    Place place_5,
+    Place place_6,
     uint bits_1,
     ulong expected,
     ulong wanted_2,
@@ -498,8 +490,8 @@ ulong cas(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_3 = {};
-    uint word_12 = place_5.word;
-    uint shift = place_5.byte * 8u;
+    uint word_12 = place_6.word;
+    uint shift = place_6.byte * 8u;
     ulong _e8 = low_bits(bits_1);
     ulong mask_2 = _e8 << shift;
     ulong _e10 = memory_word(word_12, memory0_, _buffer_sizes);
@@ -574,7 +566,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    Place place_6,
+    Place place_7,
     uint bits_4,
     ulong value_8,
     coherent device type_10& memory0_,
@@ -582,8 +574,8 @@ ulong rmw(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_5 = {};
-    uint word_13 = place_6.word;
-    uint shift_2 = place_6.byte * 8u;
+    uint word_13 = place_7.word;
+    uint shift_2 = place_7.byte * 8u;
     ulong _e8 = low_bits(bits_4);
     ulong mask_3 = _e8 << shift_2;
     ulong _e10 = memory_word(word_13, memory0_, _buffer_sizes);
@@ -605,7 +597,7 @@ ulong rmw(
 }
 
 Pair cas_pair(
-    Place place_7,
+    Place place_8,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -619,7 +611,7 @@ Pair cas_pair(
     bool done_2 = false;
     bool local_4 = {};
     bool local_5 = {};
-    uint word_14 = place_7.word;
+    uint word_14 = place_8.word;
     while(true) {
         bool _e9 = done_2;
         bool unnamed_2 = metal::simd_any(!(_e9));
@@ -662,14 +654,14 @@ Pair cas_pair(
 }
 
 ulong load(
-    Place place_8,
+    Place place_9,
     uint offset,
     uint bits_5,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_8.byte + offset;
-    ulong _e9 = load_word(place_8, place_8.word + (at_1 >> 3u), memory0_, _buffer_sizes);
+    uint at_1 = place_9.byte + offset;
+    ulong _e9 = load_word(place_9, place_9.word + (at_1 >> 3u), memory0_, _buffer_sizes);
     if (bits_5 == 64u) {
         return _e9;
     }
@@ -678,21 +670,21 @@ ulong load(
 }
 
 ulong load_unaligned(
-    Place place_9,
+    Place place_10,
     uint offset_1,
     uint bits_6,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong value_9 = {};
-    uint at_2 = place_9.byte + offset_1;
-    uint word_15 = place_9.word + (at_2 >> 3u);
+    uint at_2 = place_10.byte + offset_1;
+    uint word_15 = place_10.word + (at_2 >> 3u);
     uint shift_3 = (at_2 & 7u) * 8u;
-    ulong _e13 = load_word_across(place_9, word_15, memory0_, _buffer_sizes);
+    ulong _e13 = load_word_across(place_10, word_15, memory0_, _buffer_sizes);
     value_9 = _e13 >> shift_3;
     if ((shift_3 + bits_6) > 64u) {
         ulong _e19 = value_9;
-        ulong _e22 = load_word_across(place_9, word_15 + 1u, memory0_, _buffer_sizes);
+        ulong _e22 = load_word_across(place_10, word_15 + 1u, memory0_, _buffer_sizes);
         value_9 = _e19 | (_e22 << (64u - shift_3));
     }
     ulong _e27 = value_9;
@@ -701,7 +693,7 @@ ulong load_unaligned(
 }
 
 bool is_usual(
-    ulong addr_3,
+    ulong addr_2,
     uint size_1,
     uint len,
     thread uint& at,
@@ -709,9 +701,9 @@ bool is_usual(
 ) {
     bool local_6 = {};
     bool local_7 = {};
-    if ((static_cast<uint>(addr_3) & (size_1 - 1u)) == 0u) {
+    if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
         if (!((len == size_1))) {
-            local_7 = (static_cast<uint>(addr_3) & 4095u) <= (4096u - len);
+            local_7 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len);
         } else {
             local_7 = true;
         }
@@ -731,39 +723,22 @@ bool is_usual(
 }
 
 bool is_within(
-    ulong addr_4,
+    ulong addr_3,
     uint len_1,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_4 > (SIZE - static_cast<ulong>(len_1))) {
-        stop_before(fault, addr_4, at, stop_1, detail);
+    if (addr_3 > (SIZE - static_cast<ulong>(len_1))) {
+        stop_before(fault, addr_3, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
-Place place_to_read(
-    ulong addr_5,
-    uint len_2,
-    uint fault_1,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail
-) {
-    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
-    if (!(_e3)) {
-        Place _e5 = no_place();
-        return _e5;
-    }
-    Place _e6 = place_at(addr_5);
-    return _e6;
-}
-
 void store(
-    Place place_10,
+    Place place_11,
     uint offset_2,
     uint bits_7,
     ulong value_10,
@@ -771,21 +746,21 @@ void store(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_3 = place_10.byte + offset_2;
-    uint word_16 = place_10.word + (at_3 >> 3u);
+    uint at_3 = place_11.byte + offset_2;
+    uint word_16 = place_11.word + (at_3 >> 3u);
     if (bits_7 == 64u) {
-        set_word(place_10, word_16, value_10, memory0_, locks, _buffer_sizes);
+        set_word(place_11, word_16, value_10, memory0_, locks, _buffer_sizes);
         return;
     } else {
         uint shift_4 = (at_3 & 7u) * 8u;
         ulong _e17 = low_bits(bits_7);
-        change_word(place_10, word_16, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
+        change_word(place_11, word_16, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
         return;
     }
 }
 
 void store_unaligned(
-    Place place_11,
+    Place place_12,
     uint offset_3,
     uint bits_8,
     ulong value_11,
@@ -793,15 +768,15 @@ void store_unaligned(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_4 = place_11.byte + offset_3;
-    uint word_17 = place_11.word + (at_4 >> 3u);
+    uint at_4 = place_12.byte + offset_3;
+    uint word_17 = place_12.word + (at_4 >> 3u);
     uint shift_5 = (at_4 & 7u) * 8u;
     ulong _e15 = low_bits(bits_8);
-    change_word_across(place_11, word_17, value_11 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
+    change_word_across(place_12, word_17, value_11 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
     if ((shift_5 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_5;
         ulong _e25 = low_bits(bits_8);
-        change_word_across(place_11, word_17 + 1u, value_11 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
+        change_word_across(place_12, word_17 + 1u, value_11 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
         return;
     } else {
         return;
@@ -809,13 +784,13 @@ void store_unaligned(
 }
 
 bool is_code(
-    ulong addr_6,
+    ulong addr_4,
     constant Arguments& arguments,
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong _e2 = code_start(arguments);
-    uint offset_6 = static_cast<uint>(addr_6) - (static_cast<uint>(_e2) - GRANULE);
+    uint offset_6 = static_cast<uint>(addr_4) - (static_cast<uint>(_e2) - GRANULE);
     uint _e9 = arguments.code_len;
     if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
         return false;
@@ -826,8 +801,31 @@ bool is_code(
     return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
-Place place_to_write_within(
-    ulong addr_7,
+bool may_write_within(
+    ulong addr_5,
+    uint len_2,
+    uint fault_1,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
+    if (!(_e3)) {
+        return false;
+    }
+    bool _e6 = is_code(addr_5, arguments, code_map, _buffer_sizes);
+    if (_e6) {
+        stop_before(CODE_WRITE, addr_5, at, stop_1, detail);
+        return false;
+    }
+    return true;
+}
+
+bool may_write(
+    ulong addr_6,
     uint len_3,
     uint fault_2,
     constant Arguments& arguments,
@@ -837,49 +835,16 @@ Place place_to_write_within(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_7, len_3, fault_2, at, stop_1, detail);
+    bool _e3 = may_write_within(addr_6, len_3, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e3)) {
-        Place _e5 = no_place();
-        return _e5;
+        return false;
     }
-    bool _e6 = is_code(addr_7, arguments, code_map, _buffer_sizes);
-    if (_e6) {
-        stop_before(CODE_WRITE, addr_7, at, stop_1, detail);
-        Place _e8 = no_place();
-        return _e8;
-    }
-    Place _e9 = own_place_at(addr_7);
-    return _e9;
-}
-
-Place place_to_write(
-    ulong addr_8,
-    uint len_4,
-    uint fault_3,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    Place _e3 = place_to_write_within(addr_8, len_4, fault_3, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e3.ok)) {
-        return _e3;
-    }
-    ulong last = addr_8 + static_cast<ulong>(len_4 - 1u);
-    bool _e10 = is_code(last, arguments, code_map, _buffer_sizes);
+    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_3 - 1u), arguments, code_map, _buffer_sizes);
     if (_e10) {
-        stop_before(CODE_WRITE, addr_8, at, stop_1, detail);
-        Place _e12 = no_place();
-        return _e12;
+        stop_before(CODE_WRITE, addr_6, at, stop_1, detail);
+        return false;
     }
-    Place _e13 = own_place_at(last);
-    if (!(_e13.ok)) {
-        Place _e16 = no_place();
-        return _e16;
-    }
-    return _e3;
+    return true;
 }
 
 void h4_(
@@ -909,7 +874,7 @@ void h5_(
     ulong v3_1 = x.inner[v0_1];
     ulong v4_1 = v3_1 - v2_1;
     bool v6_ = as_type<long>(v4_1) < as_type<long>(0uL);
-    bool v7_ = v3_1 == v2_1;
+    bool v7_ = v4_1 == 0uL;
     bool v8_ = v2_1 <= v3_1;
     ulong v9_ = v3_1 ^ v2_1;
     ulong v10_ = v3_1 ^ v4_1;
@@ -963,11 +928,12 @@ bool h7_(
     if (!(_e24)) {
         return false;
     }
-    Place _e29 = place_to_read(v4_2, 4u, 32u, at, stop_1, detail);
-    if (!(_e29.ok)) {
+    bool _e29 = is_within(v4_2, 4u, 32u, at, stop_1, detail);
+    if (!(_e29)) {
         return false;
     }
-    ulong _e35 = load(_e29, 0u, 32u, memory0_, _buffer_sizes);
+    Place _e32 = place_at(v4_2);
+    ulong _e35 = load(_e32, 0u, 32u, memory0_, _buffer_sizes);
     uint v5_1 = static_cast<uint>(_e35);
     ulong v6_1 = static_cast<ulong>(v5_1);
     x.inner[v1_2] = v6_1;
@@ -988,11 +954,12 @@ bool unaligned_7_(
     ulong v2_4 = static_cast<ulong>(w_4.z) | (static_cast<ulong>(w_4.w) << 32u);
     ulong v3_3 = x.inner[v0_4];
     ulong v4_3 = v3_3 + v2_4;
-    Place _e24 = place_to_read(v4_3, 4u, 32u, at, stop_1, detail);
-    if (!(_e24.ok)) {
+    bool _e24 = is_within(v4_3, 4u, 32u, at, stop_1, detail);
+    if (!(_e24)) {
         return false;
     }
-    ulong _e30 = load_unaligned(_e24, 0u, 32u, memory0_, _buffer_sizes);
+    Place _e27 = place_at(v4_3);
+    ulong _e30 = load_unaligned(_e27, 0u, 32u, memory0_, _buffer_sizes);
     uint v5_2 = static_cast<uint>(_e30);
     ulong v6_2 = static_cast<ulong>(v5_2);
     x.inner[v1_3] = v6_2;
@@ -1022,11 +989,16 @@ bool h8_(
     if (!(_e27)) {
         return false;
     }
-    Place _e32 = place_to_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e32.ok)) {
+    bool _e32 = may_write_within(v4_4, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e32)) {
         return false;
     }
-    store(_e32, 0u, 64u, static_cast<ulong>(v5_3), memory0_, locks, _buffer_sizes);
+    Place _e35 = place_at(v4_4);
+    bool _e36 = own(_e35);
+    if (!(_e36)) {
+        return false;
+    }
+    store(_e35, 0u, 64u, static_cast<ulong>(v5_3), memory0_, locks, _buffer_sizes);
     return true;
 }
 
@@ -1048,11 +1020,21 @@ bool unaligned_8_(
     ulong v3_5 = x.inner[v0_6];
     ulong v4_5 = v3_5 + v2_6;
     ulong v5_4 = x.inner[v1_5];
-    Place _e27 = place_to_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e27.ok)) {
+    bool _e27 = may_write(v4_5, 8u, 33u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e27)) {
         return false;
     }
-    store_unaligned(_e27, 0u, 64u, static_cast<ulong>(v5_4), memory0_, locks, _buffer_sizes);
+    Place _e30 = place_at(v4_5);
+    bool _e31 = own(_e30);
+    if (!(_e31)) {
+        return false;
+    }
+    Place _e36 = place_at(v4_5 + 7uL);
+    bool _e37 = own(_e36);
+    if (!(_e37)) {
+        return false;
+    }
+    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), memory0_, locks, _buffer_sizes);
     return true;
 }
 
@@ -1079,12 +1061,22 @@ bool h9_(
         stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    Place _e30 = place_to_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
-    if (!(_e30.ok)) {
+    bool _e30 = may_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    if (!(_e30)) {
         return false;
     }
-    ulong _e37 = rmw(0u, _e30, 64u, static_cast<ulong>(v3_6), memory0_, locks, _buffer_sizes);
-    x.inner[v2_7] = _e37;
+    Place _e33 = place_at(v4_6);
+    bool _e34 = own(_e33);
+    if (!(_e34)) {
+        return false;
+    }
+    Place _e39 = place_at(v4_6 + 7uL);
+    bool _e40 = own(_e39);
+    if (!(_e40)) {
+        return false;
+    }
+    ulong _e46 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), memory0_, locks, _buffer_sizes);
+    x.inner[v2_7] = _e46;
     return true;
 }
 
@@ -1301,12 +1293,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_12,
+    thread uint& place_13,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_12;
+    uint _e10 = place_13;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1317,7 +1309,7 @@ void run_subgroup(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_12,
+    thread uint& place_13,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1383,7 +1375,7 @@ void run_subgroup(
             bool _e42 = local_10;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_12, waited);
+                uint _e44 = choose(_e6, place_13, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1689,7 +1681,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_12 = {};
+    uint place_13 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1708,8 +1700,8 @@ struct runInput {
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_12 = invocation;
-    uint _e17 = place_12;
+    place_13 = invocation;
+    uint _e17 = place_13;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1736,7 +1728,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, records, code_map, place_12, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
+    run_subgroup(arguments, records, code_map, place_13, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

@@ -201,21 +201,16 @@ fn start_memory() {}
 
 // A piece of memory that was checked: the number of its first word, and the byte in it where it starts.
 struct Place {
-  ok: bool,
   word: u32,
   byte: u32,
 }
 
-fn no_place() -> Place {
-  return Place(false, 0u, 0u);
-}
-
 fn place_at(addr: u64) -> Place {
-  return Place(true, word_of(addr), u32(addr) & 7u);
+  return Place(word_of(addr), u32(addr) & 7u);
 }
 
-fn own_place_at(addr: u64) -> Place {
-  return place_at(addr);
+fn own(place: Place) -> bool {
+  return true;
 }
 
 fn load_word(place: Place, word: u32) -> u64 {
@@ -384,13 +379,6 @@ fn is_within(addr: u64, len: u32, fault: u32) -> bool {
   return true;
 }
 
-fn place_to_read(addr: u64, len: u32, fault: u32) -> Place {
-  if (!is_within(addr, len, fault)) {
-    return no_place();
-  }
-  return place_at(addr);
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
@@ -426,32 +414,27 @@ fn is_code(addr: u64) -> bool {
 }
 
 // For an aligned element, which crosses no boundary.
-fn place_to_write_within(addr: u64, len: u32, fault: u32) -> Place {
+fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {
-    return no_place();
+    return false;
   }
   if (is_code(addr)) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  return own_place_at(addr);
+  return true;
 }
 
 // For all that is not larger than a granule.
-fn place_to_write(addr: u64, len: u32, fault: u32) -> Place {
-  let place = place_to_write_within(addr, len, fault);
-  if (!place.ok) {
-    return place;
+fn may_write(addr: u64, len: u32, fault: u32) -> bool {
+  if (!may_write_within(addr, len, fault)) {
+    return false;
   }
-  let last = addr + u64(len - 1u);
-  if (is_code(last)) {
+  if (is_code(addr + u64(len - 1u))) {
     stop_before(CODE_WRITE, addr);
-    return no_place();
+    return false;
   }
-  if (!own_place_at(last).ok) {
-    return no_place();
-  }
-  return place;
+  return true;
 }
 
 // ADD_imm_X
@@ -472,7 +455,7 @@ fn h5(w: vec4<u32>) {
   let v3: u64 = x[v0];
   let v4: u64 = v3 - v2;
   let v6: bool = bitcast<i64>(v4) < bitcast<i64>(0x0lu);
-  let v7: bool = v3 == v2;
+  let v7: bool = v4 == 0x0lu;
   let v8: bool = v2 <= v3;
   let v9: u64 = v3 ^ v2;
   let v10: u64 = v3 ^ v4;
@@ -501,8 +484,8 @@ fn h7(w: vec4<u32>) -> bool {
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
   if (!is_usual(v4, 4u, 4u)) { return false; }
-  let p0 = place_to_read(v4, 4u, 32u);
-  if (!p0.ok) { return false; }
+  if (!is_within(v4, 4u, 32u)) { return false; }
+  let p0 = place_at(v4);
   let v5: u32 = u32(load(p0, 0u, 32u));
   let v6: u64 = u64(v5);
   x[v1] = v6;
@@ -514,8 +497,8 @@ fn unaligned_7(w: vec4<u32>) -> bool {
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
-  let p0 = place_to_read(v4, 4u, 32u);
-  if (!p0.ok) { return false; }
+  if (!is_within(v4, 4u, 32u)) { return false; }
+  let p0 = place_at(v4);
   let v5: u32 = u32(load_unaligned(p0, 0u, 32u));
   let v6: u64 = u64(v5);
   x[v1] = v6;
@@ -531,8 +514,9 @@ fn h8(w: vec4<u32>) -> bool {
   let v4: u64 = v3 + v2;
   let v5: u64 = x[v1];
   if (!is_usual(v4, 8u, 8u)) { return false; }
-  let p0 = place_to_write_within(v4, 8u, 33u);
-  if (!p0.ok) { return false; }
+  if (!may_write_within(v4, 8u, 33u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
@@ -543,8 +527,10 @@ fn unaligned_8(w: vec4<u32>) -> bool {
   let v3: u64 = x[v0];
   let v4: u64 = v3 + v2;
   let v5: u64 = x[v1];
-  let p0 = place_to_write(v4, 8u, 33u);
-  if (!p0.ok) { return false; }
+  if (!may_write(v4, 8u, 33u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
+  if (!own(place_at(v4 + 7lu))) { return false; }
   store_unaligned(p0, 0u, 64u, u64(v5));
   return true;
 }
@@ -559,8 +545,10 @@ fn h9(w: vec4<u32>) -> bool {
   let v6: u64 = v4 & 0x7lu;
   let v8: bool = v6 != 0x0lu;
   if (v8) { stop_before(20u, v4); return false; }
-  let p0 = place_to_write(v4, 8u, 34u);
-  if (!p0.ok) { return false; }
+  if (!may_write(v4, 8u, 34u)) { return false; }
+  let p0 = place_at(v4);
+  if (!own(p0)) { return false; }
+  if (!own(place_at(v4 + 7lu))) { return false; }
   let v9: u64 = rmw(0u, p0, 64u, u64(v3));
   x[v2] = v9;
   return true;
