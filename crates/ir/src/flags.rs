@@ -1,7 +1,8 @@
 //! What conditions mean, by what the flags are the flags of.
 
-use crate::builder::{Builder, Val};
+use crate::builder::Builder;
 use crate::op::{Cond, Flags};
+use crate::val::Val;
 
 /// N, Z, C and V, as `bool`s.
 pub(crate) fn bits<'b>(b: &'b Builder, flags: Flags<Val<'b>>) -> [Val<'b>; 4] {

@@ -6,8 +6,9 @@
 //! its target lacks builds other operations in their place, and [`legalise`] writes a whole routine anew, so
 //! that an emitter has one short arm for each operation that is left.
 
-use crate::builder::{Builder, Checked, Val};
+use crate::builder::Builder;
 use crate::op::*;
+use crate::val::{Checked, Val};
 
 /// Operations that a target may do without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

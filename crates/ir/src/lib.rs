@@ -91,11 +91,13 @@ mod fold;
 pub mod legalise;
 mod op;
 mod print;
+mod val;
 pub mod verify;
 
-pub use builder::{Builder, Checked, IntoVal, Val};
+pub use builder::Builder;
 pub use dce::remove_dead_stmts;
 pub use op::{
     Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Hint, Op, Order, Place,
     PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData, Var,
 };
+pub use val::{Checked, IntoVal, Val};

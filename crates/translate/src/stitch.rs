@@ -176,12 +176,10 @@ impl<'a> Stitcher<'a> {
         let goal = self.version(pc, form.kept());
         let detour = self.add(pc, form);
         self.begin(form);
-        if let Some(Flags::Add(x, y) | Flags::Sub(x, y)) = self.b.known_flags() {
-            self.keep(0, x);
-            self.keep(1, y);
-        } else if let Some(Flags::Logic(x)) = self.b.known_flags() {
-            self.keep(0, x);
-            self.keep(1, self.b.konst(self.b.val(x).ty(), 0).value());
+        if let Form::Lazy { ty, operands, .. } = form {
+            for (index, operand) in operands.into_iter().enumerate() {
+                self.keep(index, self.operand(ty, operand, index).value());
+            }
         }
         (self.blocks[detour].tail, _) = self.b.take();
         self.blocks[detour].end = End::Jump(Goto::Block(goal));
