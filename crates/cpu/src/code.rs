@@ -1,12 +1,12 @@
 //! Translated code of one view of memory: the image, the shared memory, or that of a lane that has
 //! changed its own code.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use kvrm_engine::EngineError;
-use kvrm_mem::{GRANULE, PAGE};
+use kvrm_mem::{GRANULE, PAGE, PageSet};
 use kvrm_translate::{GuestCode, Region};
 
 use crate::index::{Index, Key, map_bytes};
@@ -51,7 +51,7 @@ pub(crate) struct Translations {
     /// What is translated.
     index: Index,
     /// Pages that some lane has written: code in them is checked on entry. Survives clearing.
-    written_pages: HashSet<u64>,
+    written_pages: PageSet,
     /// Tells this set of translations from every other.
     generation: u64,
     /// Bytes that are charged for all this.
@@ -121,7 +121,7 @@ impl Translations {
             is_own,
             unsettled: HashMap::new(),
             index: Index::default(),
-            written_pages: HashSet::new(),
+            written_pages: PageSet::default(),
             generation: next_generation(),
             charged: 0,
         }
@@ -282,7 +282,7 @@ impl Translations {
 
     /// The granules to check on entry, because some lane has written to their page.
     fn written_granules(&self, code: &GuestCode) -> Vec<u64> {
-        let written = code.words().filter(|(pc, _)| self.written_pages.contains(&(pc / PAGE)));
+        let written = code.words().filter(|(pc, _)| self.written_pages.contains((pc / PAGE) as usize));
         let mut granules: Vec<u64> = written.map(|(pc, _)| pc / GRANULE * GRANULE).collect();
         granules.dedup();
         granules
@@ -333,7 +333,7 @@ impl Translations {
 
     /// Notes that a lane writes to a page.
     pub(crate) fn note_written(&mut self, page: u64) {
-        self.written_pages.insert(page);
+        self.written_pages.insert(page as usize);
     }
 
     /// True if some of the bytes are translated words.

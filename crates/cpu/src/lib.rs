@@ -338,6 +338,15 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn change_states(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut CpuState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter_mut().for_each(|lane| change(&mut lane.context.state));
+        Ok(())
+    }
+
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
         let share = rows.len().div_ceil(threads);

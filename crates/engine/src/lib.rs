@@ -200,6 +200,19 @@ pub trait Engine: Send {
         lanes.into_iter().try_for_each(|lane| self.state(lane).map(|state| visit(&state)))
     }
 
+    /// Calls `change` with the registers of each lane, which it may change.
+    fn change_states(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut CpuState),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| {
+            let mut state = self.state(lane)?;
+            change(&mut state);
+            self.set_state(lane, &state)
+        })
+    }
+
     /// Copies x0 to x30 of all lanes, one row a lane.
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let lanes = 0..rows.len();

@@ -30,13 +30,10 @@ impl Machine {
     pub fn write_general_registers(&mut self, values: &[u64]) -> Result<()> {
         self.check_len(values.len(), GENERAL)?;
         let (rows, _) = values.as_chunks::<GENERAL>();
-        let engine = &mut self.core_mut()?.engine;
-        for (lane, row) in rows.iter().enumerate() {
-            let mut state = engine.state(lane)?;
-            state.x[..GENERAL].copy_from_slice(row);
-            engine.set_state(lane, &state)?;
-        }
-        Ok(())
+        let (lanes, mut rows) = (0..self.lanes(), rows.iter());
+        Ok(self.core_mut()?.engine.change_states(lanes, &mut |state| {
+            state.x[..GENERAL].copy_from_slice(rows.next().expect("one a lane"));
+        })?)
     }
 
     /// Copies a register of every lane.
@@ -63,13 +60,10 @@ impl Machine {
     pub fn write_register(&mut self, reg: Reg, values: &[u64]) -> Result<()> {
         self.check_len(values.len(), 1)?;
         values.iter().try_for_each(|value| reg.check_value(*value))?;
-        let engine = &mut self.core_mut()?.engine;
-        for (lane, value) in values.iter().enumerate() {
-            let mut state = engine.state(lane)?;
-            reg.set(&mut state, *value);
-            engine.set_state(lane, &state)?;
-        }
-        Ok(())
+        let (lanes, mut values) = (0..self.lanes(), values.iter());
+        Ok(self.core_mut()?.engine.change_states(lanes, &mut |state| {
+            reg.set(state, *values.next().expect("one a lane"));
+        })?)
     }
 
     /// Returns why each lane stopped and how many instructions it has completed since it was built

@@ -211,13 +211,7 @@ impl Machine {
     /// Applies `change` to the registers of the chosen lanes.
     fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
         let lanes = self.range(lanes)?;
-        let engine = self.engine_mut()?;
-        for lane in lanes {
-            let mut state = engine.state(lane)?;
-            change(&mut state);
-            engine.set_state(lane, &state)?;
-        }
-        Ok(())
+        Ok(self.engine_mut()?.change_states(lanes, &mut |state| change(state))?)
     }
 
     // Programs and memory.
@@ -278,7 +272,10 @@ impl Machine {
     pub fn register(&self, lane: usize, reg: Reg) -> Result<u64> {
         self.check_lane(lane)?;
         reg.check()?;
-        Ok(reg.get(&self.core()?.engine.state(lane)?))
+        let mut value = 0;
+        let engine = &self.core()?.engine;
+        engine.visit_states(lane..lane + 1, &mut |state| value = reg.get(state))?;
+        Ok(value)
     }
 
     /// Writes a register of one lane or of all.

@@ -21,7 +21,7 @@ pub use host::may_have;
 pub use image::Image;
 pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
-pub use space::{Space, View};
+pub use space::{PageSet, Space, View};
 
 /// Bytes in a page: the unit of copy-on-write and reset.
 pub const PAGE: u64 = 4096;

@@ -152,17 +152,13 @@ impl Space {
         let first = (addr / PAGE) as usize * GRANULES;
         let granules = &mut self.granules[first..first + GRANULES];
         granules.fill(OPEN);
-        for index in (0..GRANULES).filter(|index| closed >> index & 1 != 0) {
-            granules[index] = CLOSED;
-        }
+        ones(closed).for_each(|index| granules[index] = CLOSED);
     }
 
     /// Opens the granules of the page with `addr`, except those whose bit is set, which stay as they are.
     pub fn open_page_granules(&mut self, addr: u64, unchanged: u64) {
         let first = (addr / PAGE) as usize * GRANULES;
-        for index in (0..GRANULES).filter(|index| unchanged >> index & 1 == 0) {
-            self.granules[first + index] = OPEN;
-        }
+        ones(!unchanged).for_each(|index| self.granules[first + index] = OPEN);
     }
 
     /// Records a write of `len` bytes at `addr`, for engines that keep no translated code.
@@ -294,17 +290,36 @@ impl DerefMut for Segment {
     }
 }
 
+/// The numbers of the bits that are set.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        index
+    })
+}
+
 /// A set of page numbers, one bit each.
+///
+/// ```
+/// let mut pages = kvrm_mem::PageSet::default();
+/// pages.insert(70);
+/// assert!(pages.contains(70) && !pages.contains(6));
+/// ```
 #[derive(Default)]
-struct PageSet(Vec<u64>);
+pub struct PageSet(Vec<u64>);
 
 impl PageSet {
-    fn contains(&self, page: usize) -> bool {
+    /// True if the page is in the set.
+    pub fn contains(&self, page: usize) -> bool {
         self.0.get(page / 64).is_some_and(|bits| bits >> (page % 64) & 1 != 0)
     }
 
-    fn insert(&mut self, page: usize) {
-        self.0.resize(self.0.len().max(page / 64 + 1), 0);
+    /// Adds a page.
+    pub fn insert(&mut self, page: usize) {
+        if self.0.len() <= page / 64 {
+            self.0.resize(page / 64 + 1, 0);
+        }
         self.0[page / 64] |= 1 << (page % 64);
     }
 
