@@ -265,9 +265,14 @@ impl Figures {
             thousands(self.cancel.lanes),
             self.cancel.milliseconds
         );
-        if let Some(error) = self.full.as_ref().and_then(|full| full.error.as_ref()) {
+        if let Some(full) = &self.full {
             list += &format!(
-                "- If lanes write more than the GPU holds, the run ends with this error: {error}.\n"
+                "- {} lanes that write {} each, more than the GPU holds: {} come to their end, {} stop with \
+                 OUT_OF_MEMORY.\n",
+                thousands(full.lanes),
+                bytes(full.written_bytes_per_lane),
+                thousands(full.halted),
+                thousands(full.out_of_memory)
             );
         }
         list

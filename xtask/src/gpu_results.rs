@@ -132,7 +132,10 @@ pub(crate) struct Cancel {
 
 #[derive(Deserialize)]
 pub(crate) struct Full {
-    pub(crate) error: Option<String>,
+    pub(crate) lanes: u64,
+    pub(crate) written_bytes_per_lane: u64,
+    pub(crate) halted: u64,
+    pub(crate) out_of_memory: u64,
     works_afterwards: bool,
 }
 
@@ -407,9 +410,15 @@ impl Full {
         let afterwards = if self.works_afterwards { "works" } else { "does not work" };
         Check {
             what: format!("the GPU full: a new machine {afterwards}"),
-            found: if self.error.is_some() { "an error" } else { "no error" }.to_string(),
-            wanted: self.error.clone().unwrap_or("an error".to_string()),
-            passed: self.error.is_some() && self.works_afterwards,
+            found: format!(
+                "{} lanes out of memory, {} at their end",
+                thousands(self.out_of_memory),
+                thousands(self.halted)
+            ),
+            wanted: format!("{} lanes, some of them out of memory", thousands(self.lanes)),
+            passed: self.out_of_memory > 0
+                && self.halted + self.out_of_memory == self.lanes
+                && self.works_afterwards,
         }
     }
 }
@@ -474,7 +483,8 @@ pub(crate) mod tests {
             "resets": [{"lanes": 65536, "written_bytes_per_lane": 262144, "reset_us": 0.5,
                         "reset_and_set_us": 0.75}],
             "cancel": {"lanes": 270336, "milliseconds": 12.5, "exact": true},
-            "full": {"error": "no room", "works_afterwards": true}}}"#;
+            "full": {"lanes": 270336, "written_bytes_per_lane": 2097152, "halted": 336, "out_of_memory": 270000,
+                     "works_afterwards": true}}}"#;
 
     pub(crate) fn example() -> Results {
         serde_json::from_str(EXAMPLE).unwrap()

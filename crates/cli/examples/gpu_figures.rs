@@ -72,8 +72,10 @@ struct Cancel {
 struct Full {
     lanes: usize,
     written_bytes_per_lane: u64,
-    /// What the run said; nothing if it all fitted.
-    error: Option<String>,
+    /// Lanes that came to their end.
+    halted: usize,
+    /// Lanes that were stopped for want of memory.
+    out_of_memory: usize,
     /// A machine built afterwards gave the right results.
     works_afterwards: bool,
 }
@@ -189,14 +191,20 @@ impl Options {
         // 528 GiB, more than any GPU has.
         let written = 2 << 20;
         let mut machine = self.machine(LANES, 4 << 20, &WRITE)?;
-        let error = write(&mut machine, written).err().map(|error| error.to_string());
-        let lanes = machine.lanes();
+        write(&mut machine, written)?;
+        let statuses = machine.statuses()?;
         drop(machine);
+        let count = |is: fn(&Stop) -> bool| {
+            statuses.iter().filter(|status| status.stop.as_ref().is_some_and(is)).count()
+        };
+        let halted = count(|stop| matches!(stop, Stop::Halt { .. }));
+        let out_of_memory = count(|stop| matches!(stop, Stop::OutOfMemory { .. }));
         let works_afterwards = self.works().unwrap_or_else(|error| {
             eprintln!("error: after the GPU was full: {error}");
             false
         });
-        Ok(Full { lanes, written_bytes_per_lane: written, error, works_afterwards })
+        let (lanes, written_bytes_per_lane) = (statuses.len(), written);
+        Ok(Full { lanes, written_bytes_per_lane, halted, out_of_memory, works_afterwards })
     }
 
     /// True if all lanes of a new machine come to their end.
