@@ -141,7 +141,7 @@ static uint8_t *code_alias;
 /* Nothing at or above this address has been translated. */
 static uint64_t code_high_water;
 
-/* The case that runs. Copied, because its request may be overwritten meanwhile. */
+/* The running case. Copied, because its request may be overwritten meanwhile. */
 static uint64_t current_start, current_end;
 static int current_single;
 /* The timer's period, 0 when the case needs none, and how often it has fired. */
@@ -399,7 +399,7 @@ static void start_timer(const struct request *request)
         set_timer(current_period);
 }
 
-/* Whether an alarm means nothing yet. The first may be left over from the case
+/* True if an alarm must be ignored. The first may be left over from the case
  * before, or come before the first instruction on a busy machine. */
 static int is_early_alarm(void)
 {

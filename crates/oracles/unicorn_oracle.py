@@ -92,7 +92,7 @@ SCRUB_MONITOR = HARNESS_CODE + 4 * (len(SCRUB) - 1)
 
 
 def scrub_entry(word):
-    """Where to enter the scrub code after an instruction; None: not needed."""
+    """Returns where to enter the scrub code after an instruction, or None if it is not needed."""
     uses_vectors = word & 0x0C00_0000 == 0x0C00_0000
     sets_fpcr_or_fpsr = word & 0xFFFF_FFC0 == 0xD51B_4400
     if uses_vectors or sets_fpcr_or_fpsr:
@@ -206,7 +206,7 @@ class Machine:
         return error
 
     def outcome(self, error, pc, end, single):
-        """The outcome and its detail."""
+        """Returns the outcome and its detail."""
         if self.interrupt is not None:
             kind = INTERRUPT_OUTCOMES.get(self.interrupt, OTHER)
             return kind, self.svc_immediate(pc) if kind == SVC else 0
@@ -226,7 +226,7 @@ class Machine:
         return word >> 5 & 0xFFFF
 
     def clean_up(self, address, end, pc, single):
-        """Leaves no trace of a case for the next one."""
+        """Removes all traces of a case before the next one."""
         code = slice(address - MEMORY_START, end - MEMORY_START)
         entry = scrub_entry(int.from_bytes(self.bytes[code], "little")) if single else SCRUB_ALL
         if entry is not None:
@@ -254,7 +254,7 @@ class Machine:
 
 
 def request_length(data, offset):
-    """The length of the request at `offset`, or None when it is incomplete."""
+    """Returns the length of the request at `offset`, or None if it is incomplete."""
     available = len(data) - offset
     if available < REQUEST_LEN:
         return None
@@ -263,7 +263,7 @@ def request_length(data, offset):
 
 
 def private_stdout():
-    """Unicorn prints warnings to stdout; they would corrupt the results."""
+    """Returns the file for results, and sends stdout to stderr: Unicorn prints warnings there."""
     results = os.dup(1)
     os.dup2(2, 1)
     return results

@@ -67,7 +67,7 @@ fn most_telling(failures: Vec<(usize, Error)>) -> Error {
     best
 }
 
-/// Adds what is not there yet. Of things that differ only in what is in parentheses, these are left out.
+/// Adds an alternative that is not there yet. If two differ only in parentheses, these are left out.
 fn add_alternative(alternatives: &mut Vec<String>, text: &str) {
     let plain = |text: &str| text.split(" (").next().unwrap_or_default().to_string();
     match alternatives.iter_mut().find(|known| plain(known) == plain(text)) {

@@ -76,7 +76,7 @@ impl Macro {
 }
 
 impl Expander {
-    /// Adds the statements of a text. What macros expand to is taken to stand where the macro is used.
+    /// Adds the statements of a text. Statements of a macro get the position where it is used.
     fn expand(&mut self, text: &str, place: Option<&Token>, depth: u32) -> Result<()> {
         let mut tokens = tokens(text, 1, 1).map_err(|error| at_place(error, place))?;
         let lines: Vec<&str> = text.lines().collect();

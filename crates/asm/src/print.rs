@@ -22,7 +22,7 @@ pub(crate) fn word(word: u32, address: u64) -> Option<String> {
     })
 }
 
-/// Returns the word with the bits that should be zero or one set so.
+/// Returns the word with the bits that the manual draws as (0) or (1) set to these values.
 fn usual(row: &Instruction, word: u32) -> u32 {
     let pattern = &row.pattern;
     let fields = pattern.fields.iter().fold(0, |mask, field| field.set(mask, u32::MAX));
@@ -140,7 +140,7 @@ impl Printer<'_> {
         Some(())
     }
 
-    /// True if what may be left out says nothing.
+    /// True if an optional part has its default value, so that it need not be printed.
     fn is_default(&self, items: &[Item]) -> bool {
         items.iter().all(|item| match item {
             Item::Number { fields, .. } => self.joined(fields).0 == 0,

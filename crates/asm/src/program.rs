@@ -122,7 +122,7 @@ impl Assembler {
         self.write_literals();
     }
 
-    /// True if whatever follows is too far away.
+    /// True if the program is too large, so that the rest cannot be placed.
     fn is_too_large(&self) -> bool {
         matches!(self.mistakes.last(), Some(Error { kind: ErrorKind::TooLarge(_), .. }))
     }
@@ -246,12 +246,12 @@ impl Assembler {
         self.zeros(padding, place)
     }
 
-    /// Writes so many zeros.
+    /// Writes this many zeros.
     pub(crate) fn zeros(&mut self, count: u64, place: &Token) -> Result<()> {
         self.fill(count, &[0], place)
     }
 
-    /// Writes the bytes so many times.
+    /// Writes the bytes this many times.
     pub(crate) fn fill(&mut self, count: u64, bytes: &[u8], place: &Token) -> Result<()> {
         let len = count.checked_mul(bytes.len() as u64);
         self.advance(len.unwrap_or(u64::MAX), place)?;

@@ -11,7 +11,7 @@ use words::{ADDRESS, random_word, usual};
 
 const WORDS: usize = 2000;
 
-/// Random words of all rows.
+/// Returns random words of all rows.
 fn words() -> Vec<(&'static str, u32)> {
     let mut words = Vec::new();
     for row in table() {
@@ -22,7 +22,7 @@ fn words() -> Vec<(&'static str, u32)> {
     words
 }
 
-/// Fails with an example for each row that has some.
+/// Fails if there are failures, with an example for each row.
 fn report(failures: impl Iterator<Item = (&'static str, String)>) {
     let mut rows: BTreeMap<&str, (u32, String)> = BTreeMap::new();
     for (row, what) in failures {
@@ -44,7 +44,7 @@ fn what_is_printed_assembles() {
     }));
 }
 
-/// What objdump prints of words that are one after the other, or `None` where it is not installed.
+/// Returns what objdump prints for consecutive words, or `None` if it is not installed.
 fn objdump(words: &[u32]) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("words.bin");
@@ -60,7 +60,7 @@ fn objdump(words: &[u32]) -> Option<Vec<String>> {
     Some(lines.map(str::to_string).collect())
 }
 
-/// The text with numbers in one form, of so many bits, and without comments.
+/// Returns the text with all numbers as decimals of this many bits, and without comments.
 fn plain(text: &str, bits: u32) -> String {
     let text = text.split("//").next().unwrap_or_default();
     let words = text.split([' ', '\t']).filter(|word| !word.is_empty());
@@ -83,13 +83,13 @@ fn value(text: &str) -> Option<u64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-/// Where objdump prints something else, and why that is right too: words in ours and in theirs.
+/// Rows for which objdump prints something else that is right too: a part of our text, and of theirs.
 const KNOWN: &[(&str, &str, &str)] = &[
-    // Operands of which Arm says that anything may happen.
+    // Operands for which Arm allows any behaviour.
     ("LDPSW_off", "", "undefined"),
     ("LDPSW_post", "", "undefined"),
     ("LDPSW_pre", "", "undefined"),
-    // Names that are younger than objdump 2.40.
+    // Names that are newer than objdump 2.40.
     ("HINT", "", "hint"),
     ("HINT", "clrbhb", "clearbhb"),
     ("MRS_ID", "id_aa64", "s3_0_c0_"),

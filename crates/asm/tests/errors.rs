@@ -1,6 +1,6 @@
-//! What is said about mistakes.
+//! Messages about mistakes.
 //!
-//! `errors.txt` has programs, each with the message below it; `KVRM_BLESS=1` writes the messages anew.
+//! `errors.txt` has programs, each with the message below it; `KVRM_BLESS=1` rewrites the messages.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn mistakes_do_not_hide_each_other() {
     );
     assert_eq!(lines("ldr x0, =nowhere\n nop\n .word nowhere"), [1, 3]);
     assert_eq!(lines("ldr x0, =a\n ldr w1, =b\n .ltorg\n ldr x2, =c\n .ltorg"), [1, 2, 4]);
-    // What gives addresses comes before instructions.
+    // Mistakes that affect addresses hide those in instructions.
     assert_eq!(lines("addd x0, x1\nx0: nop\n.space later\n.set later, 4"), [2, 3]);
     assert_eq!(lines(&"wrong\n".repeat(100)).len(), kvrm_asm::MOST_MISTAKES);
     assert_eq!(lines(".space 1 << 40\nnop\nnop"), [1]);

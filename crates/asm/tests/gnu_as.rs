@@ -1,7 +1,7 @@
-//! The same text through GNU as and through us gives the same bytes.
+//! GNU as and our assembler give the same bytes for the same text.
 //!
-//! What as made of `syntax.s` is kept in `syntax.hex`; `KVRM_BLESS=1` writes it anew, with
-//! `aarch64-linux-gnu-as`. Where that is installed, as `cargo xtask test` does, it is run each time.
+//! The bytes that GNU as gives for `syntax.s` are kept in `syntax.hex`; `KVRM_BLESS=1` rewrites it with
+//! `aarch64-linux-gnu-as`. If that is installed (`cargo xtask test` installs it), it is run each time, too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ fn run(tool: &str, arguments: &[&str]) -> bool {
     true
 }
 
-/// What GNU as makes of a text, or `None` where it is not installed.
+/// Returns what GNU as assembles a text to, or `None` if it is not installed.
 fn gnu_as(text: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -87,7 +87,7 @@ fn all_syntax_gives_the_bytes_of_gnu_as() {
     }
 }
 
-/// The guests' sources, for the bare machine, as the C preprocessor would give them.
+/// Returns a guest's source for the bare machine, as the C preprocessor would.
 fn guest(name: &str) -> String {
     let folder = folder().join("../../../guests/src");
     let shared = read(folder.join("guest.inc"));

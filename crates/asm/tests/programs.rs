@@ -1,4 +1,4 @@
-//! Programs as a whole: where things are, and what GNU as does otherwise or does not have.
+//! Whole programs: where things are placed, and what GNU as does differently or does not have.
 
 use kvrm_asm::{ErrorKind, assemble, assemble_program};
 
@@ -40,7 +40,7 @@ fn symbols_may_depend_on_what_follows() {
         words("mov x0, #len; .equ len, end - start; start: nop; nop; end:", 0)[0],
         0xd280_0100
     );
-    // The number of bytes must be known at once, and an old value is not taken instead.
+    // The number of bytes must be known at once, and an old value is not used instead.
     let text = ".set n, 4; .set n, end - start; .space n; start: nop; end:";
     let kind = assemble(text, 0).unwrap_err().kind;
     assert!(matches!(kind, ErrorKind::UndefinedYet(name) if name == "n"));

@@ -1,4 +1,4 @@
-//! Every row, with very many words: what a disassembler makes of a word assembles to that word again.
+//! Many words of every row: the text of another disassembler assembles to the same word again.
 
 mod words;
 
@@ -19,7 +19,7 @@ fn disassemble(word: u32) -> String {
 /// A mistake of the disassembler.
 struct Known {
     row: &'static str,
-    /// Whether it makes it with this word.
+    /// True if it affects this word.
     affects: fn(u32) -> bool,
 }
 

@@ -1,4 +1,4 @@
-//! Runs cases everywhere and compares what came of them.
+//! Runs cases on our machines and on the oracles, and compares the results.
 
 use kvrm_a64::Instruction;
 use kvrm_oracles::{Outcome, OutcomeKind};
@@ -10,12 +10,12 @@ use crate::oracle::{ORACLES, Oracles, Tools, Which};
 use crate::ours::{FORMS, Ours, Ran};
 use crate::random::Random;
 
-/// Cases sent to an oracle at a time: as many as have code addresses of their own.
+/// Cases sent to an oracle at a time: few enough for each to have its own code address.
 const BATCH: u64 = 4000;
 /// Differences described in full for one row; the rest are counted.
 const DESCRIBED: usize = 2;
 
-/// A case with what an oracle and we made of it.
+/// A case with our result and an oracle's.
 pub struct Seen<'a> {
     /// The case.
     pub test: &'a Test,
@@ -30,13 +30,13 @@ pub struct Seen<'a> {
 pub struct Tally {
     /// Cases that agree in everything.
     pub equal: u64,
-    /// Cases that differ for a reason of the list.
+    /// Cases that differ for a known reason.
     pub explained: u64,
     /// Cases the oracle gave no answer to.
     pub unanswered: u64,
 }
 
-/// What came of a row.
+/// The results of a row.
 #[derive(Clone, Debug)]
 pub struct RowReport {
     /// The row.
@@ -45,18 +45,18 @@ pub struct RowReport {
     pub cases: u64,
     /// Cases made but not run.
     pub dropped: u64,
-    /// By oracle.
+    /// How cases compare, by oracle.
     pub tallies: [Tally; 2],
     /// How often each entry of [`KNOWN`] was needed, by oracle.
     pub known: Vec<[u64; 2]>,
-    /// Cases that differ without a reason.
+    /// Cases that differ without a known reason.
     pub different: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first of these.
     pub descriptions: Vec<String>,
 }
 
 impl RowReport {
-    /// An empty report.
+    /// Makes an empty report.
     pub fn new(row: &'static Instruction) -> RowReport {
         RowReport {
             row,
@@ -69,7 +69,7 @@ impl RowReport {
         }
     }
 
-    /// Adds what came of more cases.
+    /// Adds the results of more cases.
     pub fn add(&mut self, other: &RowReport) {
         self.cases += other.cases;
         self.dropped += other.dropped;
@@ -148,7 +148,7 @@ impl Bench {
     }
 }
 
-/// Whether our forms came to the same; if not, that is a difference.
+/// True if our forms have the same result; if not, reports a difference.
 fn forms_agree(test: &Test, forms: &[Ran; 3], report: &mut RowReport) -> bool {
     let odd = (1..FORMS.len()).find(|i| forms[*i] != forms[0]);
     if let Some(odd) = odd {
@@ -166,7 +166,7 @@ fn forms_agree(test: &Test, forms: &[Ran; 3], report: &mut RowReport) -> bool {
     odd.is_none()
 }
 
-/// Checks what no oracle can say about a row.
+/// Checks what no oracle can judge.
 fn expect_own(test: &Test, ours: &Ran, report: &mut RowReport) {
     for entry in OWN.iter().filter(|own| own.rows.contains(&test.row.name)) {
         if !(entry.expected)(test, ours) {
@@ -202,10 +202,10 @@ fn judge(oracle: usize, test: &Test, ours: &Ran, theirs: Option<&Outcome>, repor
     });
 }
 
-/// Whether two outcomes are the same in all that the oracle knows.
+/// True if two outcomes are the same in all that the oracle knows.
 pub fn agree(oracle: Which, ours: &Outcome, theirs: &Outcome) -> bool {
     let knows_detail = match (theirs.kind, oracle) {
-        // Hosts do not tell QEMU about addresses that no program can have.
+        // Hosts do not tell QEMU fault addresses that no program can have.
         (OutcomeKind::MemoryFault, Which::Qemu) => ours.detail >> 47 == 0,
         (OutcomeKind::MemoryFault, Which::Unicorn) | (OutcomeKind::AlignmentFault, Which::Qemu) => {
             true

@@ -1,4 +1,4 @@
-//! Differences in words, so that a person can act on them.
+//! Describes differences, so that a person can act on them.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use kvrm_oracles::{Case, Outcome, State, WINDOW_START};
 
 use crate::generate::Test;
 
-/// A word as its row and fields, for lack of a disassembler.
+/// Returns a word with its row and the values of its fields.
 pub fn instruction(word: u32) -> String {
     match decode(word) {
         Some(row) => format!("{word:#010x} {}{}", row.name, fields(row, word)),
@@ -24,7 +24,7 @@ fn fields(row: &Instruction, word: u32) -> String {
     })
 }
 
-/// A case and the results that differ. Of the results, only what is not the same everywhere is shown.
+/// Describes a case and its results. Of registers and memory, only what has changed is shown.
 pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String {
     let mut text = format!("{}: {}\n", test.row.name, instruction(test.word));
     for touch in &test.touches {
@@ -34,7 +34,7 @@ pub fn describe(test: &Test, results: &[(&str, &Outcome)], note: &str) -> String
     text + &describe_case(&test.case, results, note)
 }
 
-/// The same for a case that was not made for one instruction. What is left out of its code is NOP.
+/// Like [`describe`], for a case that was not made for one instruction. NOPs in its code are left out.
 pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> String {
     let mut text = format!("  code at {:#x}:\n", case.code_address);
     const NOP: u32 = 0xd503_201f;
@@ -53,7 +53,7 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
     text + "  " + note + "\n"
 }
 
-/// The registers, or those that differ from `before`.
+/// Lists the registers, or those that differ from `before`.
 pub(crate) fn registers(state: &State, before: Option<&State>) -> String {
     let list = |state: &State| -> Vec<u64> {
         state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()

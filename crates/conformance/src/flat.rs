@@ -1,5 +1,5 @@
-//! A small machine for the translated form: it evaluates each instruction with word and address known,
-//! and remembers which memory was touched.
+//! A small machine for the translated form: it evaluates each instruction with word and address known, and records
+//! which memory was touched.
 
 use kvrm::{FaultKind, Stop};
 use kvrm_a64::state::{CpuState, SP};
@@ -17,12 +17,12 @@ pub struct Touch {
     pub addr: u64,
     /// Number of bytes; 0 if the address was refused because it is not aligned.
     pub len: u32,
-    /// Whether it was to be written.
+    /// True if it was to be written.
     pub write: bool,
 }
 
 impl Touch {
-    /// The address after it, if addresses do not wrap around.
+    /// Returns the address after it, or the largest address if it wraps around.
     pub fn end(self) -> u64 {
         self.addr.saturating_add(self.len.into())
     }
@@ -48,7 +48,7 @@ impl Default for Flat {
 }
 
 impl Flat {
-    /// A machine with that much memory, the end of which is the data window.
+    /// Makes a machine with this much memory, the end of which is the data window.
     pub fn new(memory_size: u64) -> Flat {
         Flat {
             memory: vec![0; memory_size as usize],
@@ -66,7 +66,7 @@ impl Flat {
         self.memory.last_chunk_mut().expect("memory is larger than the window")
     }
 
-    /// Runs a case to its end; what it came to, and what it touched.
+    /// Runs a case to its end; returns its result and what it touched.
     pub fn run(&mut self, case: &Case) -> (Ran, &[Touch]) {
         self.begin(case);
         let end = case.code_address + 4 * case.code.len() as u64;
@@ -96,7 +96,7 @@ impl Flat {
         }
     }
 
-    /// Leaves memory zero outside the window, whatever the case has written.
+    /// Clears the case's code and what it touched, so that memory is zero outside the window.
     fn finish(&mut self, case: &Case) {
         let start = case.code_address as usize;
         self.memory[start..start + 4 * case.code.len()].fill(0);
@@ -118,7 +118,7 @@ impl Flat {
         self.memory[addr as usize..addr as usize + len as usize].copy_from_slice(bytes);
     }
 
-    /// One instruction: what `kvrm_engine::step` does, on the translated form.
+    /// Executes one instruction like `kvrm_engine::step`, but in the translated form.
     fn step(&mut self) -> Option<Stop> {
         let stop = self.execute();
         if stop.is_some_and(|stop| stop.is_exception()) {
@@ -161,7 +161,7 @@ impl Flat {
     }
 }
 
-/// Our registers as an oracle shows them.
+/// Converts our registers to an oracle's.
 pub fn oracle_state(state: &CpuState) -> State {
     State {
         x: std::array::from_fn(|i| state.x[i]),
@@ -171,7 +171,7 @@ pub fn oracle_state(state: &CpuState) -> State {
     }
 }
 
-/// An oracle's registers as ours.
+/// Converts an oracle's registers to ours.
 pub fn cpu_state(state: &State, pc: u64) -> CpuState {
     let mut cpu = CpuState::new();
     cpu.x[..31].copy_from_slice(&state.x);

@@ -1,9 +1,8 @@
-//! Makes cases from rows: words, registers and memory, with a bias to what is hard.
+//! Makes cases from rows: words, registers and memory, with a bias towards hard values.
 //!
-//! A case may touch only the data window, what lies beyond the end of memory, and (reading) the rest of
-//! memory, which is zero but for the code. Base registers are steered there: the case is evaluated
-//! once, and the base moved by as much as the access missed its target. Cases that still touch
-//! something else are dropped; how many is counted.
+//! A case may touch only the data window and addresses beyond the end of memory; a literal load may also read the rest
+//! of memory, which is zero except for the code. Base registers are steered there: the case is evaluated, and the base
+//! is moved by as much as the access missed its target. Cases that still touch something else are dropped and counted.
 
 use std::ops::Range;
 
@@ -25,17 +24,17 @@ pub struct Test {
     pub word: u32,
     /// The case.
     pub case: Case,
-    /// The memory our evaluation of it asked for.
+    /// The memory that it touched when we evaluated it.
     pub touches: Vec<Touch>,
 }
 
 impl Test {
-    /// The value of one of the word's fields; 0 if it has none of that name.
+    /// Returns the value of one of the word's fields; 0 if it has none of that name.
     pub fn field(&self, name: &str) -> u32 {
         self.row.pattern.field(name).map_or(0, |f| f.get(self.word))
     }
 
-    /// The last memory asked for.
+    /// Returns the last memory touched.
     pub fn touch(&self) -> Option<Touch> {
         self.touches.last().copied()
     }
@@ -53,17 +52,17 @@ pub struct Generator {
     random: Random,
     flat: Flat,
     code_address: u64,
-    /// Cases made but not used, because they touch memory they must not.
+    /// Cases made but not used, because they touch memory that they must not touch.
     pub dropped: u64,
 }
 
 impl Generator {
-    /// A generator with random numbers of its own.
+    /// Makes a generator that uses these random numbers.
     pub fn new(random: Random) -> Generator {
         Generator { random, flat: Flat::default(), code_address: CODE_START, dropped: 0 }
     }
 
-    /// A case for a row.
+    /// Makes a case for a row.
     ///
     /// # Panics
     /// If the row has no words or no case keeps to the rules: a mistake in the table or here.
@@ -108,7 +107,7 @@ impl Generator {
     }
 }
 
-/// Moves the base register so that the access meets a target.
+/// Moves the base register so that the access hits a target.
 pub(crate) fn steer(flat: &mut Flat, test: &mut Test, base: u32, target: u64) {
     set_base(&mut test.case.state, base, target);
     for _ in 0..3 {
@@ -126,7 +125,8 @@ pub(crate) fn steer(flat: &mut Flat, test: &mut Test, base: u32, target: u64) {
     }
 }
 
-/// Rises from case to case, then starts over: oracles discard their translations whenever it does not.
+/// Returns the code address of the next case. It rises from case to case, then starts over: oracles discard their
+/// translations whenever it does not rise.
 fn next_code_address(address: u64) -> u64 {
     let next = address + CODE_STRIDE;
     if next + CODE_STRIDE > CODE_END { CODE_START } else { next }
@@ -136,7 +136,7 @@ fn is_register(field: &str) -> bool {
     matches!(field, "Rd" | "Rn" | "Rm" | "Ra" | "Rt" | "Rt2" | "Rs")
 }
 
-/// A word of the row.
+/// Draws a word of the row.
 pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
     for _ in 0..MAX_DRAWS {
         let word = draw_word(random, row);
@@ -147,7 +147,7 @@ pub fn random_word(random: &mut Random, row: &'static Instruction) -> u32 {
     panic!("no word found for {}", row.name);
 }
 
-/// Whether the bits that should have a value have it.
+/// True if the bits that the manual draws as (0) or (1) have these values.
 pub fn has_preferred_bits(row: &Instruction, word: u32) -> bool {
     let fields = row.pattern.fields.iter().fold(0, |bits, f| f.set(bits, u32::MAX));
     word & !(row.pattern.mask | fields) == row.pattern.preferred
@@ -157,7 +157,7 @@ fn draw_word(random: &mut Random, row: &'static Instruction) -> u32 {
     let pattern = &row.pattern;
     let mut word = pattern.value | pattern.preferred;
     if random.once_in(16) {
-        // Bits that should have a value, but need not.
+        // Random values for the bits that the manual draws as (0) or (1), too.
         word = pattern.value | random.next() as u32 & !pattern.mask;
     }
     let mut last_register = random.below(32) as u32;
@@ -190,7 +190,7 @@ fn random_immediate(random: &mut Random, bits: u32) -> u32 {
     }
 }
 
-/// Registers of hard values, some of them related to each other.
+/// Makes registers with hard values, some of them related to each other.
 pub fn random_state(random: &mut Random) -> State {
     let mut state = State {
         x: std::array::from_fn(|_| random.hard_value()),
@@ -206,7 +206,7 @@ pub fn random_state(random: &mut Random) -> State {
     state
 }
 
-/// Contents for the data window.
+/// Makes contents for the data window.
 pub fn random_window(random: &mut Random) -> [u8; WINDOW_LEN] {
     let mut window = [0; WINDOW_LEN];
     for bytes in window.as_chunks_mut::<8>().0 {
@@ -215,7 +215,7 @@ pub fn random_window(random: &mut Random) -> [u8; WINDOW_LEN] {
     window
 }
 
-/// An address to access: mostly in the window, at any alignment; at the end of memory; or far outside.
+/// Picks an address to access: mostly in the window, at any alignment; else near the end of memory, or far outside.
 fn random_target(random: &mut Random) -> u64 {
     let inside = WINDOW_START + random.below(WINDOW_LEN as u64);
     match random.below(16) {
@@ -229,7 +229,7 @@ fn random_target(random: &mut Random) -> u64 {
     }
 }
 
-/// The register that an access starts from, 31 being the stack pointer.
+/// Returns the base register of an access; 31 is the stack pointer.
 pub(crate) fn base_register(test: &Test) -> Option<u32> {
     if test.row.name == "DC_ZVA" {
         return Some(test.field("Rt")).filter(|r| *r != 31);
@@ -244,7 +244,7 @@ pub(crate) fn base_register(test: &Test) -> Option<u32> {
     (accesses && test.row.pattern.field("Rn").is_some()).then(|| test.field("Rn"))
 }
 
-/// By how much the address moves when the base moves by one: more if it is the offset too.
+/// Returns by how much the address moves when the base moves by one: more than one if the base is also the offset.
 fn base_weight(test: &Test) -> i64 {
     let is_offset = test.row.pattern.field("Rm").is_some() && test.field("Rm") == test.field("Rn");
     if !is_offset || test.field("Rn") == 31 {
@@ -269,7 +269,7 @@ pub(crate) fn is_literal(row: &Instruction) -> bool {
     row.group == "Load register (literal)"
 }
 
-/// What a literal load may read: the window, memory's end, zero memory or the code itself.
+/// Picks what a literal load reads: the window, the end of memory, zero memory or the code itself.
 fn random_literal(random: &mut Random, pc: u64) -> u64 {
     match random.below(8) {
         0 => pc,
@@ -286,8 +286,7 @@ pub(crate) fn aim_literal(row: &Instruction, word: u32, pc: u64, target: u64) ->
     field.set(word, (target.wrapping_sub(pc) >> 2) as u32)
 }
 
-/// Gives a branch to a register a target worth having: some near, some in `memory`, some far, few
-/// with a tag.
+/// Gives a branch to a register a useful target: some near, some in `memory`, most far away, few with a tag.
 pub(crate) fn aim_branch(random: &mut Random, test: &mut Test, memory: Range<u64>) {
     if test.row.group != "Unconditional branch (register)" {
         return;
@@ -316,7 +315,7 @@ pub(crate) fn aim_branch(random: &mut Random, test: &mut Test, memory: Range<u64
     };
 }
 
-/// Makes a compare and swap find what it compares with.
+/// Makes a compare and swap succeed, by putting what it compares with into memory.
 fn expect_what_is_there(test: &mut Test) {
     let Some(base) = base_register(test) else {
         return;
@@ -337,10 +336,10 @@ fn expect_what_is_there(test: &mut Test) {
     }
 }
 
-/// Whether a case may touch this.
+/// True if a case may touch this.
 fn is_allowed(test: &Test, touch: Touch) -> bool {
     let Touch { addr, len, write } = touch;
-    // A tag in the top byte is a rule of its own; and nothing below the oracles' memory.
+    // Not with a tag in the top byte, which the oracles treat differently, and not below the oracles' memory.
     if !(MEMORY_START..1 << 56).contains(&addr) {
         return false;
     }

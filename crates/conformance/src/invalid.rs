@@ -1,8 +1,7 @@
-//! Words that are no instructions: wherever both oracles say UNDEFINED, so must we.
+//! Words that are not instructions: those that both oracles find UNDEFINED must be UNDEFINED here.
 //!
-//! The other way round proves nothing (the oracles have floating point, vectors and more), but words of
-//! the integer part that both accept and we do not are counted, by where in the encoding they are, so
-//! that a missing instruction shows.
+//! The converse does not hold: the oracles have floating point, vectors and more. But words of the integer part that
+//! both oracles execute and we do not are counted by group of the encoding, so that a missing instruction is noticed.
 
 use std::collections::BTreeMap;
 
@@ -18,28 +17,28 @@ use crate::random::Random;
 
 /// Words sent to the oracles at a time.
 const BATCH: u64 = 4000;
-/// Where all registers point: memory nobody has, so that whatever a word is, it changes nothing.
+/// Where all registers point: outside everyone's memory, so that no word can change any.
 const NOWHERE: u64 = 1 << 44;
 
-/// What came of the words.
+/// The results of words.
 #[derive(Clone, Debug, Default)]
 pub struct InvalidReport {
     /// Words tried.
     pub words: u64,
-    /// Words both oracles find UNDEFINED.
+    /// Words that both oracles find UNDEFINED.
     pub undefined: u64,
-    /// Words both oracles find UNDEFINED and we execute, for a reason of the list.
+    /// Words that both oracles find UNDEFINED and we execute, for a known reason.
     pub explained: u64,
-    /// Words both oracles find UNDEFINED and we execute, without a reason.
+    /// Words that both oracles find UNDEFINED and we execute, without a known reason.
     pub different: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first of these.
     pub descriptions: Vec<String>,
-    /// Words of the integer part that both oracles execute and we do not: how many, and some, by group.
+    /// Words of the integer part that both oracles execute and we do not, by group: how many, and samples.
     pub missing: BTreeMap<&'static str, (u64, Vec<u32>)>,
 }
 
 impl InvalidReport {
-    /// Adds what came of more words.
+    /// Adds the results of more words.
     pub fn add(&mut self, other: InvalidReport) {
         self.words += other.words;
         self.undefined += other.undefined;
@@ -58,7 +57,7 @@ impl InvalidReport {
 /// Words kept as samples of a group.
 const SAMPLES: usize = 200;
 
-/// The group of the encoding (C4.1) that a word belongs to; `None` outside the integer part.
+/// Returns the group of the encoding (C4.1) that a word belongs to; `None` outside the integer part.
 pub fn integer_group(word: u32) -> Option<&'static str> {
     let vector = word >> 26 & 1 == 1;
     match word >> 25 & 15 {
@@ -71,13 +70,13 @@ pub fn integer_group(word: u32) -> Option<&'static str> {
     }
 }
 
-/// A word: any, one of the integer part, a system instruction, or one bit away from an instruction.
+/// Draws a word: any word, one of the integer part, a system instruction, or an instruction with one bit flipped.
 pub(crate) fn draw(random: &mut Random) -> u32 {
     let any = random.next() as u32;
     match random.below(8) {
         0 => any,
         1 | 2 => integer_word(random, any),
-        // System instructions and registers, most of those a program may use.
+        // System instructions and registers, half of them with the `op1` of those that programs may use.
         3 => 0xd500_0000 | any & 0x3f_ffff | random.pick(&[0, 3 << 16]),
         _ => {
             let row = &table()[random.below(table().len() as u64) as usize];
@@ -103,7 +102,7 @@ fn case(word: u32, code_address: u64) -> Case {
     Case { code: vec![word], max_instructions: 1, code_address, state, window: [0; WINDOW_LEN] }
 }
 
-/// Tries words.
+/// Tries this many words.
 pub fn try_words(
     bench: &mut Bench,
     words: u64,
@@ -184,7 +183,7 @@ fn note_missing(word: u32, report: &mut InvalidReport) {
     }
 }
 
-/// The samples of missing words as text, one a line.
+/// Returns samples of missing words as text, one line per group.
 pub fn missing_words(report: &InvalidReport) -> String {
     report.missing.iter().fold(String::new(), |text, (group, (count, words))| {
         let list: Vec<_> = words.iter().take(4).map(|w| instruction(*w)).collect();

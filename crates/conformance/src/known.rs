@@ -1,4 +1,4 @@
-//! Differences from the oracles that have been explained.
+//! Differences from the oracles that have an explanation.
 //!
 //! An entry says which difference, not just which instruction: everything else about the case must agree.
 //! A run of enough cases fails if an entry was never needed, so that none outlives its reason.
@@ -17,7 +17,7 @@ pub struct Known {
     pub oracles: &'static [Which],
     /// Which instructions, and why the difference is right.
     pub reason: &'static str,
-    /// Whether this is it.
+    /// True if this is the difference.
     pub explains: fn(&Seen<'_>) -> bool,
 }
 
@@ -25,9 +25,9 @@ pub struct Known {
 pub struct Own {
     /// Names of the rows.
     pub rows: &'static [&'static str],
-    /// Why.
+    /// What is special about them.
     pub reason: &'static str,
-    /// Whether it came out as it should.
+    /// True if the result is as expected.
     pub expected: fn(&Test, &Ran) -> bool,
 }
 
@@ -35,7 +35,7 @@ const BOTH: &[Which] = &[Which::Unicorn, Which::Qemu];
 const UNICORN: &[Which] = &[Which::Unicorn];
 const QEMU: &[Which] = &[Which::Qemu];
 
-/// The list.
+/// All known differences.
 pub const KNOWN: &[Known] = &[
     // Words whose meaning the manual leaves open.
     Known {
@@ -104,7 +104,7 @@ pub const KNOWN: &[Known] = &[
             ours does all or nothing",
         explains: |s| is_store_pair(s) && stores_half(s),
     },
-    // Plain mistakes of an oracle.
+    // Mistakes of an oracle.
     Known {
         oracles: UNICORN,
         reason: "LDSMAX, LDSMIN of 8, 16 and 32 bits: the memory operand is to be read as signed; \
@@ -235,7 +235,7 @@ pub const KNOWN: &[Known] = &[
     },
 ];
 
-/// The list of rows.
+/// All rows that we judge ourselves.
 pub const OWN: &[Own] = &[
     Own {
         rows: &["HLT"],
@@ -289,7 +289,7 @@ fn ours_is(seen: &Seen<'_>, kind: OutcomeKind) -> bool {
     seen.ours.outcome.kind == kind
 }
 
-/// Whether the outcomes agree once ours is changed in one respect (the detail aside).
+/// True if the outcomes agree once ours is changed in one respect (the detail aside).
 fn same_but_for(seen: &Seen<'_>, change: impl FnOnce(&mut Outcome)) -> bool {
     let mut ours = seen.ours.outcome.clone();
     change(&mut ours);
@@ -297,7 +297,7 @@ fn same_but_for(seen: &Seen<'_>, change: impl FnOnce(&mut Outcome)) -> bool {
     ours == *seen.theirs
 }
 
-/// Whether the register that a field names is all that differs.
+/// True if only the register that a field names differs.
 fn differs_in_register(seen: &Seen<'_>, field: &str) -> bool {
     let register = seen.test.field(field) as usize;
     same_but_for(seen, |ours| {
@@ -321,32 +321,32 @@ fn is_exclusive(seen: &Seen<'_>) -> bool {
     seen.test.row.group.starts_with("Load/store exclusive")
 }
 
-/// Whether two exclusives, a load and a store, have different sizes: bits 31 and 30, and 21 for pairs.
+/// True if two exclusives, a load and a store, have different sizes: bits 31 and 30, and 21 for pairs.
 fn sizes_differ(code: &[u32]) -> bool {
     const SIZE: u32 = 3 << 30 | 1 << 21;
     matches!(code, [load, store] if (load ^ store) & SIZE != 0)
 }
 
-/// Whether a case ends in a store-exclusive.
+/// True if a case ends in a store-exclusive.
 fn ends_in_store(test: &Test) -> bool {
     const LOAD: u32 = 1 << 22;
     test.case.code.last().is_some_and(|word| word & LOAD == 0)
 }
 
-/// What the status register of a case's store-exclusive, its last instruction, came to.
+/// Returns the status of a case's store-exclusive, its last instruction; `None` if it goes to the zero register.
 fn status(test: &Test, outcome: &Outcome) -> Option<u64> {
     let register = test.case.code.last()? >> 16 & 31;
     outcome.state.x.get(register as usize).copied()
 }
 
-/// A store-exclusive that the oracle has executed, but not let pass. The status may go to the zero register.
+/// True if a store-exclusive fails on the oracle. The status may go to the zero register.
 fn fails_the_store(seen: &Seen<'_>) -> bool {
     seen.theirs.kind == OutcomeKind::Done
         && ends_in_store(seen.test)
         && status(seen.test, seen.theirs).is_none_or(|status| status == 1)
 }
 
-/// A store-exclusive that fails for us and writes memory for the oracle, whatever status it reports.
+/// True if a store-exclusive fails here and writes memory on the oracle, whatever status that reports.
 fn passes_for_them(seen: &Seen<'_>) -> bool {
     let register = (seen.test.case.code[1] >> 16 & 31) as usize;
     let fails = status(seen.test, &seen.ours.outcome).is_none_or(|status| status == 1);
@@ -364,13 +364,13 @@ fn is_ordered(seen: &Seen<'_>) -> bool {
     matches!(seen.test.row.group, "Load/store ordered" | "LDAPR/STLR (unscaled immediate)")
 }
 
-/// An alignment fault of ours where the oracle went on to access memory.
+/// True if we have an alignment fault where the oracle went on to access memory.
 fn unchecked_alignment(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::AlignmentFault)
         && matches!(seen.theirs.kind, OutcomeKind::Done | OutcomeKind::MemoryFault)
 }
 
-/// A store that faults at the end of memory, of which the oracle wrote what lies before.
+/// True if a store faults at the end of memory, and the oracle wrote the part before it.
 fn stores_half(seen: &Seen<'_>) -> bool {
     ours_is(seen, OutcomeKind::MemoryFault)
         && seen.test.touch().is_some_and(|touch| touch.write && touch.straddles_end())
@@ -385,12 +385,12 @@ fn is_fp_control(test: &Test) -> bool {
     matches!(test.row.name, "MRS_FPCR" | "MSR_FPCR" | "MRS_FPSR" | "MSR_FPSR")
 }
 
-/// The register that the second of two instructions, a read of FPCR or FPSR, goes to.
+/// Returns the register that the second of two instructions reads FPCR or FPSR into.
 fn read_to(test: &Test) -> usize {
     (test.case.code[1] & 31) as usize
 }
 
-/// The bits of FPCR (AHP, DN, FZ, RMode) or FPSR (QC and the cumulative exceptions) that exist.
+/// Returns the bits of FPCR (AHP, DN, FZ, RMode) or FPSR (QC and the cumulative exceptions) that exist.
 fn fp_control_mask(test: &Test) -> u64 {
     if test.row.name.ends_with("FPCR") { 0x07c0_0000 } else { 0x0800_009f }
 }
@@ -411,14 +411,14 @@ fn fp_control_reads_back(test: &Test, ran: &Ran) -> bool {
     read.is_none_or(|read| *read == written & fp_control_mask(test))
 }
 
-/// Whether a case left everything as it was, but for the PC, which is `words` further on.
+/// True if a case changed nothing except the PC, which is `words` further on.
 fn unchanged(test: &Test, outcome: &Outcome, words: u64) -> bool {
     outcome.state == test.case.state
         && outcome.window == test.case.window
         && outcome.pc == test.case.code_address + 4 * words
 }
 
-/// Whether a read of a system register gave `value` and did nothing else.
+/// True if a read of a system register gave `value` and did nothing else.
 fn reads(test: &Test, ran: &Ran, value: u64) -> bool {
     let mut expected = test.case.state;
     if let Some(register) = expected.x.get_mut(test.field("Rt") as usize) {

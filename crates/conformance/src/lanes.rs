@@ -1,11 +1,11 @@
-//! Compares an engine with the reference evaluator, one case a lane and very many lanes at a time: how
-//! engines on devices are tested, which are slow to start and quick with many.
+//! Compares an engine with the reference evaluator, one case per lane and very many lanes at a time. This is how
+//! engines on GPUs are tested, which are slow to start and fast with many lanes.
 //!
-//! A round is a machine full of cases, all rows mixed. Its words are one image (`layout.rs`), its cases are
-//! made and evaluated on all cores ([`case`]), then the engine runs them: up to the last word of single
-//! instructions, where everything is compared, and on to whatever stops the lane, where everything
-//! and the memory written is compared. In every other round single instructions begin with a NOP, so that
-//! the first run is of two instructions and has a load-exclusive and its store-exclusive in it.
+//! A round is a machine full of cases, all rows mixed, whose code is one image (`layout.rs`). The cases are made
+//! ([`case`]) and evaluated on all cores; then the engine runs them, first for one instruction, then on to whatever
+//! stops the lane. Registers, stops and counts are compared after both runs, and the memory written after the second.
+//! In every other round, single instructions begin with a NOP and the first run has two instructions, so that a
+//! load-exclusive and its store-exclusive fit into it.
 
 pub mod case;
 pub mod compare;
@@ -24,9 +24,9 @@ use layout::{Layout, random_data};
 
 use crate::random::Random;
 
-/// What a run needs after the first to reach the end of the longest sequence.
+/// Instructions of the second run: enough to reach the end of the longest sequence.
 const REST: u64 = 3;
-/// Differences of a row that are described.
+/// The most differences that are described for a row.
 const DESCRIBED: usize = 2;
 
 /// What to compare.
@@ -34,21 +34,21 @@ const DESCRIBED: usize = 2;
 pub struct Plan {
     /// The engine to compare with the evaluator.
     pub engine: EngineKind,
-    /// Whether lanes have one memory together or one each.
+    /// Whether lanes share one memory or have one each.
     pub model: MemoryModel,
-    /// The rows to test. With all of them, words of no row are tested too.
+    /// The rows to test. If these are all rows, words that belong to no row are tested too.
     pub rows: Vec<&'static Instruction>,
     /// Cases for each.
     pub cases: u64,
-    /// Where random numbers start.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// The most lanes of a machine, unless it takes more for one case of each row.
+    /// The most lanes of a machine; it has more if one case of each row needs more.
     pub lanes: usize,
     /// Threads that make and evaluate cases.
     pub threads: usize,
 }
 
-/// What came of a row.
+/// The results of a row.
 #[derive(Clone, Debug)]
 pub struct RowReport {
     /// The row.
@@ -57,20 +57,20 @@ pub struct RowReport {
     pub cases: u64,
     /// Cases that differ.
     pub different: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first of these.
     pub descriptions: Vec<String>,
 }
 
-/// What came of it all.
+/// All results.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// By row, in the order of the plan.
+    /// The results of rows, in the order of the plan.
     pub rows: Vec<RowReport>,
     /// Time spent making cases, on the plan's threads.
     pub making: Duration,
     /// Time spent evaluating them, likewise.
     pub evaluating: Duration,
-    /// Time the engine took, with moving everything there and back.
+    /// Time that the engine took, including transfers to and from the device.
     pub running: Duration,
 }
 
@@ -97,7 +97,8 @@ struct Round {
 }
 
 impl Plan {
-    /// Compares everything. `progress` hears how many cases are done, of how many, and how many differ.
+    /// Compares everything. `progress` is called with the number of cases done, the number of all cases, and how many
+    /// differ.
     pub fn run(&self, progress: &dyn Fn(u64, u64, u64)) -> kvrm::Result<Summary> {
         let subjects = self.subjects();
         let empty = |&subject| RowReport { subject, cases: 0, different: 0, descriptions: vec![] };
@@ -108,7 +109,7 @@ impl Plan {
         if rounds == 0 || subjects.is_empty() {
             return Ok(summary);
         }
-        // As many in each, so that the last machine is not nearly empty.
+        // The same number in each round, so that the last one is not nearly empty.
         let share = self.cases.div_ceil(rounds);
         let layout = Layout { lanes: 1 + share as usize * subjects.len(), model: self.model };
         let mut machine = self.machine(&layout)?;
@@ -176,7 +177,7 @@ impl Plan {
         Round { layout, data, first_run: 1 + u64::from(padded), cases }
     }
 
-    /// What the evaluator makes of the cases.
+    /// Evaluates the cases.
     fn expect(&self, round: &Round) -> kvrm::Result<Vec<Ending>> {
         let endings = in_parallel(self.threads, round.cases.len(), |part| {
             vec![round.evaluate(&round.cases[part])]
@@ -210,7 +211,7 @@ impl Round {
         machine.load(self.layout.all_data().start, &self.data)
     }
 
-    /// One case after another, in one lane.
+    /// Runs one case after another in one lane.
     fn evaluate(&self, cases: &[LaneCase]) -> kvrm::Result<Vec<Ending>> {
         let mut machine = builder(EngineKind::Eval, &self.layout).build()?;
         self.load(&mut machine)?;
@@ -222,9 +223,9 @@ impl Round {
         Ok(endings)
     }
 
-    /// All cases at once, each in its lane.
+    /// Runs all cases at once, each in its lane.
     fn play_on(&self, machine: &mut Machine) -> kvrm::Result<Vec<Ending>> {
-        // Before the image changes: a lane's copies would have to be changed too.
+        // Before the image changes, or pages that lanes have copied would have to be changed too.
         machine.reset(Lanes::All)?;
         self.load(machine)?;
         self.play(machine, 1, &self.cases)
@@ -262,7 +263,7 @@ impl Round {
     }
 }
 
-/// Splits work between threads; the results in order.
+/// Splits work between threads; returns the results in order.
 fn in_parallel<T: Send>(
     threads: usize,
     count: usize,

@@ -1,16 +1,16 @@
-//! Compares every instruction with emulators nobody here wrote.
+//! Compares every instruction with emulators written elsewhere.
 //!
-//! - [`generate`] makes cases from the rows of the table, with a bias to what is hard;
-//! - [`ours`] runs them in every form an instruction has: kernel form on the reference engine, translated
-//!   form on the evaluator, and the CPU engine;
+//! - [`generate`] makes cases from the rows of the table, with a bias towards hard values;
+//! - [`ours`] runs them in three ways that must agree: on the reference engine, which knows only an instruction's
+//!   shape; on the evaluator with the translated form; and on the CPU engine;
 //! - [`oracle`] runs them on Unicorn and QEMU, and [`compare`] compares everything with everything;
-//! - [`known`] explains the differences there may be, one by one;
-//! - [`invalid`] tries words that are no instructions, [`programs`] runs random programs;
-//! - [`suite`] runs it all, for the tests and for the command `conformance`;
+//! - [`known`] lists the differences that are allowed, each with its reason;
+//! - [`invalid`] tries words that are not instructions, [`programs`] runs random programs;
+//! - [`suite`] runs all of this, for the tests and for the command `conformance`;
 //! - [`lanes`] compares an engine with the evaluator alone, on very many lanes: the command `conformance
 //!   lanes`, for engines on devices.
 //!
-//! What a run compares is decided by its seed alone, so a difference can be had again.
+//! The seed alone decides what a run compares, so a difference can be reproduced.
 
 pub mod compare;
 pub mod describe;

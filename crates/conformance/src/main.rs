@@ -90,7 +90,8 @@ struct LanesOptions {
 
 impl LanesOptions {
     fn plan(&self) -> lanes::Plan {
-        // A device compiles for long and is filled by many; a process may have only so many mappings.
+        // A GPU takes long to compile a kernel and has room for many lanes; on the host, the number of mappings is
+        // limited.
         let lanes = if self.engine == EngineKind::Cuda { 1 << 17 } else { 1 << 12 };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         lanes::Plan {
@@ -122,7 +123,7 @@ impl LanesOptions {
     }
 }
 
-/// The rows whose name contains one of the parts; all, if there are no parts.
+/// Returns the rows whose name contains one of the parts; all rows if there are no parts.
 fn chosen(parts: &[String]) -> Vec<&'static Instruction> {
     let chosen =
         |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
@@ -182,7 +183,7 @@ impl Options {
     }
 }
 
-/// The progress line, where somebody can see it.
+/// Prints the progress line, if somebody can see it.
 fn progress(seed: u64, done: &str, different: u64, is_last: bool) {
     if std::io::stderr().is_terminal() {
         eprint!("\rseed {seed:#x}: {done}, {different} different ");

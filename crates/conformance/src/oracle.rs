@@ -1,11 +1,11 @@
-//! Starting the oracles, and asking them.
+//! Starts the oracles and runs cases on them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kvrm_oracles::{Case, Error, Oracle, Outcome, QemuOracle, UnicornOracle, build_qemu_harness};
 
-/// Which oracle.
+/// An oracle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Unicorn.
@@ -14,11 +14,11 @@ pub enum Which {
     Qemu,
 }
 
-/// Every oracle, in the order of arrays of things by oracle.
+/// All oracles, in the order of arrays with one element per oracle.
 pub const ORACLES: [Which; 2] = [Which::Unicorn, Which::Qemu];
 
 impl Which {
-    /// The oracle's name.
+    /// Returns the oracle's name.
     pub fn name(self) -> &'static str {
         match self {
             Which::Unicorn => "unicorn",
@@ -27,7 +27,7 @@ impl Which {
     }
 }
 
-/// Where the programs that oracles need are.
+/// The programs that the oracles need.
 pub struct Tools {
     python: PathBuf,
     qemu: PathBuf,
@@ -100,7 +100,7 @@ fn advised(error: Error) -> String {
 pub struct Oracles([Option<Box<dyn Oracle>>; 2]);
 
 impl Oracles {
-    /// What each oracle says to each case: `None` for an oracle that is not wanted, and for a case that
+    /// Returns the outcome of each case on each oracle: `None` for an oracle that is not wanted, and for a case that
     /// makes its process crash.
     pub fn run(&mut self, cases: &[Case]) -> Result<[Option<Vec<Option<Outcome>>>; 2], String> {
         let [first, second] = &mut self.0;

@@ -5,19 +5,19 @@ use kvrm_oracles::{Case, MEMORY_END, Outcome, OutcomeKind, State, WINDOW_LEN, WI
 
 use crate::flat::Flat;
 
-/// What a case came to on a machine of ours.
+/// The result of a case on one of our machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// Why it stopped; `None` if it ran to its end.
     pub stop: Option<Stop>,
     /// Instructions completed.
     pub count: u64,
-    /// The same as an oracle would say it; a halt, which no oracle knows, is `Other`.
+    /// The same in an oracle's terms; a halt, which no oracle knows, is `Other`.
     pub outcome: Outcome,
 }
 
 impl Ran {
-    /// Puts together what a case came to; `window` fills in the data window.
+    /// Makes the result of a case; `window` fills in the data window.
     pub fn new(
         case: &Case,
         stop: Option<Stop>,
@@ -33,7 +33,7 @@ impl Ran {
     }
 }
 
-/// A stop in an oracle's words.
+/// Returns a stop in an oracle's terms.
 fn outcome_kind(stop: Option<Stop>) -> (OutcomeKind, u64) {
     match stop {
         None => (OutcomeKind::Done, 0),
@@ -55,7 +55,7 @@ fn outcome_kind(stop: Option<Stop>) -> (OutcomeKind, u64) {
 /// The forms an instruction comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The reference engine: kernel form, the word known only when it runs.
+    /// The reference engine, which knows only the instruction's shape before it runs.
     Kernel,
     /// The translated form, evaluated: word and address known.
     Translated,
@@ -63,10 +63,10 @@ pub enum Form {
     Cpu,
 }
 
-/// Every form, in the order [`Ours::run`] answers in.
+/// All forms, in the order of the results of [`Ours::run`].
 pub const FORMS: [Form; 3] = [Form::Kernel, Form::Translated, Form::Cpu];
 
-/// Our machines, used again for every case.
+/// Our machines, which run all cases.
 pub struct Ours {
     eval: Machine,
     flat: Flat,
@@ -88,7 +88,7 @@ impl Ours {
         Ok([run_on(&mut self.eval, case)?, self.flat.run(case).0, run_on(&mut self.cpu, case)?])
     }
 
-    /// The reference engine and the CPU engine, for runs in pieces.
+    /// Returns the reference engine and the CPU engine, for runs in pieces.
     pub fn engines(&mut self) -> [&mut Machine; 2] {
         [&mut self.eval, &mut self.cpu]
     }
@@ -119,7 +119,7 @@ pub fn load(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
     machine.set_pc(0, case.code_address)
 }
 
-/// What a machine's first lane has come to. A case that has reached the end of its code, or is a single
+/// Returns the result of a machine's first lane. A case that has reached the end of its code, or is a single
 /// instruction that has completed, has no stop.
 pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
     let register = |reg| machine.register(0, reg);
@@ -146,7 +146,7 @@ pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
     }))
 }
 
-/// The address after a case's code.
+/// Returns the address after a case's code.
 pub fn end_of(case: &Case) -> u64 {
     case.code_address + 4 * case.code.len() as u64
 }

@@ -12,13 +12,13 @@ use crate::generate::{has_preferred_bits, random_state, random_window, random_wo
 use crate::random::Random;
 use crate::sequence::{row, with};
 
-/// Holds [`BASE_ADDRESS`] all the time.
+/// Always holds [`BASE_ADDRESS`].
 const BASE: u32 = 28;
 /// Counters of loops, by depth.
 const COUNTERS: [u32; 2] = [27, 25];
-/// A base made for one access, which may change it.
+/// A base that is set for one access, which may change it.
 const SCRATCH: u32 = 26;
-/// Offsets and branch targets, made where they are used.
+/// Offsets and branch targets, set where they are used.
 const OFFSET: u32 = 24;
 /// The link register.
 const LINK: u32 = 30;
@@ -38,8 +38,8 @@ pub enum Flavour {
     Stopping,
     /// With LDSMAX and LDSMIN, which Unicorn gets wrong.
     WithSignedAtomics,
-    /// With instructions that the program itself replaces while it runs. The oracles' memory for code is
-    /// not theirs to write, so our engines are compared with each other alone.
+    /// With instructions that the program itself replaces while it runs. Cases for the oracles must not write code, so
+    /// only our engines are compared.
     SelfModifying,
 }
 
@@ -118,7 +118,7 @@ impl Programmer {
         }
     }
 
-    /// A program of 50 to 400 instructions, placed in the code area.
+    /// Makes a program of 50 to 400 instructions, placed in the code area.
     pub fn program(&mut self) -> Case {
         self.code.clear();
         let words = 50 + self.random.below(350) as usize;
@@ -142,7 +142,7 @@ impl Programmer {
         self.code.push(with(row, row.pattern.value | row.pattern.preferred, fields));
     }
 
-    /// One item at a depth of loops; calls are possible where the link register is free.
+    /// Emits one item inside `depth` loops; calls are possible where the link register is free.
     fn item(&mut self, depth: usize, may_call: bool) {
         match self.random.below(24) {
             0..=1 => self.forward_branch(depth, may_call),
@@ -164,7 +164,7 @@ impl Programmer {
         }
     }
 
-    /// A register that is free to be written; 31 too.
+    /// Picks a register that may be written, 31 included.
     fn free_register(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;
@@ -174,7 +174,7 @@ impl Programmer {
         }
     }
 
-    /// A word of the row that writes no reserved register and leaves nothing to the implementation.
+    /// Draws a word of the row that writes no reserved register and leaves nothing to the implementation.
     fn free_word(&mut self, row: &'static Instruction) -> u32 {
         loop {
             let word = random_word(&mut self.random, row);
@@ -195,7 +195,7 @@ impl Programmer {
         self.code.push(word);
     }
 
-    /// Emits items, to be branched over: their number of words.
+    /// Emits items to be branched over; returns their number of words.
     fn body(&mut self, depth: usize, may_call: bool) -> u32 {
         let start = self.code.len();
         self.items(6, depth, may_call);
@@ -222,7 +222,7 @@ impl Programmer {
         self.emit("CBNZ_X", &[("imm19", (words + 1).wrapping_neg()), ("Rt", counter)]);
     }
 
-    /// A function, jumped over and then called.
+    /// Emits a function that is jumped over and then called.
     fn call(&mut self, depth: usize) {
         let at = self.code.len();
         self.code.push(0);
@@ -237,7 +237,7 @@ impl Programmer {
         }
     }
 
-    /// The address `words` ahead.
+    /// Emits an ADR of the address `words` words ahead.
     fn adr(&mut self, register: u32, words: u32) {
         self.emit("ADR", &[("immhi", words), ("Rd", register)]);
     }
@@ -251,14 +251,14 @@ impl Programmer {
             with(row("ADR"), row("ADR").pattern.value, &[("immhi", words), ("Rd", OFFSET)]);
     }
 
-    /// A base of our own in the window, at a multiple of 16, with room for any pair's offset.
+    /// Sets the scratch base to a multiple of 16 in the window, with room for any pair's offset.
     fn scratch_base(&mut self) {
         let offset = 16 * self.random.below(11) as u32;
         let name = self.random.pick(&["ADD_imm_X", "SUB_imm_X"]);
         self.emit(name, &[("imm12", offset), ("Rn", BASE), ("Rd", SCRATCH)]);
     }
 
-    /// A load, a store or an atomic operation in the window.
+    /// Emits a load, a store or an atomic operation in the window.
     fn access(&mut self) {
         let row = self.random.pick(&self.access_rows);
         let word = self.free_word(row);
@@ -293,7 +293,7 @@ impl Programmer {
         }
     }
 
-    /// A load-exclusive and a store-exclusive, with something in between now and then.
+    /// Emits a load-exclusive and a store-exclusive, sometimes with something in between.
     fn exclusive_pair(&mut self) {
         self.scratch_base();
         let size = self.random.pick(&["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"]);
@@ -315,7 +315,7 @@ impl Programmer {
         self.emit(&format!("ST{size}"), &[base, o0, ("Rt", first), ("Rt2", second), ("Rs", 2)]);
     }
 
-    /// A load of the program's own code, which comes before it.
+    /// Emits a load of the program's own code before it.
     fn literal(&mut self) {
         let name = self.random.pick(&["LDR_lit_W", "LDR_lit_X", "LDRSW_lit", "PRFM_lit"]);
         let back = self.random.below(self.code.len() as u64 + 1) as u32;
@@ -325,13 +325,13 @@ impl Programmer {
         }
     }
 
-    /// Something that stops the program, if it gets there.
+    /// Emits something that stops the program, if it gets there.
     fn stop(&mut self) {
         // 2^40 or more: outside memory, without a tag, and mostly unaligned.
         let [high, mut low] = [0, 1].map(|_| self.random.next() as u32);
         let kind = self.random.below(8);
         if kind == 2 {
-            // A misaligned PC comes before a PC outside memory; not so on the oracles.
+            // Here, a misaligned PC is reported before a PC outside memory; not so on the oracles.
             low &= !3;
         }
         self.emit("MOVZ_X", &[("imm16", 0x100 | high & 0xff), ("hw", 2), ("Rd", OFFSET)]);
@@ -353,12 +353,12 @@ impl Programmer {
         }
     }
 
-    /// Stores a new instruction over one that follows soon (or over one executed before, in a loop).
+    /// Emits code that stores a new instruction over one that follows soon (in a loop, one that was executed before).
     fn replace_instruction(&mut self) {
         let data = self.random.pick(&self.data_rows);
         let new = self.free_word(data);
         let distance = 4 + self.random.below(4) as u32;
-        // The word to store lies in the code, where a branch passes it by.
+        // The word to store is in the code; a branch skips it.
         self.emit("B", &[("imm26", 2)]);
         self.code.push(new);
         self.emit("LDR_lit_W", &[("imm19", 1u32.wrapping_neg()), ("Rt", SCRATCH)]);

@@ -13,12 +13,12 @@ use crate::random::Random;
 /// Programs sent to the oracles at a time.
 const BATCH: u64 = 64;
 
-/// What came of the programs.
+/// The results of programs.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReport {
     /// Programs run.
     pub programs: u64,
-    /// Instructions executed, counted once.
+    /// Instructions executed by one engine.
     pub instructions: u64,
     /// Stops in the middle at which the engines were compared.
     pub stops: u64,
@@ -26,12 +26,12 @@ pub struct ProgramReport {
     pub compared: [u64; 2],
     /// Programs that differ.
     pub different: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first of these.
     pub descriptions: Vec<String>,
 }
 
 impl ProgramReport {
-    /// Adds what came of more programs.
+    /// Adds the results of more programs.
     pub fn add(&mut self, other: ProgramReport) {
         self.programs += other.programs;
         self.instructions += other.instructions;
@@ -112,7 +112,7 @@ fn run_batch(
     Ok(())
 }
 
-/// What a program came to on our machines.
+/// The results of a program on our machines.
 struct Engines {
     /// The reference engine's result.
     whole: Ran,
@@ -148,12 +148,12 @@ impl Engines {
     }
 }
 
-/// Replaces as much of a program as possible by NOP while our engines still differ; the rest in words. The
-/// first differences are worth the time; `found` says how many there have been.
+/// Replaces as much of a program as possible with NOP while our engines still differ; returns a description of the
+/// rest. This takes time, so it is done for the first difference only: `found` is how many there were before.
 fn shrink(bench: &mut Bench, case: &Case, pieces: &Random, found: usize) -> Result<String, String> {
     const NOP: u32 = 0xd503_201f;
     let mut small = case.clone();
-    // Without its counting instruction a loop would go on.
+    // A loop does not end if its counting instruction is replaced.
     small.max_instructions = 4000;
     let mut size = if found == 0 { case.code.len() / 2 } else { 0 };
     while size > 0 {
@@ -176,8 +176,8 @@ fn shrink(bench: &mut Bench, case: &Case, pieces: &Random, found: usize) -> Resu
     Ok(describe_case(&small, &results, &format!("stop and count: {first:?} and {second:?}")))
 }
 
-/// Runs a case on two engines in pieces of random length, and compares them at every stop; the results at
-/// the end, or where they first differ.
+/// Runs a case on two engines in pieces of random length, and compares them at every stop; returns the results at the
+/// end, or where they first differ.
 fn in_pieces(
     mut engines: [&mut Machine; 2],
     case: &Case,

@@ -18,7 +18,7 @@ struct Group {
     different: u64,
 }
 
-/// The summary as a table by group, with what each known difference was needed for.
+/// Returns a table by group, and how often each known difference was needed.
 pub fn text(summary: &Summary) -> String {
     let mut text = table(summary);
     // Writing to a string cannot fail.
@@ -91,7 +91,7 @@ fn table(summary: &Summary) -> String {
     text + "(= agrees in everything, ~ differs for a known reason)\n"
 }
 
-/// The summary as JSON.
+/// Returns the summary as JSON.
 pub fn json(summary: &Summary, problems: &[String]) -> String {
     let rows: Vec<_> = summary
         .rows
@@ -134,7 +134,7 @@ pub fn json(summary: &Summary, problems: &[String]) -> String {
     )
 }
 
-/// A JSON string.
+/// Returns a text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {

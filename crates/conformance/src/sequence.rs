@@ -11,7 +11,7 @@ pub const MAX_WORDS: usize = 3;
 /// The base register of the accesses around CLREX.
 pub const CLREX_BASE: u32 = 5;
 
-/// The row of that name.
+/// Returns the row of this name.
 ///
 /// # Panics
 /// If there is none: a mistake in the caller.
@@ -20,20 +20,20 @@ pub fn row(name: &str) -> &'static Instruction {
     found.unwrap_or_else(|| panic!("no row {name}"))
 }
 
-/// The word with some fields set.
+/// Returns the word with some fields set.
 pub fn with(row: &Instruction, word: u32, fields: &[(&str, u32)]) -> u32 {
     fields.iter().fold(word, |word, (name, value)| {
         row.pattern.field(name).map_or(word, |field| field.set(word, *value))
     })
 }
 
-/// The plainest word of a row, with some fields set.
+/// Returns the plainest word of a row, with some fields set.
 fn plain(name: &str, fields: &[(&str, u32)]) -> u32 {
     let row = row(name);
     with(row, row.pattern.value | row.pattern.preferred, fields)
 }
 
-/// The code of a case for `word`, an instruction of `subject`.
+/// Returns the code of a case for `word`, an instruction of `subject`.
 pub fn around(random: &mut Random, subject: &'static Instruction, word: u32) -> Vec<u32> {
     let rt = subject.pattern.field("Rt").map_or(0, |f| f.get(word));
     match subject.name {
@@ -51,8 +51,8 @@ pub fn around(random: &mut Random, subject: &'static Instruction, word: u32) -> 
     }
 }
 
-/// What comes before a store-exclusive: nothing, or a load-exclusive and perhaps something that makes the
-/// store fail: another store-exclusive, or another address.
+/// Returns a store-exclusive alone, or after a load-exclusive and perhaps something that makes the store fail: another
+/// store-exclusive, or a change of the address.
 fn before_store(random: &mut Random, subject: &'static Instruction, word: u32) -> Vec<u32> {
     let same = &subject.name[2..];
     match random.below(8) {
@@ -73,7 +73,7 @@ fn before_store(random: &mut Random, subject: &'static Instruction, word: u32) -
     }
 }
 
-/// The size of an exclusive's partner, as names have it: mostly its own.
+/// Picks the size of an exclusive's partner, as names spell it: mostly the same size.
 fn partner_size(random: &mut Random, subject: &'static Instruction) -> &'static str {
     if random.once_in(8) {
         random.pick(&["XRB", "XRH", "XR_W", "XR_X", "XP_W", "XP_X"])
@@ -82,13 +82,13 @@ fn partner_size(random: &mut Random, subject: &'static Instruction) -> &'static 
     }
 }
 
-/// The registers a word names.
+/// Returns the registers that a word names.
 fn named(subject: &Instruction, word: u32) -> Vec<u32> {
     let fields = subject.pattern.fields.iter();
     fields.filter(|f| f.name.starts_with('R')).map(|f| f.get(word)).collect()
 }
 
-/// A register that is none of those.
+/// Picks a register that is not taken, and takes it.
 fn other_than(random: &mut Random, taken: &mut Vec<u32>) -> u32 {
     loop {
         let register = random.below(31) as u32;
@@ -99,7 +99,7 @@ fn other_than(random: &mut Random, taken: &mut Vec<u32>) -> u32 {
     }
 }
 
-/// A partner for an exclusive, a load (`LD`) or a store (`ST`): the same base, registers of its own.
+/// Returns a partner for an exclusive, a load (`LD`) or a store (`ST`), with the same base and other registers.
 fn partner(random: &mut Random, subject: &Instruction, word: u32, kind: &str, size: &str) -> u32 {
     let mut taken = named(subject, word);
     let rn = subject.pattern.field("Rn").map_or(0, |f| f.get(word));
@@ -108,7 +108,7 @@ fn partner(random: &mut Random, subject: &Instruction, word: u32, kind: &str, si
     plain(&format!("{kind}{size}"), &fields)
 }
 
-/// A load-exclusive, CLREX, and the store-exclusive that must now fail.
+/// Returns a load-exclusive, CLREX, and a store-exclusive, which must fail.
 fn around_clrex(random: &mut Random, word: u32) -> Vec<u32> {
     let (load, store) =
         random.pick(&[("LDXR_W", "STXR_W"), ("LDXR_X", "STXR_X"), ("LDXP_X", "STXP_X")]);

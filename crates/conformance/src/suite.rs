@@ -1,4 +1,4 @@
-//! The whole suite: what to run, on how many threads, and what came of it.
+//! The whole suite: what to run, on how many threads, and the results.
 
 use std::sync::Mutex;
 
@@ -13,7 +13,7 @@ use crate::random::Random;
 
 /// The seed of test runs: the same cases every time.
 pub const SEED: u64 = 0x6b76_726d;
-/// Cases of a row after which every entry of the list of known differences must have been needed.
+/// If every row has this many cases, every entry in the list of known differences must have been needed.
 const ENOUGH: u64 = 1000;
 /// Words and programs that one thread takes at a time.
 const WORDS_PER_UNIT: u64 = 20_000;
@@ -30,7 +30,7 @@ pub struct Plan {
     pub invalid: u64,
     /// Random programs to run.
     pub programs: u64,
-    /// Where random numbers start.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Threads, each with oracles of its own.
     pub threads: usize,
@@ -44,14 +44,14 @@ enum Unit {
     Programs { count: u64, part: u64 },
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// By row, in the order of the table.
+    /// The results of rows, in the order of the table.
     pub rows: Vec<RowReport>,
-    /// The words that may be invalid.
+    /// The results of words that may be invalid.
     pub invalid: InvalidReport,
-    /// The programs.
+    /// The results of programs.
     pub programs: ProgramReport,
 }
 
@@ -68,15 +68,15 @@ impl Plan {
         rows.map(|row| Unit::Row(row)).chain(words).chain(programs).collect()
     }
 
-    /// Runs everything. `progress` hears how many units are finished, of how many, and the differences so
-    /// far.
+    /// Runs everything. `progress` is called with the number of units that are finished, the number of all units, and
+    /// the number of differences so far.
     pub fn run(
         &self,
         tools: &Tools,
         progress: &(dyn Fn(usize, usize, u64) + Sync),
     ) -> Result<Summary, String> {
         let units = self.units();
-        // How many units have been taken, and what came of those finished.
+        // How many units have been taken, how many are finished, and their results.
         let state = Mutex::new((0, 0, Summary::default()));
         let work = || -> Result<(), String> {
             let mut bench = Bench::new(tools)?;
@@ -108,7 +108,7 @@ impl Plan {
         match unit {
             Unit::Row(row) => summary.rows.push(bench.row(row, self.cases, self.seed)?),
             Unit::Words { count, part } => {
-                // Parts beyond those of the rows.
+                // The lower parts are those of the rows.
                 summary.invalid = try_words(bench, count, Random::part(self.seed, 1 << 32 | part))?;
             }
             Unit::Programs { count, part } => {
@@ -121,7 +121,7 @@ impl Plan {
 }
 
 impl Summary {
-    /// Adds what came of more.
+    /// Adds more results.
     pub fn add(&mut self, other: Summary) {
         for report in other.rows {
             match self.rows.iter_mut().find(|mine| mine.row.index == report.row.index) {
@@ -134,27 +134,27 @@ impl Summary {
         self.programs.add(other.programs);
     }
 
-    /// Cases, words and programs that differ without a reason.
+    /// Returns how many cases, words and programs differ without a known reason.
     pub fn different(&self) -> u64 {
         let rows: u64 = self.rows.iter().map(|report| report.different).sum();
         rows + self.invalid.different + self.programs.different
     }
 
-    /// The first differences in full.
+    /// Returns descriptions of the first differences.
     pub fn descriptions(&self) -> impl Iterator<Item = &String> {
         let rows = self.rows.iter().flat_map(|report| &report.descriptions);
         rows.chain(&self.invalid.descriptions).chain(&self.programs.descriptions)
     }
 
-    /// How often an entry of [`KNOWN`] was needed, by oracle.
+    /// Returns how often an entry of [`KNOWN`] was needed, by oracle.
     pub fn known(&self, entry: usize) -> [u64; 2] {
         self.rows.iter().fold([0; 2], |sum, report| {
             [sum[0] + report.known[entry][0], sum[1] + report.known[entry][1]]
         })
     }
 
-    /// What is wrong with the run, beside differences: rows that were not really compared, and known
-    /// differences that no longer are.
+    /// Returns what is wrong with the run besides differences: rows of which too few cases were compared, and known
+    /// differences that no longer occur.
     pub fn problems(&self, asked: [bool; 2]) -> Vec<String> {
         let mut problems: Vec<_> =
             self.rows.iter().flat_map(|report| row_problems(report, asked)).collect();

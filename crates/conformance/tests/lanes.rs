@@ -1,4 +1,4 @@
-//! The comparison of engines on many lanes, with few: `cargo xtask gpu-check` runs it on a GPU with many.
+//! Compares the CPU engine with the evaluator on few lanes; `cargo xtask gpu-check` compares a GPU's on many.
 
 use kvrm::{EngineKind, MemoryModel};
 use kvrm_a64::table;

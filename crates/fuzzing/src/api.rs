@@ -11,7 +11,7 @@ use crate::{Habit, Source};
 const MEMORY: u64 = 0x4000;
 /// Where most code goes: across a page boundary.
 const CODE: u64 = 0x1fc0;
-/// Calls in a sequence at the most.
+/// The most calls in a sequence.
 const CALLS: usize = 48;
 
 /// One call.
@@ -31,7 +31,7 @@ enum Call {
     Reset(Lanes),
 }
 
-/// Makes the calls in `bytes`.
+/// Makes the calls in `bytes` on two machines, and compares them.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let lanes = 1 + source.below(3) as usize;
@@ -67,7 +67,7 @@ fn build(setup: Setup, lanes: usize, model: MemoryModel) -> Machine {
     builder.build().expect("small machines can be built")
 }
 
-/// Everything that can be seen of a machine.
+/// Returns everything that can be seen of a machine.
 fn state(machine: &Machine) -> impl PartialEq + std::fmt::Debug + use<> {
     let lanes = (0..machine.lanes()).map(|lane| {
         let registers: Vec<u64> =
@@ -81,7 +81,7 @@ fn state(machine: &Machine) -> impl PartialEq + std::fmt::Debug + use<> {
     (lanes.collect::<Vec<_>>(), machine.breakpoints().to_vec())
 }
 
-/// FNV-1a: reports stay readable.
+/// Hashes bytes (FNV-1a), so that messages stay readable.
 fn hash(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
@@ -114,7 +114,7 @@ impl Call {
         }
     }
 
-    /// Makes the call; what it returns.
+    /// Makes the call; returns its result as bytes.
     fn make(&self, machine: &mut Machine) -> kvrm::Result<Vec<u8>> {
         match self {
             Call::Load(address, bytes) => machine.load(*address, bytes)?,
@@ -151,7 +151,7 @@ impl Call {
 }
 
 fn some_lanes(source: &mut Source<'_>, lanes: usize) -> Lanes {
-    // One more than there are, now and then.
+    // Sometimes a lane that does not exist.
     match source.u8() % 8 {
         0..4 => Lanes::All,
         number => Lanes::One(usize::from(number) % (lanes + 1)),
@@ -169,7 +169,7 @@ fn register(source: &mut Source<'_>) -> Reg {
     }
 }
 
-/// Usually one of a few words that other calls use too.
+/// Picks an address, usually of one of a few words that other calls use too.
 fn code_address(source: &mut Source<'_>) -> u64 {
     if source.one_in(16) { address(source) } else { CODE + 4 * source.below(32) }
 }

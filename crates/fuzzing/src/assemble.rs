@@ -127,11 +127,11 @@ const PARTS: &[&str] = &[
     "\0",
 ];
 
-/// Lines that are right.
+/// Correct lines.
 static LINES: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("../../asm/tests/syntax.s").lines().collect());
 
-/// Mnemonics, as the names of rows begin with them.
+/// Mnemonics: what the names of rows begin with, and some aliases.
 static MNEMONICS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let stem = |name: &str| name.split('_').next().unwrap_or_default().to_lowercase();
     let aliases =
@@ -148,7 +148,7 @@ pub fn check(bytes: &[u8]) {
         false => random_text(&mut source),
     };
     check_text(&text, address);
-    // Most programs end with their first line, which is wrong.
+    // Most texts already fail in their first line, so each line is tried alone, too.
     text.lines().for_each(|line| check_text(line, address));
 }
 
@@ -165,8 +165,7 @@ pub fn check_text(text: &str, address: u64) {
     }
 }
 
-/// Lines that are right, or were until a word of them was replaced; mnemonics with operands that might be
-/// theirs; sometimes anything.
+/// Makes a text of correct lines, of lines in which one word is replaced, and of mnemonics with random operands.
 fn random_text(source: &mut Source<'_>) -> String {
     let mut text = String::new();
     while !source.is_empty() {
@@ -191,7 +190,7 @@ fn random_text(source: &mut Source<'_>) -> String {
     text
 }
 
-/// The line, half the time with another part instead of one of its words.
+/// Returns the line, half the time with one of its words replaced by another part.
 fn changed(line: &str, source: &mut Source<'_>) -> String {
     let mut words: Vec<&str> = line.split_inclusive([' ', ',', '[', ']']).collect();
     let place = source.below(2 * words.len().max(1) as u64) as usize;

@@ -1,7 +1,7 @@
-//! Runs that are cancelled in the middle, and go on afterwards.
+//! Runs that are cancelled in the middle and continued afterwards.
 //!
-//! Wherever a cancelled run leaves a lane, its state is that of the reference after as many instructions, and
-//! what it does from there is what it would have done anyway.
+//! Wherever a cancelled run leaves a lane, its state must be that of the reference after as many instructions, and it
+//! must continue as if the run had not been cancelled.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,9 @@ use crate::compare::{found, go_on, lanes_differ, stops_differ};
 use crate::program::{Program, Setup};
 use crate::{Source, large};
 
-/// Runs at the most.
+/// The most runs.
 const RUNS: u64 = 12;
-/// Instructions of a run: more than the CPU engine executes in shared memory before it looks whether the run is
+/// Instructions of a run: more than the CPU engine executes in shared memory before it checks whether the run is
 /// cancelled.
 const LONG: u64 = 300_000;
 const SHORT: u64 = 10_000;
@@ -25,7 +25,7 @@ struct Plan {
     model: MemoryModel,
     lanes: usize,
     limit: u64,
-    /// For each run, how often the engine may ask before the answer is that the run is cancelled.
+    /// For each run, how often the engine may ask before the run is cancelled.
     asked: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ pub fn check(bytes: &[u8]) {
     program.check(|program| found(|| plan.difference(program)));
 }
 
-/// A control that cancels the run when the engine has asked so often.
+/// Returns a control that cancels the run when the engine has asked this many times.
 pub(crate) fn cancels_when_asked(times: u64) -> RunControl {
     let asked = AtomicU64::new(0);
     RunControl::new().with_interrupt(move || asked.fetch_add(1, Ordering::Relaxed) >= times)
@@ -50,7 +50,7 @@ pub(crate) fn cancels_when_asked(times: u64) -> RunControl {
 impl Plan {
     fn from_source(source: &mut Source<'_>) -> Plan {
         let setup = if source.one_in(8) { Setup::REFERENCE } else { Setup::from_source(source) };
-        // Several lanes in one memory would not do the same every time.
+        // Several lanes in one memory would not do the same in every run.
         let (model, lanes) = match source.below(4) {
             0 => (MemoryModel::Private, 2 + source.below(3) as usize),
             1 => (MemoryModel::Private, 1),
@@ -64,7 +64,7 @@ impl Plan {
         Plan { setup, model, lanes, limit, asked }
     }
 
-    /// How lanes of cancelled runs differ from lanes that run alone, if they do.
+    /// Returns how lanes of cancelled runs differ from lanes that run alone, if they do.
     fn difference(&self, program: &Program) -> kvrm::Result<Option<String>> {
         let builder = self.setup.builder().lanes(self.lanes).threads(2).model(self.model);
         let mut machine = program.start(builder.build()?)?;
@@ -86,7 +86,7 @@ impl Plan {
     }
 }
 
-/// Brings the reference to where a run has left a lane.
+/// Runs the reference to where a run has left a lane.
 pub(crate) fn follow(
     machine: &Machine,
     lane: usize,
@@ -98,7 +98,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// What is wrong with a lane that the reference has followed.
+/// Returns what is wrong with a lane, after the reference has followed it.
 fn wrong(
     machine: &Machine,
     lane: usize,
@@ -111,7 +111,7 @@ fn wrong(
     lanes_differ(machine, lane, reference)
 }
 
-/// What is wrong with how a lane ended: only cancelled runs may leave it between two instructions.
+/// Returns what is wrong with how a lane ended: only cancelled runs may leave it without a stop.
 pub(crate) fn ends_wrongly(
     machine: &Machine,
     lane: usize,

@@ -1,4 +1,4 @@
-//! Comparing a lane with a lane of the reference.
+//! Compares a lane with a lane of the reference.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,13 +6,13 @@ use kvrm::{Machine, Reg, Stop};
 
 use crate::program::CODE;
 
-/// What `compare` finds; errors and panics are differences too.
+/// Returns the difference that `compare` finds; errors and panics are differences too.
 pub(crate) fn found(compare: impl FnOnce() -> kvrm::Result<Option<String>>) -> Option<String> {
     let compare = || compare().unwrap_or_else(|e| Some(format!("error: {e}")));
     catch_unwind(AssertUnwindSafe(compare)).unwrap_or_else(|_| Some("panic".to_string()))
 }
 
-/// How a lane stopped otherwise than the only lane of the reference, or after another number of instructions.
+/// Returns how the stop or the count of a lane differs from that of the reference's only lane.
 pub(crate) fn stops_differ(
     machine: &Machine,
     lane: usize,
@@ -24,7 +24,7 @@ pub(crate) fn stops_differ(
     Ok((!same).then(|| format!("stops {stops:?} after {counts:?} instructions")))
 }
 
-/// What registers or memory of a lane differ from those of the only lane of the reference.
+/// Returns how the registers or the memory of a lane differ from those of the reference's only lane.
 pub(crate) fn lanes_differ(
     machine: &Machine,
     lane: usize,
@@ -36,7 +36,7 @@ pub(crate) fn lanes_differ(
     Ok(bytes_differ(&memory(machine, lane)?, &memory(reference, 0)?))
 }
 
-/// What registers of a lane differ from those of the only lane of the reference.
+/// Returns how the registers of a lane differ from those of the reference's only lane.
 pub(crate) fn registers_differ(
     machine: &Machine,
     lane: usize,
@@ -51,20 +51,20 @@ pub(crate) fn registers_differ(
     Ok(None)
 }
 
-/// All of a lane's memory.
+/// Returns all of a lane's memory.
 pub(crate) fn memory(machine: &Machine, lane: usize) -> kvrm::Result<Vec<u8>> {
     let mut memory = vec![0; machine.memory_size() as usize];
     machine.read_memory(lane, 0, &mut memory)?;
     Ok(memory)
 }
 
-/// The first byte that differs.
+/// Returns the first byte that differs.
 pub(crate) fn bytes_differ(found: &[u8], expected: &[u8]) -> Option<String> {
     let at = found.iter().zip(expected).position(|(x, y)| x != y)?;
     Some(format!("byte {at:#x} is {:#04x}, not {:#04x}", found[at], expected[at]))
 }
 
-/// Moves past what has stopped a lane for good, in a program of so many words.
+/// Moves a lane past what stopped it for good, in a program of this many words.
 pub(crate) fn go_on(machine: &mut Machine, lane: usize, words: usize) -> kvrm::Result<()> {
     match machine.stop(lane)? {
         None | Some(Stop::MaxCycles | Stop::Syscall { .. }) => return Ok(()),

@@ -5,7 +5,7 @@ use kvrm_ir::verify::verify;
 
 use crate::{Habit, Source};
 
-/// Decodes the words in `bytes`, each at an address that is in there too.
+/// Decodes the words in `bytes`, each at an address that comes from `bytes` too.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     while !source.is_empty() {

@@ -1,9 +1,9 @@
-//! Lanes in shared memory, whose programs do not depend on one another.
+//! Lanes in shared memory that do not depend on one another.
 //!
-//! A lane reads and writes its own part of memory. What all change, they change by atomic operations whose order
-//! does not matter, and nobody looks at it. They also write instructions: each to its own part, and over `nop`s of
-//! the program, which stay `nop`s. So each lane does what it does alone, in whatever order they run, and memory is
-//! put together from what each has done alone.
+//! A lane reads and writes its own part of memory. What all lanes change, they change with atomic operations whose
+//! order does not matter, and none of them reads it. They also write instructions: to their own parts, and `nop`s over
+//! `nop`s of the program. So each lane does the same as if it ran alone, in whatever order they run, and the expected
+//! memory can be computed from what each does alone.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::{Habit, Source};
 const PARTS: u64 = 0x4800;
 /// Length of a part.
 const PART: u64 = 256;
-/// Where a lane writes instructions in its part, behind all that [`own_access`] reaches.
+/// Where a lane writes instructions in its part, after all that [`own_access`] reaches.
 const OWN_CODE: u64 = 192;
 /// What all lanes change: eight bytes for each atomic operation.
 const COMMON: u64 = 0x47c0;
@@ -29,9 +29,9 @@ const LANES: u64 = 6;
 const WORDS: u64 = 400;
 const RUNS: u64 = 6;
 
-/// Registers that instructions use as they like: X0 to X3.
+/// The number of registers that instructions use freely: X0 to X3.
 const FREE: usize = 4;
-/// Holds the first address of [`COMMON`]; those that follow hold that of the next operation each.
+/// Holds the address that the first atomic operation changes; the registers after it hold those of the others.
 const COMMON_BASE: u8 = 8;
 /// Holds the address of the program.
 const CODE_BASE: u8 = 20;
@@ -39,13 +39,13 @@ const CODE_BASE: u8 = 20;
 const NOP_WORD: u8 = 21;
 /// Holds the address of the lane's own instructions.
 const OWN_CODE_BASE: u8 = 22;
-/// Holds an instruction, and so does the next.
+/// This register and the next hold instructions to be written.
 const OWN_WORDS: u8 = 23;
 
 const RET: u32 = 0xd65f_03c0;
-/// `add x0, x0, #0`; the immediate is from bit 10 on.
+/// `add x0, x0, #0`; the immediate starts at bit 10.
 const ADD_X0: u32 = 0x9100_0000;
-/// `str w0, [x0]`; the immediate, in words, is from bit 10 on.
+/// `str w0, [x0]`; the immediate, in words, starts at bit 10.
 const STR_W: u32 = 0xb900_0000;
 const BLR: u32 = 0xd63f_0000;
 /// `ldaddb w0, wzr, [x0]`.
@@ -55,18 +55,18 @@ const ATOMIC: u32 = 0x3820_001f;
 #[derive(Clone, Debug)]
 struct Crew {
     words: Vec<u32>,
-    /// What X0 to X3 are made of.
+    /// What X0 to X3 are computed from.
     seeds: [u64; FREE],
     lanes: usize,
     threads: usize,
     setup: Setup,
     /// Logarithms of the sizes in bytes of what the atomic operations change, by operation.
     sizes: [u32; 8],
-    /// Limits of runs, and how often the engine may ask before the run is cancelled.
+    /// The limit of each run, and how often the engine may ask before it is cancelled.
     runs: Vec<(u64, u64)>,
 }
 
-/// Runs lanes together and alone.
+/// Runs lanes together and alone, and compares them.
 pub fn check(bytes: &[u8]) {
     let crew = Crew::from_source(&mut Source::new(bytes));
     if let Some(difference) = crew.difference() {
@@ -84,7 +84,7 @@ impl Crew {
         let sizes = std::array::from_fn(|op| u32::from(sizes) >> (2 * op) & 3);
         let seeds = std::array::from_fn(|_| source.u64());
         let writes_code = source.one_in(3);
-        // Each write to code has everything translated again.
+        // Each write to code makes the engine translate everything again.
         let longest = if writes_code { 200 } else { 5000 };
         let run = |source: &mut Source<'_>| (source.below(longest), asked(source));
         let runs = (0..1 + source.below(RUNS)).map(|_| run(source)).collect();
@@ -93,7 +93,7 @@ impl Crew {
         Crew { words, seeds, lanes, threads, setup, sizes, runs }
     }
 
-    /// The lanes together.
+    /// Makes a machine with all lanes.
     fn together(&self) -> kvrm::Result<Machine> {
         let builder = self.setup.builder().model(MemoryModel::Shared);
         let mut machine = builder.lanes(self.lanes).threads(self.threads).build()?;
@@ -102,7 +102,7 @@ impl Crew {
         Ok(machine)
     }
 
-    /// A lane of the reference that does what `lane` does.
+    /// Makes a machine of the reference with one lane, which does what `lane` does.
     fn alone(&self, lane: usize) -> kvrm::Result<Machine> {
         let mut machine = Setup::REFERENCE.builder().build()?;
         self.load(&mut machine)?;
@@ -171,7 +171,7 @@ impl Crew {
         Ok(None)
     }
 
-    /// What memory should be after lanes have done together what they did alone.
+    /// Returns what memory should be after lanes have done together what they did alone.
     fn combined(&self, before: &[u8], alone: &[Machine]) -> kvrm::Result<Vec<u8>> {
         let mut combined = before.to_vec();
         for (lane, machine) in alone.iter().enumerate() {
@@ -192,7 +192,8 @@ impl Crew {
         Ok(combined)
     }
 
-    /// The same with a `nop` for every word that makes no difference. What depends on time may need all of them.
+    /// Returns the same with a `nop` for every word that is not needed to fail. Failures that depend on timing may need
+    /// all words.
     fn reduced(&self) -> Crew {
         let mut best = self.clone();
         let start = Instant::now();
@@ -207,17 +208,17 @@ impl Crew {
     }
 }
 
-/// How often the engine may ask before the run is cancelled: mostly as often as it likes.
+/// Picks how often the engine may ask before the run is cancelled: mostly as often as it likes.
 fn asked(source: &mut Source<'_>) -> u64 {
     if source.one_in(3) { source.below(20) } else { u64::MAX }
 }
 
-/// One of the instructions that a lane writes: each lane has others.
+/// Returns one of the instructions that a lane writes; they differ from lane to lane.
 fn own_word(lane: u64, number: u64) -> u32 {
     ADD_X0 | ((16 * lane + number + 1) as u32) << 10
 }
 
-/// What an atomic operation (as encoded) of two lanes gives, where each alone has made `alone` of `before`.
+/// Returns the result of two lanes' atomic operations with this encoding, where each alone turns `before` into `alone`.
 fn both(op: usize, size: u32, before: u64, alone: [u64; 2]) -> u64 {
     let [a, b] = alone;
     let signed = |x: u64| (x << (64 - (8 << size))) as i64;
@@ -253,7 +254,7 @@ fn words(source: &mut Source<'_>, writes_code: bool, sizes: &[u32; 8]) -> Vec<u3
     words
 }
 
-/// An atomic operation on what all lanes change.
+/// Returns an atomic operation on what all lanes change.
 fn atomic(source: &mut Source<'_>, sizes: &[u32; 8]) -> u32 {
     let (op, bits) = (source.u8() % 8, u32::from(source.u8()));
     let base = u32::from(COMMON_BASE + op);
@@ -262,13 +263,13 @@ fn atomic(source: &mut Source<'_>, sizes: &[u32; 8]) -> u32 {
     ATOMIC | kind | operand << 16 | base << 5
 }
 
-/// A store of one of its instructions to the lane's part.
+/// Returns a store of one of a lane's own instructions to its part.
 fn write_own_code(source: &mut Source<'_>) -> u32 {
     let word = u32::from(OWN_WORDS + source.u8() % 2);
     STR_W | u32::from(OWN_CODE_BASE) << 5 | word
 }
 
-/// A store of a `nop` where one is; itself a `nop` where there is none so far.
+/// Returns a store of a `nop` over another; a `nop` if there is none so far.
 fn write_nop(source: &mut Source<'_>, words: &[u32]) -> u32 {
     let nops: Vec<usize> = (0..words.len()).filter(|index| words[*index] == NOP).collect();
     let Some(choice) = usize::from(source.u8()).checked_rem(nops.len()) else { return NOP };

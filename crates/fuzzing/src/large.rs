@@ -1,20 +1,20 @@
-//! Programs larger than a region of translated code, with calls and loops from one region to another.
+//! Programs larger than a region of translated code, with calls and loops between regions.
 //!
-//! A program is a long loop followed by functions. In the loop, branches lead forward, or back a few times at the
-//! most, so that every run gets far; random instructions here and there do whatever else there is.
+//! A program is a long loop followed by functions. In the loop, branches go forward, or back at most a few times, so
+//! that every run gets far; a few random instructions may do anything.
 
 use crate::program::{Program, Setup};
 use crate::words::{PART_BASE, calm, far_branch, is_calm, own_access};
 use crate::{Habit, Source, word};
 
-/// Instructions a region has at the most.
+/// The most instructions in a region.
 const REGION: u64 = 256;
-/// Instructions in the loop at the most.
+/// The most instructions in the loop.
 const WORDS: u64 = 4 * REGION;
-/// Functions, and instructions in one at the most.
+/// The number of functions, and the most instructions in each.
 const FUNCTIONS: u64 = 4;
 const FUNCTION: u64 = 64;
-/// Instructions of a run at the most.
+/// The most instructions of a run.
 const LONGEST: u64 = 4096;
 
 /// Where instructions access memory, unless it is the program itself.
@@ -22,12 +22,13 @@ const DATA: u64 = 0x1000;
 
 /// `subs x19, x19, #1`.
 const COUNT_DOWN: u32 = 0xf100_0673;
-/// `tbnz x19, #2`, which with that is taken four times at the most; the distance in words is from bit 5 on.
+/// `tbnz x19, #2`, which after [`COUNT_DOWN`] is taken at most four times in a row; the distance in words starts at bit
+/// 5.
 const AGAIN: u32 = 0x3710_0013;
 /// `b` and `bl`; the distance in words is in the lowest bits.
 const B: u32 = 0x1400_0000;
 const BL: u32 = 0x9400_0000;
-/// `adr x17` and `blr x17`; the distance in words is from bit 5 on.
+/// `adr x17` and `blr x17`; the distance in words starts at bit 5.
 const ADR: u32 = 0x1000_0011;
 const BLR: u32 = 0xd63f_0220;
 const RET: u32 = 0xd65f_03c0;
@@ -39,7 +40,7 @@ pub fn check(bytes: &[u8]) {
     program(&mut source).check(|program| program.difference(setup));
 }
 
-/// Makes a large program of the bytes that are left.
+/// Makes a large program from the remaining bytes.
 pub fn program(source: &mut Source<'_>) -> Program {
     let within = source.one_in(8).then(|| 16 * source.below(WORDS / 4));
     let mut program = Program::around(source, LONGEST, words);
@@ -52,7 +53,7 @@ fn words(source: &mut Source<'_>) -> Vec<u32> {
     let len = (REGION + 1 + source.below(WORDS - REGION)) as usize;
     let functions: Vec<usize> =
         (0..FUNCTIONS).map(|_| 1 + source.below(FUNCTION) as usize).collect();
-    // Behind the loop, one after the other.
+    // After the loop, one after the other.
     let starts = functions.iter().scan(len + 1, |next, len| {
         let start = *next;
         *next += len + 1;
@@ -67,7 +68,7 @@ fn words(source: &mut Source<'_>) -> Vec<u32> {
     words
 }
 
-/// The loop, but for the branch at its end.
+/// Makes the loop, without the branch at its end.
 fn body(source: &mut Source<'_>, len: usize, functions: &[usize]) -> Vec<u32> {
     let habit = Habit::from_source(source);
     let mut words: Vec<u32> = vec![COUNT_DOWN];
@@ -76,7 +77,7 @@ fn body(source: &mut Source<'_>, len: usize, functions: &[usize]) -> Vec<u32> {
         let distance = |to: usize, from: usize| to as i32 - from as i32;
         match source.u8() % 32 {
             0..3 => {
-                // Mostly not far, or few instructions would be executed.
+                // Mostly near, or few instructions would be executed.
                 let reach = if source.one_in(4) { len - here } else { (len - here).min(24) };
                 let to = here + 1 + source.below(reach as u64) as usize;
                 words.push(far_branch(source, distance(to, here)));
@@ -100,7 +101,7 @@ fn body(source: &mut Source<'_>, len: usize, functions: &[usize]) -> Vec<u32> {
             _ => words.push(calm(source)),
         }
     }
-    // Where the bytes were too few, the same again.
+    // If there were too few bytes, repeat what there is.
     let calm: Vec<u32> = words.iter().copied().filter(is_calm).collect();
     words.extend(calm.into_iter().cycle().take(len.saturating_sub(words.len())));
     words.truncate(len);

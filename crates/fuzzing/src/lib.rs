@@ -1,7 +1,7 @@
-//! What the fuzz targets in `fuzz/` do, as functions of bytes, so that tests can do it too: with
-//! pseudorandom bytes, without a fuzzer.
+//! The fuzz targets in `fuzz/` as functions of bytes, so that tests can run them too, on pseudorandom bytes and without
+//! a fuzzer.
 //!
-//! Each target panics if something is wrong, and says what in a form that can be turned into a test.
+//! Each target panics if something is wrong, with a message that can be turned into a test.
 
 pub mod api;
 pub mod assemble;

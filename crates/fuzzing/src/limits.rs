@@ -1,4 +1,4 @@
-//! No program runs past its time, or takes memory without end.
+//! No program runs longer than its timeout, or takes more and more memory.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -10,15 +10,15 @@ use crate::compare::go_on;
 use crate::program::{CODE, Program, Setup};
 use crate::{Source, large};
 
-/// How long a run of milliseconds may take: what takes longer hangs, however busy the computer is.
+/// How long a run with a timeout of milliseconds may take: one that takes longer hangs, however busy the computer is.
 const HANGS: Duration = Duration::from_secs(20);
-/// Bytes by which the process may grow in a run of milliseconds.
+/// Bytes by which the process may grow in such runs.
 const GROWTH: u64 = 512 << 20;
-/// Times a program is run.
+/// How often a program is run.
 const RUNS: u64 = 3;
 const LANES: u64 = 20;
 
-/// Runs the program in `bytes` with a timeout and without a limit of instructions.
+/// Runs the program in `bytes` with a timeout and without a limit on instructions.
 pub fn check(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let setup = if source.one_in(8) { Setup::REFERENCE } else { Setup::from_source(&mut source) };
@@ -49,7 +49,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// Runs the machine until its time is over, and looks at what is left.
+/// Runs the machine until its time is over, and checks the result.
 fn ends_in_time(machine: Machine, timeout: Duration) -> Machine {
     let (machine, report) = run(machine, timeout).expect("the run does not end");
     let lanes = machine.lanes();
@@ -60,19 +60,19 @@ fn ends_in_time(machine: Machine, timeout: Duration) -> Machine {
     machine
 }
 
-/// Runs the machine on a thread of its own, which is left alone if it hangs.
+/// Runs the machine on a separate thread, which is abandoned if it hangs.
 fn run(mut machine: Machine, timeout: Duration) -> Result<(Machine, RunReport), RecvTimeoutError> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let control = RunControl::new().with_timeout(timeout);
         let report = machine.run_with(u64::MAX, &control).expect("programs cannot make runs fail");
-        // Nobody waits any longer for one that hangs.
+        // This fails if the run took too long, because nobody waits for it any more.
         let _ = sender.send((machine, report));
     });
     receiver.recv_timeout(HANGS)
 }
 
-/// A program that writes a function, each time another and elsewhere, and calls it.
+/// Makes a program that writes a function and calls it: each time a different one, at a different address.
 fn fresh_code(source: &mut Source<'_>) -> Program {
     let step = 4 * (1 + source.below(64));
     let text = format!(
@@ -94,7 +94,7 @@ fn fresh_code(source: &mut Source<'_>) -> Program {
     Program::around(source, 1, |_| words.map(u32::from_le_bytes).collect())
 }
 
-/// Bytes of memory that the process has; none where the system does not say.
+/// Returns the bytes of memory that the process has; 0 if the system does not say.
 fn resident() -> u64 {
     let Ok(text) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,7 @@
 //! Random programs do the same on two engines.
 //!
-//! A program is run in pieces of a few instructions. Where it stops for good (a fault, an undefined
-//! word) the next instruction is made the current one, so that little of it stays unexecuted.
+//! A program is run in pieces of a few instructions. Where it stops for good (a fault, an undefined word), the PC is
+//! moved to the next instruction, so that most of it is executed.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use crate::{Habit, Source};
 pub const MEMORY: u64 = 0x8000;
 /// Where programs are.
 pub const CODE: u64 = 0x3f80;
-/// Instructions in a program at the most.
+/// The most instructions in a program.
 const WORDS: usize = 64;
-/// Runs of a program at the most.
+/// The most runs of a program.
 const RUNS: usize = 16;
 /// How long to look for a smaller program that fails.
 pub(crate) const REDUCING: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ const B: u32 = 0x1400_0000;
 /// Words, the state they start in, and how they are run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// From [`CODE`] on.
+    /// The words, from [`CODE`] on.
     pub words: Vec<u32>,
     /// X0 to X30, then SP.
     pub registers: [u64; 32],
@@ -46,7 +46,7 @@ pub struct Program {
 pub struct Setup {
     /// The engine.
     pub engine: EngineKind,
-    /// How often code is stepped through first.
+    /// How often code is stepped through before it is translated.
     pub translate_after: u32,
 }
 
@@ -56,7 +56,7 @@ impl Setup {
     /// The CPU engine, translating everything.
     pub const TRANSLATING: Setup = Setup { engine: EngineKind::Cpu, translate_after: 0 };
 
-    /// The CPU engine, translating now or later.
+    /// Picks how soon the CPU engine translates.
     pub fn from_source(source: &mut Source<'_>) -> Setup {
         let translate_after = [0, 0, 1, 3, 1000][source.below(5) as usize];
         Setup { translate_after, ..Setup::TRANSLATING }
@@ -80,12 +80,12 @@ pub fn check_with(bytes: &[u8], setup: Setup) {
 }
 
 impl Program {
-    /// Makes a program of bytes.
+    /// Makes a program from bytes.
     pub fn from_bytes(bytes: &[u8]) -> Program {
         Program::from_source(&mut Source::new(bytes))
     }
 
-    /// Makes a short program of the bytes that are left.
+    /// Makes a short program from the remaining bytes.
     pub fn from_source(source: &mut Source<'_>) -> Program {
         Program::around(source, 64, |source| {
             let mut words = Vec::new();
@@ -98,7 +98,7 @@ impl Program {
         })
     }
 
-    /// A program of such words, with a state to start in and limits of less than `longest` from the source.
+    /// Makes a program of these words, with a state to start in and limits below `longest` from the source.
     pub(crate) fn around(
         source: &mut Source<'_>,
         longest: u64,
@@ -112,19 +112,19 @@ impl Program {
         Program { words: words(source), registers, nzcv, limits, model }
     }
 
-    /// The program, with a branch from its end to its beginning.
+    /// Adds a branch from the program's end to its beginning.
     pub(crate) fn endless(mut self) -> Program {
         let back = (self.words.len() as u32).wrapping_neg() & 0x3ff_ffff;
         self.words.push(B | back);
         self
     }
 
-    /// A machine with one lane about to run it.
+    /// Makes a machine with one lane that is ready to run the program.
     pub(crate) fn machine(&self, setup: Setup) -> kvrm::Result<Machine> {
         self.start(setup.builder().model(self.model).threads(1).build()?)
     }
 
-    /// The machine, with every lane about to run the program, from [a state of its own](Self::of_lane).
+    /// Makes every lane of a machine ready to run the program, from [a state of its own](Self::of_lane).
     pub(crate) fn start(&self, mut machine: Machine) -> kvrm::Result<Machine> {
         let code: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         machine.load(CODE, &code)?;
@@ -140,19 +140,19 @@ impl Program {
         Ok(machine)
     }
 
-    /// The program as a lane starts it: lane 0 as it is, others with some values in other registers.
+    /// Returns the program as a lane starts it: unchanged in lane 0, with some values in other registers in the others.
     pub(crate) fn of_lane(&self, lane: usize) -> Program {
         let mut program = self.clone();
         program.registers[..16].rotate_left(lane % 16);
         program
     }
 
-    /// How the engine and the reference differ, if they do.
+    /// Returns how the engine and the reference differ, if they do.
     pub fn difference(&self, setup: Setup) -> Option<String> {
         found(|| self.compare(setup))
     }
 
-    /// Panics if there is a difference, with a smaller program in which there is one too.
+    /// Panics if there is a difference, with a smaller program that has one too.
     pub(crate) fn check(&self, difference: impl Fn(&Program) -> Option<String>) {
         if let Some(found) = difference(self) {
             eprintln!("{found}\nreducing the program");
@@ -180,7 +180,7 @@ impl Program {
         Ok(None)
     }
 
-    /// A smaller program that fails as well: fewer words, registers and runs. It is what was found in half a
+    /// Returns a smaller program that fails as well, with fewer words, registers and runs: the best found in half a
     /// minute.
     pub fn reduced(&self, fails: impl Fn(&Program) -> bool) -> Program {
         let mut best = self.clone();
@@ -200,7 +200,7 @@ impl Program {
         }
     }
 
-    /// Ways to make a program smaller.
+    /// Returns ways to make a program smaller.
     fn simpler(&self) -> Vec<Simplification> {
         fn step(change: impl Fn(&mut Program) + 'static) -> Simplification {
             Box::new(move |program| {
@@ -235,10 +235,10 @@ impl Program {
     }
 }
 
-/// Makes a smaller program of one.
+/// Makes a program smaller.
 type Simplification = Box<dyn Fn(&Program) -> Program>;
 
-/// A value for a register: a number, or an address where something is.
+/// Picks a value for a register: a number, or an address where something is.
 fn register(source: &mut Source<'_>) -> u64 {
     let kind = source.u8() % 8;
     let offset = source.below(MEMORY);

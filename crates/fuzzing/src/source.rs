@@ -1,12 +1,12 @@
 //! Values from a fuzzer's bytes.
 
-/// Takes values from bytes, and zeros once those are used up.
+/// Takes values from bytes; gives zeros once all bytes are used up.
 pub struct Source<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Source<'a> {
-    /// Takes from `bytes`, first to last.
+    /// Makes a source that takes from `bytes`, first to last.
     pub fn new(bytes: &'a [u8]) -> Source<'a> {
         Source { bytes }
     }
@@ -16,40 +16,40 @@ impl<'a> Source<'a> {
         self.bytes.is_empty()
     }
 
-    /// Eight bits.
+    /// Takes eight bits.
     pub fn u8(&mut self) -> u8 {
         let Some((first, rest)) = self.bytes.split_first() else { return 0 };
         self.bytes = rest;
         *first
     }
 
-    /// Sixteen bits.
+    /// Takes sixteen bits.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes([self.u8(), self.u8()])
     }
 
-    /// Thirty-two bits.
+    /// Takes thirty-two bits.
     pub fn u32(&mut self) -> u32 {
         u32::from(self.u16()) | u32::from(self.u16()) << 16
     }
 
-    /// Sixty-four bits.
+    /// Takes sixty-four bits.
     pub fn u64(&mut self) -> u64 {
         u64::from(self.u32()) | u64::from(self.u32()) << 32
     }
 
-    /// A number below `end`, at most 65,536.
+    /// Takes a number below `end`, which is at most 65,536.
     pub fn below(&mut self, end: u64) -> u64 {
         u64::from(self.u16()) % end
     }
 
-    /// True once in `n` times.
+    /// Returns true about once in `n` times.
     pub fn one_in(&mut self, n: u8) -> bool {
         self.u8().is_multiple_of(n)
     }
 }
 
-/// Pseudorandom bytes, the same for the same seed (SplitMix64).
+/// Returns pseudorandom bytes, the same for the same seed (SplitMix64).
 pub fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed;
     let mut bytes = Vec::with_capacity(len + 8);

@@ -7,12 +7,12 @@ use kvrm_ir::{Op, Terminator};
 
 use crate::Source;
 
-/// The register at which [`own_access`] accesses memory.
+/// The base register of [`own_access`].
 pub(crate) const PART_BASE: u8 = 28;
 
-/// Branches and literal loads reach this many words in either direction, mostly.
+/// Most branches and literal loads reach this many words in either direction.
 const REACH: u32 = 24;
-/// With [`Habit::Flags`], branches meet at every so manieth instruction.
+/// With [`Habit::Flags`], branches go to instructions whose numbers are multiples of this.
 const TARGETS: u32 = 8;
 
 /// Which instructions to prefer.
@@ -20,14 +20,14 @@ const TARGETS: u32 = 8;
 pub enum Habit {
     /// All rows, all registers.
     Everything,
-    /// All rows, but few registers: instructions have more to do with one another.
+    /// All rows, but few registers, so that instructions depend on one another.
     FewRegisters,
     /// Branches and what sets or reads flags, with few registers.
     Flags,
 }
 
 impl Habit {
-    /// One of them.
+    /// Picks a habit.
     pub fn from_source(source: &mut Source<'_>) -> Habit {
         [Habit::Everything, Habit::FewRegisters, Habit::Flags][source.below(3) as usize]
     }
@@ -50,7 +50,7 @@ static FLAG_ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
 static RELATIVE_ROWS: LazyLock<Vec<&Instruction>> =
     LazyLock::new(|| table().iter().filter(|row| offset_field(row).is_some()).collect());
 
-/// A branch, or a load of a literal, `distance` words from itself.
+/// Returns a branch to, or a load of, what is `distance` words away.
 pub(crate) fn far_branch(source: &mut Source<'_>, distance: i32) -> u32 {
     let (choice, bits) = (source.u8(), source.u32());
     let row = RELATIVE_ROWS[usize::from(choice) % RELATIVE_ROWS.len()];
@@ -89,7 +89,7 @@ fn touches_memory(row: &Instruction) -> bool {
     touches
 }
 
-/// An instruction that does not touch memory, and changes only X0 to X3 and the link register.
+/// Returns an instruction that does not touch memory, and changes only X0 to X3 and the link register.
 pub(crate) fn quiet(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
     let (choice, bits) = (usize::from(source.u16()), source.u32());
     let row = match habit {
@@ -100,19 +100,19 @@ pub(crate) fn quiet(source: &mut Source<'_>, habit: Habit, number: usize) -> u32
     branch_by(row, word, meeting(near(bits), number))
 }
 
-/// An instruction that changes X0 to X3 and the flags, and nothing else.
+/// Returns an instruction that changes X0 to X3 and the flags, and nothing else.
 pub(crate) fn calm(source: &mut Source<'_>) -> u32 {
     let (choice, bits) = (usize::from(source.u16()), source.u32());
     let row = CALM_ROWS[choice % CALM_ROWS.len()];
     allocated(row, few_registers(row, bits))
 }
 
-/// True for instructions such as [`calm`] makes.
+/// True for instructions that [`calm`] may return.
 pub(crate) fn is_calm(word: &u32) -> bool {
     decode(*word).is_some_and(|row| CALM_ROWS.iter().any(|calm| calm.index == row.index))
 }
 
-/// An access to the first 192 bytes from where [`PART_BASE`] points to, by one of X0 to X3.
+/// Returns an access to the 192 bytes from [`PART_BASE`] on, with X0 to X3.
 pub(crate) fn own_access(source: &mut Source<'_>) -> u32 {
     let (choice, bits) = (usize::from(source.u16()), source.u32());
     let row = ACCESS_ROWS[choice % ACCESS_ROWS.len()];
@@ -124,8 +124,8 @@ pub(crate) fn own_access(source: &mut Source<'_>) -> u32 {
     })
 }
 
-/// An instruction, mostly of a row of the table, sometimes any word at all. It is the one of that number
-/// in its program.
+/// Returns an instruction, mostly of a row of the table, sometimes any word at all. `number` is its position in the
+/// program.
 pub fn word(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
     let (choice, bits) = (source.u16(), source.u32());
     if choice.is_multiple_of(64) && habit != Habit::Flags {
@@ -145,13 +145,13 @@ pub fn word(source: &mut Source<'_>, habit: Habit, number: usize) -> u32 {
     }
 }
 
-/// The instruction of a row with these bits in its fields, or with none if there is no such instruction.
+/// Returns the instruction of a row with these bits in its fields; with zeros if there is no such instruction.
 fn allocated(row: &Instruction, bits: u32) -> u32 {
     let word = row.pattern.value | bits & !row.pattern.mask;
     if row.matches(word) { word } else { row.pattern.value | row.pattern.preferred }
 }
 
-/// Makes most registers one of four. Computed branches are returns, so that they lead somewhere.
+/// Replaces most registers with one of four. Branches to registers use X30, so that they often lead to code.
 fn few_registers(row: &Instruction, bits: u32) -> u32 {
     if matches!(row.name, "BR" | "BLR" | "RET") {
         return row.pattern.field("Rn").map_or(bits, |field| field.set(bits, 30));
@@ -163,12 +163,12 @@ fn few_registers(row: &Instruction, bits: u32) -> u32 {
     })
 }
 
-/// An offset of a few words: at least [`TARGETS`] too many, so that rounding down cannot wrap.
+/// Returns an offset of a few words, with [`REACH`] and [`TARGETS`] added so that rounding down cannot wrap.
 fn near(bits: u32) -> u32 {
     TARGETS + (bits >> 5 ^ bits >> 17) % (2 * REACH)
 }
 
-/// The offset, rounded down so that branches of the instruction of that number meet others.
+/// Rounds an offset down so that the branch at position `number` goes to a multiple of [`TARGETS`].
 fn meeting(offset: u32, number: usize) -> u32 {
     offset - (number as u32 + offset - REACH % TARGETS) % TARGETS
 }
@@ -181,7 +181,7 @@ fn branch_by(row: &Instruction, word: u32, offset: u32) -> u32 {
     }
 }
 
-/// Where a row has the distance, in words, to what it branches to or loads.
+/// Returns the field with the distance, in words, to what a row branches to or loads.
 fn offset_field(row: &Instruction) -> Option<Field> {
     ["imm26", "imm19", "imm14"].into_iter().find_map(|name| row.pattern.field(name))
 }

@@ -12,7 +12,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Runs a target with `runs` seeds, or as many as are asked for.
+/// Runs a target with `runs` seeds, or as many as `KVRM_FUZZ_RUNS` says.
 fn fuzz(target: fn(&[u8]), runs: u64, len: usize) {
     let first = setting("KVRM_FUZZ_FIRST", 0);
     for seed in first..first + setting("KVRM_FUZZ_RUNS", runs) {

@@ -12,7 +12,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Checks an access of `len` bytes; the error is the first byte that may not be accessed so.
+    /// Checks an access of `len` bytes; the error is the address of the first byte that may not be accessed.
     ///
     /// ```
     /// use kvrm_ir::Access;
@@ -29,8 +29,8 @@ impl Bounds {
         }
     }
 
-    /// The first byte that may not be accessed, of an access at `addr` that was refused. Engines need only
-    /// find out that it was.
+    /// Returns the address of the first byte that may not be accessed, for an access at `addr` that was refused. So
+    /// engines need only find out whether an access is refused.
     pub fn first_refused(self, access: Access, addr: u64) -> u64 {
         if self.forbids(access) { addr } else { addr.max(self.size) }
     }

@@ -1,8 +1,8 @@
 //! Recognises forked processes.
 //!
 //! A forked process gets a copy of everything except the memory of images, which both processes share, and threads and
-//! drivers, which it does not get. So a machine has to stay with the process that built it. A mark finds out whether it
-//! did with a single load; asking for the process's number takes a system call.
+//! drivers, which it does not get. So a machine has to stay with the process that built it. A mark tells whether it did
+//! with a single load; asking for the process ID takes a system call.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

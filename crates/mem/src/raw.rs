@@ -68,7 +68,7 @@ impl GuestMemory for RawMemory<'_> {
 
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
         let at = self.at(addr, ty.bytes());
-        // SAFETY: `at` checked the bounds; unaligned reads are allowed for.
+        // SAFETY: `at` checked the bounds, and the reads need no alignment.
         let value = unsafe {
             match ty {
                 Type::Bool => unreachable!("booleans are not memory contents"),
@@ -89,7 +89,7 @@ impl GuestMemory for RawMemory<'_> {
         if order == Order::AcquireRelease {
             fence(Ordering::SeqCst);
         }
-        // SAFETY: `at` checked the bounds; unaligned writes are allowed for.
+        // SAFETY: `at` checked the bounds, and the writes need no alignment.
         unsafe {
             match ty {
                 Type::Bool => unreachable!("booleans are not memory contents"),
@@ -108,7 +108,7 @@ impl GuestMemory for RawMemory<'_> {
         let at = self.at(addr, ty.bytes());
         macro_rules! exchange {
             ($atomic:ident, $int:ty) => {{
-                // SAFETY: in bounds, and aligned because guests' atomics are checked to be.
+                // SAFETY: in bounds, as `at` checked, and aligned, as asserted before each use of this macro.
                 let cell = unsafe { $atomic::from_ptr(at.cast()) };
                 let (expected, new) = ((expected as $int).to_le(), (new as $int).to_le());
                 let old = cell.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);

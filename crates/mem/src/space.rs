@@ -11,7 +11,7 @@ use crate::{CLOSED, GRANULE, Image, OPEN, PAGE, RawMemory};
 /// Mappings that are kept free for everything else: an allocation or a thread that cannot get one ends the process.
 /// Translated code takes some, too.
 const SPARE: usize = 1024;
-/// Number of lanes up to which the limit of mappings is far away.
+/// Up to this many lanes, the limit on mappings is too far away to be checked.
 const FEW: usize = 4096;
 
 /// Granules in a page.
@@ -49,8 +49,8 @@ impl Space {
         Ok(Space { read_only: true, ..space })
     }
 
-    /// Makes copy-on-write views of the image, one per lane. All granules start closed. An error has the number
-    /// of the lane for which there was no room, and mappings to spare.
+    /// Makes copy-on-write views of the image, one per lane. All granules start closed. Fails if there is no room for
+    /// all of them with mappings to spare; the error has the number of the first lane that does not fit.
     pub fn private(image: &Image, lanes: usize) -> Result<Vec<Space>, (usize, io::Error)> {
         let granules = granules(image.size(), lanes).map_err(|e| (0, e))?;
         let mut spaces: Vec<Space> = Vec::new();
@@ -254,7 +254,7 @@ fn granules(size: u64, count: usize) -> io::Result<Vec<Segment>> {
     Ok(parts)
 }
 
-/// Segment of a mapping that only one space writes.
+/// A part of a mapping that only one space writes.
 #[derive(Clone)]
 struct Segment {
     start: *mut u8,

@@ -13,7 +13,7 @@ pub enum Error {
         /// What to do about it.
         advice: &'static str,
     },
-    /// A program could not be started, or a file not be written.
+    /// A program could not be started, or a file could not be written.
     Io {
         /// What was being done.
         action: String,
@@ -24,7 +24,7 @@ pub enum Error {
     Start {
         /// The oracle's name.
         oracle: &'static str,
-        /// What became of the process, with what it printed.
+        /// How the process ended, and what it printed.
         reason: String,
         /// What to do about it.
         advice: &'static str,
@@ -59,7 +59,7 @@ pub struct CaseFailure {
     pub index: usize,
     /// The case's code.
     pub words: Vec<u32>,
-    /// What became of the process, with what it printed.
+    /// How the process ended, and what it printed.
     pub reason: String,
 }
 

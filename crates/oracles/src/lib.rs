@@ -21,7 +21,7 @@
 //!
 //! # Where the oracles differ from the architecture or from each other
 //!
-//! Unicorn is derived from QEMU, so that both agree does not prove them right.
+//! Unicorn is derived from QEMU, so their agreement does not prove them right.
 //!
 //! - QEMU answers [`OutcomeKind::Other`] to a case with SVC or `HLT #0xF000`,
 //!   without running it: they would act on the process itself.
@@ -123,7 +123,7 @@ pub enum OutcomeKind {
 pub struct Outcome {
     /// How the case ended.
     pub kind: OutcomeKind,
-    /// What [`OutcomeKind`] says for this kind; 0 for most.
+    /// What it means depends on the kind, see [`OutcomeKind`]; 0 for most.
     pub detail: u64,
     /// The PC. It is at the instruction that did not complete, if there is one,
     /// and after an SVC.

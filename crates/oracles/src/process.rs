@@ -14,8 +14,8 @@ const BATCH: usize = 4096;
 /// about a second, and it answers at the latest after a few hundred cases.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
-/// A running process. Threads of their own read and write, so that neither side
-/// waits for the other with full pipes. They end with the process.
+/// A running process. Separate threads read and write, so that full pipes
+/// cannot make both sides wait for each other. They end with the process.
 struct Link {
     child: Child,
     requests: Sender<Vec<u8>>,
@@ -35,12 +35,12 @@ impl Link {
         Ok(Self { child, requests, results })
     }
 
-    /// Ends the process and says how it ended and what it printed.
+    /// Ends the process; returns how it ended and what it printed.
     fn close(&mut self, cause: RecvTimeoutError) -> String {
         let mut reason = String::new();
         if cause == RecvTimeoutError::Timeout {
             reason = format!("no answer for {} s; ", SILENCE_LIMIT.as_secs());
-            // Failing to kill it means that it has ended meanwhile.
+            // If it cannot be killed, it has ended in the meantime.
             let _ = self.child.kill();
         }
         match self.child.wait() {
@@ -49,7 +49,7 @@ impl Link {
         }
         let mut printed = Vec::new();
         if let Some(mut stderr) = self.child.stderr.take() {
-            // What could be read until an error is still worth showing.
+            // What was read before an error is still worth showing.
             let _ = stderr.read_to_end(&mut printed);
         }
         let printed = String::from_utf8_lossy(&printed);
@@ -132,8 +132,9 @@ impl Session {
         Err(Error::Cases { oracle: self.name, failures, outcomes })
     }
 
-    /// Results that a process had not sent when it failed are lost, so which
-    /// case it failed on shows only when they are repeated one by one.
+    /// Runs the cases in batches. If a process fails, the results that it had
+    /// not sent are lost, so the rest of the batch is repeated one by one to
+    /// find the case that it failed on.
     fn run_all(
         &mut self,
         cases: &[Case],
@@ -166,7 +167,7 @@ impl Session {
     }
 
     /// Sends cases and awaits their results. On failure, returns the results
-    /// that did come and what became of the process.
+    /// that did come and how the process ended.
     fn exchange(&mut self, cases: &[Case]) -> Result<Vec<Outcome>, (Vec<Outcome>, String)> {
         let mut bytes = Vec::new();
         for case in cases {
@@ -208,7 +209,7 @@ fn open(program: &OsString, arguments: &[OsString], advice: &'static str) -> Res
     Link::open(command).map_err(|error| spawn_error(program, advice, error))
 }
 
-/// The error for a program that could not be started.
+/// Returns the error for a program that could not be started.
 pub(crate) fn spawn_error(program: &OsString, advice: &'static str, source: io::Error) -> Error {
     let program = program.to_string_lossy().into_owned();
     match source.kind() {

@@ -12,7 +12,7 @@ use crate::{CODE_END, CODE_START, Case, Outcome, OutcomeKind, State, WINDOW_LEN}
 /// The number of bytes in a result.
 pub(crate) const RESULT_LEN: usize = 3 * 8 + 34 * 8 + WINDOW_LEN;
 
-/// The rule that a case breaks, if any.
+/// Returns the rule that a case breaks, if any.
 pub(crate) fn broken_rule(case: &Case) -> Option<&'static str> {
     let words = case.code.len() as u64;
     // The end marker takes one more word.

@@ -1,4 +1,4 @@
-//! Random numbers and programs that are the same everywhere: a difference is found again by its seed.
+//! Reproducible random numbers and programs: a seed gives the same ones on every computer.
 
 pub mod program;
 
@@ -7,12 +7,12 @@ pub mod program;
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// Returns the sequence for a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// The sequence of part number `part` of a seed, unrelated to those of the other parts.
+    /// Returns the sequence for part `part` of a seed, which is unrelated to those for the other parts.
     pub fn part(seed: u64, part: u64) -> Random {
         let mut random = Random(seed);
         random.0 = random.next() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -20,7 +20,7 @@ impl Random {
         random
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "an endless sequence, never `None`")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -29,23 +29,23 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number from 0 to `limit - 1`.
+    /// Returns a number from 0 to `limit - 1`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times, on average.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of the values.
+    /// Returns one of the values.
     pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len() as u64) as usize]
     }
 
-    /// A 64-bit value of the kind that mistakes are made with: zero, ones, sign bits, powers of two and
-    /// their neighbours, small numbers; or any.
+    /// Returns a 64-bit value, preferring those that show mistakes: zero, all ones, sign bits, powers of two and their
+    /// neighbours, small numbers.
     pub fn hard_value(&mut self) -> u64 {
         const SIGNS: [u64; 8] = [
             0x7f,

@@ -1,12 +1,12 @@
 //! Short random programs for very many lanes at a time.
 //!
-//! All lanes of a machine have one image: data, then the *primer*, then a program for each lane but the first,
-//! which begins at the primer. Programs are made of a *palette*, one shape of each row, so that a kernel with a
-//! handler for each of these runs them all: engines that decode by reachability find every shape in the primer
-//! before anything is executed. Another seed has other shapes.
+//! All lanes of a machine start from one image: data, then the *primer*, then a program for each lane except the first,
+//! whose program is the primer. Programs are made from a *palette*, one shape of each row, so that one kernel runs them
+//! all: engines that decode what an address can reach find every shape in the primer before anything is executed.
+//! Another seed gives other shapes.
 //!
-//! Accesses go through registers that nothing else writes and that point to the data, or where there is no
-//! memory. So lanes hardly ever change code; other tests are about that.
+//! Memory is accessed through registers that no other instruction writes and that point to the data, or outside memory.
+//! So lanes hardly ever change code; other tests do that.
 
 use kvrm_a64::{Instruction, table};
 
@@ -21,7 +21,7 @@ const LEAST_MEMORY: u64 = 1 << 20;
 
 /// Registers that point to memory.
 const BASES: std::ops::Range<u32> = 20..28;
-/// Points behind the end of memory.
+/// Points to the last bytes of memory, or anywhere.
 const OUTSIDE: u32 = 28;
 /// A small number, to be added to a base.
 const OFFSET: u32 = 29;
@@ -41,14 +41,14 @@ struct Shape {
     mask: u32,
 }
 
-/// What a machine's lanes execute.
+/// The programs of a machine's lanes.
 pub struct Programs {
     seed: u64,
     lanes: usize,
     palette: Vec<Shape>,
 }
 
-/// What a lane starts with.
+/// The state that a lane starts in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Where its program begins.
@@ -64,7 +64,7 @@ pub struct Start {
 }
 
 impl Programs {
-    /// Programs of a seed for so many lanes; of all rows, or of `rows` that are chosen at random.
+    /// Makes the programs of a seed for `lanes` lanes, from all rows or from `rows` rows chosen at random.
     ///
     /// ```
     /// use kvrm_random::program::Programs;
@@ -91,13 +91,13 @@ impl Programs {
         DATA + self.primer_len() + (lane as u64 - 1) * 4 * WORDS
     }
 
-    /// Bytes of memory: what the lanes need, or a little more, as kernels depend on the size and should be the
-    /// same for any number of lanes.
+    /// Returns the bytes of memory, rounded up generously: kernels depend on the size, and should be the same for most
+    /// numbers of lanes.
     pub fn memory(&self) -> u64 {
         self.program(self.lanes.max(1)).next_power_of_two().max(LEAST_MEMORY)
     }
 
-    /// The memory that all lanes start with, for a round of programs.
+    /// Returns the memory that all lanes start a round with.
     pub fn image(&self, round: u64) -> Vec<u8> {
         let mut random = Random::part(self.seed, round << 32);
         let mut image = Vec::with_capacity(self.memory() as usize);
@@ -114,7 +114,7 @@ impl Programs {
         image
     }
 
-    /// What a lane starts with in a round.
+    /// Returns the state that a lane starts a round in.
     pub fn start(&self, round: u64, lane: usize) -> Start {
         let mut random = Random::part(self.seed, (round << 32) + 1 + lane as u64);
         let mut x = std::array::from_fn(|_| random.hard_value());
@@ -131,7 +131,7 @@ impl Programs {
         };
         x[LINK as usize] = pc + 4 * random.below(len / 4);
         if lane == 0 {
-            // So that it goes through the primer.
+            // So that it branches around every shape, to the primer's end.
             x[0] = 0;
         }
         Start { pc, len, x, sp: DATA / 2 + 16 * random.below(64), nzcv: random.below(16) << 28 }
@@ -139,7 +139,7 @@ impl Programs {
 }
 
 impl Shape {
-    /// A random shape of a row.
+    /// Picks a shape of a row.
     fn new(random: &mut Random, row: &'static Instruction) -> Shape {
         let word = loop {
             let word = random.next() as u32 & !row.pattern.mask | row.pattern.value;
@@ -150,7 +150,7 @@ impl Shape {
         Shape { row, word: tamed(random, row, word, 0), mask: row.shape_bits() }
     }
 
-    /// Another word of the shape, for a position in a program.
+    /// Picks another word of the shape, for a position in a program.
     fn another(&self, random: &mut Random, position: u64) -> u32 {
         let word = random.next() as u32 & !self.mask | self.word & self.mask;
         match self.row.matches(word) {
@@ -167,8 +167,8 @@ fn accesses_memory(row: &Instruction) -> bool {
         .any(|group| row.group.starts_with(group))
 }
 
-/// The word with registers and offsets that keep a program together, in which it has that position; as it was,
-/// if that is unallocated.
+/// Changes registers and offsets of a word so that its accesses reach the data and its branches stay in the program,
+/// where it has this position. Returns it unchanged if the result would be unallocated.
 fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u32 {
     let reserved = BASES.start..LINK;
     let mut tame = word;
@@ -191,7 +191,7 @@ fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u3
     if row.matches(tame) { tame } else { word }
 }
 
-/// A register to access memory by: mostly one that points to data.
+/// Picks a base register for an access: mostly one that points to data.
 fn base(random: &mut Random) -> u32 {
     match random.below(16) {
         0 => OUTSIDE,

@@ -12,7 +12,8 @@ fn random(state: &mut u64) -> u64 {
     z ^ z >> 31
 }
 
-/// A word of the row, with what bits should be; fields have their smallest and largest values often.
+/// Returns a random word of the row, whose fields often have their smallest and largest values; `None` if the word
+/// belongs to no row or to another.
 pub(crate) fn random_word(row: &Instruction, state: &mut u64) -> Option<u32> {
     let mut word = row.pattern.value | row.pattern.preferred;
     for field in &row.pattern.fields {
@@ -27,8 +28,8 @@ pub(crate) fn random_word(row: &Instruction, state: &mut u64) -> Option<u32> {
     decode(word).filter(|found| found.index == row.index).map(|_| word)
 }
 
-/// The word with what logical immediates leave open as assemblers have it: of the rotation, only the bits
-/// below the size of the repeated element count.
+/// Returns the word as assemblers encode it: in the rotation of logical immediates, they clear the bits that do not
+/// count, those above the size of the repeated element.
 pub(crate) fn usual(row: &Instruction, word: u32) -> u32 {
     if row.group != "Logical (immediate)" {
         return word;

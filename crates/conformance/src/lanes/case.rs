@@ -1,8 +1,7 @@
 //! Makes the cases that lanes run.
 //!
-//! Like those for the oracles ([`crate::generate`]) they have a bias to what is hard, and base registers
-//! are steered to targets; but there is more that they may touch, and the contents of memory are the
-//! same for all lanes of a round.
+//! Like those for the oracles ([`crate::generate`]), they have a bias towards hard values, and base registers are
+//! steered to targets. But they may touch more memory, and its contents are the same for all lanes of a round.
 
 use std::ops::Range;
 
@@ -22,22 +21,22 @@ use crate::sequence;
 
 /// Attempts at a case before its row is taken to be untestable.
 const MAX_ATTEMPTS: usize = 1000;
-/// One lane in so many has all its data compared, whatever it should have written.
+/// One lane in this many has all its data compared, not just what its case writes.
 const ALL_COMPARED: usize = 64;
 /// Bytes compared around those that a case writes.
 const AROUND: u64 = 16;
 
-/// What a case is about.
+/// What a case tests.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
     /// An instruction of this row.
     Row(&'static Instruction),
-    /// A word of no row.
+    /// A word that belongs to no row.
     Unallocated,
 }
 
 impl Subject {
-    /// The row's name.
+    /// Returns the row's name.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Row(row) => row.name,
@@ -45,7 +44,7 @@ impl Subject {
         }
     }
 
-    /// The row's section of the manual.
+    /// Returns the row's section of the manual.
     pub fn group(self) -> &'static str {
         match self {
             Subject::Row(row) => row.group,
@@ -53,7 +52,7 @@ impl Subject {
         }
     }
 
-    /// A number of its own.
+    /// Returns a number that no other subject has.
     fn index(self) -> u64 {
         match self {
             Subject::Row(row) => row.index as u64,
@@ -65,7 +64,7 @@ impl Subject {
 /// What one lane runs.
 #[derive(Clone, Debug)]
 pub struct LaneCase {
-    /// What it is about.
+    /// What it tests.
     pub subject: Subject,
     /// Its number among the cases of its subject.
     pub number: u64,
@@ -80,15 +79,15 @@ pub struct LaneCase {
 }
 
 impl LaneCase {
-    /// Where to go on from `pc`, if not there. Code of other lanes would write memory that nobody looks
-    /// at.
+    /// Returns where to continue, if not at `pc`: outside its slot, a lane could run the code of another, and write
+    /// memory that is not compared.
     pub(crate) fn parking(&self, pc: u64, memory_size: u64) -> Option<u64> {
         let goes_on = self.slot.contains(&pc) || pc >= memory_size || !pc.is_multiple_of(4);
         (!goes_on).then_some(self.slot.end - 4)
     }
 }
 
-/// Makes cases of one round; one thread's.
+/// Makes cases of one round, on one thread.
 pub(crate) struct Maker<'a> {
     pub(crate) layout: Layout,
     pub(crate) seed: u64,
@@ -104,19 +103,20 @@ impl<'a> Maker<'a> {
         Maker { layout, seed, data, padded, flat: Flat::new(layout.memory_size()) }
     }
 
-    /// The case of that number, for a lane. What is random about it depends on the seed alone.
+    /// Makes the case with this number for a lane. Its random numbers depend on the seed, the subject and the number
+    /// alone.
     ///
     /// # Panics
     /// If no case of the row keeps to the rules: a mistake in the table or here.
     pub(crate) fn case(&mut self, lane: usize, subject: Subject, number: u64) -> LaneCase {
-        // Parts beyond those of the suite.
+        // The lower parts are those of the suite.
         let mut random = Random::part(self.seed, (3 + subject.index()) << 32 | number);
         let row = match subject {
             Subject::Row(row) => row,
             Subject::Unallocated => return self.unallocated(&mut random, lane, number),
         };
         for attempt in 0..MAX_ATTEMPTS {
-            // A shape that cannot keep to the rules is not insisted on.
+            // If the first attempt breaks the rules, any shape will do.
             let shape = if attempt == 0 { number } else { u64::MAX };
             let test = self.attempt(&mut random, row, lane, shape);
             if test.touches.iter().all(|touch| self.is_allowed(lane, *touch)) {
@@ -192,8 +192,8 @@ impl<'a> Maker<'a> {
         test
     }
 
-    /// An address to access: mostly in the lane's data, at any alignment; where pages, memory and
-    /// addresses end; or anywhere.
+    /// Picks an address to access: mostly in the lane's data, at any alignment; else near the end of a page, of memory
+    /// or of the address space; or anywhere.
     fn random_target(&self, random: &mut Random, lane: usize) -> u64 {
         let data = self.layout.data(lane);
         let len = data.end - data.start;
@@ -210,7 +210,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// What a literal load may read: code, the memory around it, or what is outside.
+    /// Picks what a literal load reads: itself, other code, or whatever its offset reaches.
     fn random_literal(&self, random: &mut Random, pc: u64) -> u64 {
         let code = self.layout.code();
         match random.below(4) {
@@ -220,7 +220,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Makes a compare and swap compare with what is in memory.
+    /// Makes a compare and swap succeed, by comparing with what is in memory.
     fn expect_what_is_there(&self, test: &mut Test, base: u32) {
         let addr = get_base(&test.case.state, base);
         let offset = addr.wrapping_sub(self.layout.all_data().start) as usize;
@@ -243,8 +243,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Whether a case may touch this: its lane's data, what lies outside memory, and (reading) what no
-    /// lane writes.
+    /// True if a case may touch this: its lane's data, addresses outside memory, and for reading, what no lane writes.
     fn is_allowed(&self, lane: usize, touch: Touch) -> bool {
         let (all, own) = (self.layout.all_data(), self.layout.data(lane));
         let is_refused = touch.len == 0 || touch.end() > all.end || touch.end() < touch.addr;
@@ -252,7 +251,7 @@ impl<'a> Maker<'a> {
         is_refused || is_own || (!touch.write && touch.end() <= all.start)
     }
 
-    /// What to compare after a case that touches this.
+    /// Returns the memory to compare after a case with these touches.
     fn watched(&self, lane: usize, touches: &[Touch]) -> Range<u64> {
         let own = self.layout.data(lane);
         if lane.is_multiple_of(ALL_COMPARED) {
@@ -268,8 +267,8 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// A word of the row. The first cases of a row go through its shapes (see [`Instruction::shape_bits`]), so that an
-/// engine that has code for each meets all of them in the first round.
+/// Draws a word of the row. The first cases of a row go through its shapes (see [`Instruction::shape_bits`]), so that
+/// an engine that has code for each meets all of them in the first round.
 fn shaped_word(random: &mut Random, row: &'static Instruction, number: u64) -> u32 {
     let word = random_word(random, row);
     let choices = row.shape_bits() & !row.pattern.mask;
@@ -281,7 +280,7 @@ fn shaped_word(random: &mut Random, row: &'static Instruction, number: u64) -> u
     if is_same_row { shaped } else { word }
 }
 
-/// The low bits of a number, put where the mask has ones.
+/// Moves the low bits of a number to where the mask has ones.
 fn spread(number: u32, mask: u32) -> u32 {
     let places = (0..32).filter(|bit| mask >> bit & 1 == 1);
     (0..).zip(places).fold(0, |bits, (from, to)| bits | (number >> from & 1) << to)

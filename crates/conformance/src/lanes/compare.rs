@@ -1,4 +1,4 @@
-//! What a lane comes to, and the difference between two of them in words.
+//! The outcome of a lane, and descriptions of differences.
 
 use kvrm::{Machine, Registers, Stop};
 use kvrm_oracles::State;
@@ -20,7 +20,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What a lane has come to.
+    /// Returns the outcome of a lane.
     pub fn of(machine: &Machine, lane: usize) -> kvrm::Result<Outcome> {
         Ok(Outcome {
             registers: machine.registers(lane)?,
@@ -31,7 +31,7 @@ impl Outcome {
     }
 }
 
-/// A case when it is over. What is not equal is different.
+/// All that is compared of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// After the first run.
@@ -42,7 +42,7 @@ pub struct Ending {
     pub memory: Vec<u8>,
 }
 
-/// A case and what two engines made of it.
+/// Describes a case and how it ended on two engines.
 pub fn describe(case: &LaneCase, endings: [(&str, &Ending); 2]) -> String {
     let mut text = format!("{}, case {}:\n", case.subject.name(), case.number);
     for (at, word) in (case.slot.start..).step_by(4).zip(case.words) {

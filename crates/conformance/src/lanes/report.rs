@@ -6,15 +6,15 @@ use std::fmt::Write;
 use super::{Plan, RowReport, Summary};
 use crate::report::quoted;
 
-/// Differences that are printed; more would not be read.
+/// The most differences that are printed; more would not be read.
 const SHOWN: usize = 10;
 
-/// The first differences, in words.
+/// Returns descriptions of the first differences.
 fn descriptions(summary: &Summary) -> impl Iterator<Item = &String> {
     summary.rows.iter().flat_map(|row| &row.descriptions).take(SHOWN)
 }
 
-/// The first differences, a table by group, and the sums.
+/// Returns the first differences, a table by group, and totals.
 pub fn text(plan: &Plan, summary: &Summary) -> String {
     let mut text: String = descriptions(summary).map(|text| format!("{text}\n")).collect();
     let mut groups: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
@@ -53,7 +53,7 @@ fn seconds(summary: &Summary) -> [f64; 3] {
     [summary.making, summary.evaluating, summary.running].map(|time| time.as_secs_f64())
 }
 
-/// The summary as JSON.
+/// Returns the summary as JSON.
 pub fn json(plan: &Plan, summary: &Summary) -> String {
     let row = |row: &RowReport| {
         format!(
