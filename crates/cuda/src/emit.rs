@@ -83,8 +83,7 @@ impl<'a> Emitter<'a> {
             cold: String::new(),
             places: vec![None; routine.places.len()],
         };
-        e.stmts(&routine.body.stmts);
-        e.end();
+        e.body(&routine.body.stmts);
         let cold = std::mem::take(&mut e.cold);
         e.out.push_str(&cold);
         let (values, temps) = (routine.values.len(), e.fresh + 1);
@@ -146,6 +145,21 @@ impl<'a> Emitter<'a> {
             Type::U64 => 'd',
         };
         format!("%{class}{}", v.0)
+    }
+
+    /// Writes the rest of a handler. What follows a place is written twice: once more behind the handler, for where
+    /// the place is not aligned or crosses a page.
+    fn body(&mut self, stmts: &[Stmt]) {
+        for (index, stmt) in stmts.iter().enumerate() {
+            match stmt.op {
+                Op::Probe { place, addr } if self.may_be_slow(place) => {
+                    let addr = self.get(addr);
+                    self.probe_or_leave(place, &addr, |e| e.body(&stmts[index + 1..]));
+                }
+                _ => self.stmt(stmt),
+            }
+        }
+        self.end();
     }
 
     fn stmts(&mut self, stmts: &[Stmt]) {
@@ -214,9 +228,9 @@ impl<'a> Emitter<'a> {
                 }
             }
             Op::Probe { place, addr } => {
+                assert!(!self.may_be_slow(*place), "such places are made in the outermost block");
                 let addr = self.get(*addr);
-                let registers = self.probe(self.routine.place(*place), &addr);
-                self.places[place.0 as usize] = Some(registers);
+                self.probe(*place, &addr);
             }
             Op::Load { order, place, index } => self.load(*order, *place, *index, &d),
             Op::Store { order, place, index, value } => {

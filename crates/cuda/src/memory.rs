@@ -10,14 +10,15 @@
 //! `OWN_PAGE`, which makes the copy and starts the instruction again.
 //!
 //! A *place* is looked up once, when it is made: where its first byte is, and how far apart its words are. The
-//! device wants aligned accesses, the guest does not: elements of a place that is not aligned, or crosses
-//! a page, are put together from words that are looked up one by one.
+//! device wants aligned accesses, the guest does not: elements of a *slow* place, one that is not aligned or
+//! crosses a page, are put together from words that are looked up one by one. A handler is written in two
+//! versions from there on, so that the usual one need not ask again.
 
 use std::fmt::Write;
 
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::stop;
-use kvrm_ir::{Access, Order, Place, PlaceData, RmwOp, Type};
+use kvrm_ir::{Access, Op, Order, Place, PlaceData, RmwOp, Type};
 use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, ptx};
@@ -36,10 +37,15 @@ pub(crate) struct MemorySpec {
 pub(crate) struct PlaceRegisters {
     /// The guest's address.
     addr: String,
-    /// The device's address of the first byte, unless the place is slow.
+    /// Where its bytes are, unless it is slow.
+    found: Option<Found>,
+}
+
+/// Registers of a place that is looked up as a whole.
+#[derive(Clone)]
+struct Found {
+    /// The device's address of the first byte.
     base: String,
-    /// A predicate: its elements have to be looked up one by one.
-    slow: Option<String>,
     /// Its page, in private memory.
     in_page: Option<PageEntry>,
 }
@@ -78,8 +84,50 @@ impl Emitter<'_> {
         if self.private() { "global" } else { "relaxed.gpu.global" }
     }
 
-    /// Checks a place, and finds out where it is.
-    pub(crate) fn probe(&mut self, place: PlaceData, addr: &str) -> PlaceRegisters {
+    /// True if a place may be slow, and it matters: atomic operations are always aligned.
+    pub(crate) fn may_be_slow(&self, place: Place) -> bool {
+        let PlaceData { ty, count, .. } = self.routine.place(place);
+        let mut is_used = false;
+        self.routine.body.for_each_stmt(&mut |stmt| {
+            is_used |= matches!(stmt.op, Op::Load { place: p, .. } | Op::Store { place: p, .. } if p == place);
+        });
+        is_used && (ty.bytes() > 1 || self.private() && count > 1)
+    }
+
+    /// Checks a place that is not slow, and finds out where it is.
+    pub(crate) fn probe(&mut self, place: Place, addr: &str) {
+        let in_page = self.check(place, addr);
+        self.find(place, addr, in_page);
+    }
+
+    /// The same for one that may be slow. If it is, the handler goes on with `rest`, which is written elsewhere.
+    pub(crate) fn probe_or_leave(
+        &mut self,
+        place: Place,
+        addr: &str,
+        rest: impl FnOnce(&mut Self),
+    ) {
+        let in_page = self.check(place, addr);
+        let data = self.routine.place(place);
+        let slow = self.is_slow(data, addr);
+        let elsewhere = self.cold(|e| {
+            if e.private() && data.access != Access::Read {
+                let last = e.element_address(addr, data.len() - 1);
+                let second = e.page_entry(&last);
+                e.check_owned(&second);
+            }
+            e.places[place.0 as usize] =
+                Some(PlaceRegisters { addr: addr.to_string(), found: None });
+            rest(e);
+        });
+        ptx!(self, "@{slow} bra {elsewhere};");
+        self.find(place, addr, in_page);
+    }
+
+    /// Checks bounds and code, and in private memory that a page to be written is the lane's: the page of the first
+    /// byte.
+    fn check(&mut self, place: Place, addr: &str) -> Option<PageEntry> {
+        let place = self.routine.place(place);
         let (access, len) = (place.access, place.len());
         let writes = access != Access::Read;
         let (outside, size) = (self.temp_p(), self.memory.size);
@@ -96,37 +144,37 @@ impl Emitter<'_> {
         if writes {
             self.check_code(addr, len);
         }
-        let slow = self.is_slow(place, addr);
-        let in_page = self.private().then(|| self.page_entry(addr));
-        if let Some(entry) = in_page.as_ref().filter(|_| writes) {
-            self.check_owned(addr, len, entry, slow.as_deref());
+        let entry = self.private().then(|| self.page_entry(addr))?;
+        if writes {
+            self.check_owned(&entry);
         }
-        let base = match &in_page {
-            None => self.flat(addr),
-            Some(entry) if place.access == Access::Read => self.owned_or_flat(addr, entry),
-            Some(entry) => self.in_frame(addr, &entry.frame),
-        };
-        PlaceRegisters { addr: addr.to_string(), base, slow, in_page }
+        Some(entry)
     }
 
-    /// A predicate for a place that is not aligned or crosses a page; none if it cannot be so.
-    fn is_slow(&mut self, place: PlaceData, addr: &str) -> Option<String> {
-        let unaligned = place.ty.bytes() > 1;
-        let crosses = self.private() && place.count > 1;
-        if !unaligned && !crosses {
-            return None;
-        }
+    fn find(&mut self, place: Place, addr: &str, in_page: Option<PageEntry>) {
+        let data = self.routine.place(place);
+        let base = match &in_page {
+            None => self.flat(addr),
+            Some(entry) if data.access == Access::Read => self.owned_or_flat(data.ty, addr, entry),
+            Some(entry) => self.in_frame(data.ty, addr, &entry.frame),
+        };
+        let found = Some(Found { base, in_page });
+        self.places[place.0 as usize] = Some(PlaceRegisters { addr: addr.to_string(), found });
+    }
+
+    /// A predicate for a place that is not aligned or crosses a page.
+    fn is_slow(&mut self, place: PlaceData, addr: &str) -> String {
         let (low, slow) = (self.temp_r(), self.temp_p());
         let address = self.temp_r();
         ptx!(self, "cvt.u32.u64 {address}, {addr};");
         ptx!(self, "and.b32 {low}, {address}, {};", place.ty.bytes() - 1);
         ptx!(self, "setp.ne.u32 {slow}, {low}, 0;");
-        if crosses {
+        if self.private() && place.count > 1 {
             let last = PAGE - u64::from(place.len());
             ptx!(self, "and.b32 {low}, {address}, {};", PAGE - 1);
             ptx!(self, "setp.gt.or.u32 {slow}, {low}, {last}, {slow};");
         }
-        Some(slow)
+        slow
     }
 
     /// Stops before a write to a granule with decoded words.
@@ -173,26 +221,13 @@ impl Emitter<'_> {
         ptx!(self, "bra STOP;");
     }
 
-    /// Goes to make copies of the pages that are about to be written, unless the lane has them. Only a place that is
-    /// `slow` can be in two.
-    fn check_owned(&mut self, addr: &str, len: u32, first: &PageEntry, slow: Option<&str>) {
+    /// Goes to make a copy of a page that is about to be written, unless the lane has one.
+    fn check_owned(&mut self, entry: &PageEntry) {
         let copy = self.cold(|e| {
-            ptx!(e, "mov.b32 %want, {};", first.page);
-            ptx!(e, "bra OWN_PAGE;");
-        });
-        ptx!(self, "@!{} bra {copy};", first.owned);
-        let Some(slow) = slow else { return };
-        let back = self.label();
-        let second = self.cold(|e| {
-            let last = e.temp_d();
-            ptx!(e, "add.u64 {last}, {addr}, {};", len - 1);
-            let entry = e.page_entry(&last);
-            ptx!(e, "@{} bra {back};", entry.owned);
             ptx!(e, "mov.b32 %want, {};", entry.page);
             ptx!(e, "bra OWN_PAGE;");
         });
-        ptx!(self, "@{slow} bra {second};");
-        let _ = writeln!(self.out, "{back}:");
+        ptx!(self, "@!{} bra {copy};", entry.owned);
     }
 
     /// Looks the page of an address up in the page table.
@@ -208,14 +243,18 @@ impl Emitter<'_> {
         PageEntry { page, frame, owned }
     }
 
-    /// Where the byte at `addr` is in a frame, with those after it in its 8-byte word.
-    fn in_frame(&mut self, addr: &str, frame: &str) -> String {
-        let (low, word, byte) = (self.temp_r(), self.temp_r(), self.temp_r());
-        let own = self.temp_d();
+    /// Where the aligned element at `addr` is in a frame, with the bytes after it in its 8-byte word.
+    fn in_frame(&mut self, ty: Type, addr: &str, frame: &str) -> String {
+        let (low, word, own) = (self.temp_r(), self.temp_r(), self.temp_d());
         ptx!(self, "cvt.u32.u64 {low}, {addr};");
         ptx!(self, "and.b32 {word}, {low}, {};", PAGE - 8);
-        ptx!(self, "and.b32 {byte}, {low}, 7;");
-        ptx!(self, "mad.lo.u32 {word}, {word}, {FRAME_LANES}, {byte};");
+        if ty == Type::U64 {
+            ptx!(self, "mul.lo.u32 {word}, {word}, {FRAME_LANES};");
+        } else {
+            let byte = self.temp_r();
+            ptx!(self, "and.b32 {byte}, {low}, 7;");
+            ptx!(self, "mad.lo.u32 {word}, {word}, {FRAME_LANES}, {byte};");
+        }
         ptx!(self, "mad.wide.u32 {own}, {frame}, {FRAME_BYTES}, %frames;");
         ptx!(self, "mad.wide.u32 {own}, {word}, 1, {own};");
         own
@@ -228,41 +267,41 @@ impl Emitter<'_> {
         flat
     }
 
-    /// Where to read the byte at `addr`: in the lane's copy of the page, if it has one, or in the image.
-    fn owned_or_flat(&mut self, addr: &str, entry: &PageEntry) -> String {
-        let (flat, own) = (self.flat(addr), self.in_frame(addr, &entry.frame));
+    /// Where to read the aligned element at `addr`: in the lane's copy of the page, if it has one, or in the image.
+    fn owned_or_flat(&mut self, ty: Type, addr: &str, entry: &PageEntry) -> String {
+        let (flat, own) = (self.flat(addr), self.in_frame(ty, addr, &entry.frame));
         ptx!(self, "selp.b64 {flat}, {own}, {flat}, {};", entry.owned);
         flat
     }
 
-    /// Where the byte at `addr` is, which was checked for that access, looked up anew.
-    fn pointer(&mut self, access: Access, addr: &str) -> String {
+    /// Where the 8-byte word at `addr` is, which was checked for that access, looked up anew.
+    fn word(&mut self, access: Access, addr: &str) -> String {
         if !self.private() {
             return self.flat(addr);
         }
         let entry = self.page_entry(addr);
         match access {
-            Access::Read => self.owned_or_flat(addr, &entry),
-            Access::Write | Access::ReadWrite => self.in_frame(addr, &entry.frame),
+            Access::Read => self.owned_or_flat(Type::U64, addr, &entry),
+            Access::Write | Access::ReadWrite => self.in_frame(Type::U64, addr, &entry.frame),
         }
     }
 
     /// An operand for an element of a place that is not slow.
     fn element(&mut self, place: Place, index: u32) -> String {
         let PlaceData { access, ty, .. } = self.routine.place(place);
-        let registers = self.place(place);
+        let (addr, Found { base, in_page }) = (self.place(place).addr, self.found(place));
         let offset = index * ty.bytes();
-        let Some(entry) = registers.in_page.filter(|_| index > 0) else {
-            return format!("[{}+{offset}]", registers.base);
+        let Some(entry) = in_page.filter(|_| index > 0) else {
+            return format!("[{base}+{offset}]");
         };
         if ty == Type::U64 && access != Access::Read {
-            return format!("[{}+{}]", registers.base, u64::from(offset) * FRAME_LANES);
+            return format!("[{base}+{}]", u64::from(offset) * FRAME_LANES);
         }
-        let addr = self.element_address(&registers.addr, offset);
+        let addr = self.element_address(&addr, offset);
         match access {
-            Access::Read => format!("[{}]", self.owned_or_flat(&addr, &entry)),
+            Access::Read => format!("[{}]", self.owned_or_flat(ty, &addr, &entry)),
             Access::Write | Access::ReadWrite => {
-                format!("[{}]", self.in_frame(&addr, &entry.frame))
+                format!("[{}]", self.in_frame(ty, &addr, &entry.frame))
             }
         }
     }
@@ -280,41 +319,26 @@ impl Emitter<'_> {
         self.places[place.0 as usize].clone().expect("places are made before they are used")
     }
 
-    /// Branches to `slow`, which comes back to the label that it is given, if the place is not aligned or
-    /// crosses a page. `slow` gets the element's address.
-    fn unless_slow(
-        &mut self,
-        place: Place,
-        index: u32,
-        slow: impl FnOnce(&mut Self, &str),
-        usual: impl FnOnce(&mut Self),
-    ) {
-        let PlaceRegisters { addr, slow: is_slow, .. } = self.place(place);
-        let back = self.label();
-        if let Some(is_slow) = is_slow {
-            let offset = index * self.routine.place(place).ty.bytes();
-            let label = self.cold(|e| {
-                let addr = e.element_address(&addr, offset);
-                slow(e, &addr);
-                ptx!(e, "bra {back};");
-            });
-            ptx!(self, "@{is_slow} bra {label};");
-        }
-        usual(self);
-        let _ = writeln!(self.out, "{back}:");
+    fn found(&self, place: Place) -> Found {
+        self.place(place).found.expect("it is not slow")
+    }
+
+    /// The address of an element of a slow place.
+    fn slow_element(&mut self, place: Place, index: u32) -> Option<String> {
+        let PlaceRegisters { addr, found } = self.place(place);
+        let offset = index * self.routine.place(place).ty.bytes();
+        found.is_none().then(|| self.element_address(&addr, offset))
     }
 
     pub(crate) fn load(&mut self, order: Order, place: Place, index: u32, d: &str) {
         let ty = self.routine.place(place).ty;
-        self.unless_slow(
-            place,
-            index,
-            |e, addr| e.load_unaligned(ty, d, addr),
-            |e| {
-                let at = e.element(place, index);
-                ptx!(e, "ld.{}.{} {d}, {at};", e.space(), access_type(ty));
-            },
-        );
+        match self.slow_element(place, index) {
+            Some(addr) => self.load_unaligned(ty, d, &addr),
+            None => {
+                let at = self.element(place, index);
+                ptx!(self, "ld.{}.{} {d}, {at};", self.space(), access_type(ty));
+            }
+        }
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -330,7 +354,7 @@ impl Emitter<'_> {
     }
 
     fn load_unaligned(&mut self, ty: Type, d: &str, addr: &str) {
-        let [first, last] = self.words(ty, addr).map(|word| self.pointer(Access::Read, &word));
+        let [first, last] = self.words(ty, addr).map(|word| self.word(Access::Read, &word));
         let (low, high, bits, back) = (self.temp_d(), self.temp_d(), self.temp_r(), self.temp_r());
         ptx!(self, "ld.{}.b64 {low}, [{first}];", self.space());
         ptx!(self, "ld.{}.b64 {high}, [{last}];", self.space());
@@ -356,15 +380,13 @@ impl Emitter<'_> {
             self.fence();
         }
         let ty = self.routine.place(place).ty;
-        self.unless_slow(
-            place,
-            index,
-            |e, addr| e.store_unaligned(ty, addr, value),
-            |e| {
-                let at = e.element(place, index);
-                ptx!(e, "st.global.{} {at}, {value};", access_type(ty));
-            },
-        );
+        match self.slow_element(place, index) {
+            Some(addr) => self.store_unaligned(ty, &addr, value),
+            None => {
+                let at = self.element(place, index);
+                ptx!(self, "st.global.{} {at}, {value};", access_type(ty));
+            }
+        }
         if order == Order::AcquireRelease {
             self.fence();
         }
@@ -372,7 +394,7 @@ impl Emitter<'_> {
 
     /// Byte by byte: other lanes may be writing the rest of the words.
     fn store_unaligned(&mut self, ty: Type, addr: &str, value: &str) {
-        let [first, last] = self.words(ty, addr).map(|word| self.pointer(Access::Write, &word));
+        let [first, last] = self.words(ty, addr).map(|word| self.word(Access::Write, &word));
         let (wide, byte, at, position) =
             (self.temp_d(), self.temp_r(), self.temp_d(), self.temp_d());
         let (in_first, offset) = (self.temp_p(), self.temp_d());
@@ -402,7 +424,7 @@ impl Emitter<'_> {
     // Atomics: the address is aligned.
 
     pub(crate) fn rmw(&mut self, op: RmwOp, place: Place, d: &str, value: &str) {
-        let (ty, at) = (self.routine.place(place).ty, self.place(place).base);
+        let (ty, at) = (self.routine.place(place).ty, self.found(place).base);
         if self.private() {
             ptx!(self, "ld.global.{} {d}, [{at}];", access_type(ty));
             let new = self.temp(ty);
@@ -482,7 +504,7 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn cas(&mut self, place: Place, d: &str, expected: &str, new: &str) {
-        let (ty, at) = (self.routine.place(place).ty, self.place(place).base);
+        let (ty, at) = (self.routine.place(place).ty, self.found(place).base);
         let (bits, same) = (ty.bits().max(32), self.temp_p());
         if self.private() {
             let stored = self.temp(ty);

@@ -185,11 +185,11 @@ fn windows_are_not_without_number() {
     assert!(error.to_string().contains("guest memory"), "{error}");
 }
 
-/// Lanes of the first group write one page, the others 64.
+/// Lanes whose number is less than x1 write one page, the others x2.
 const WRITE_MANY_OR_FEW: &str = "
         mov     x9, #0x100000
         cmp     x0, x1
-        mov     x5, #64
+        mov     x5, x2
         mov     x6, #1
         csel    x5, x5, x6, hs
     again:
@@ -207,7 +207,7 @@ fn lanes_without_room_for_pages_stop_and_others_do_not() {
     let group = engine.launcher().guest.group as usize;
     for lane in 0..LANES {
         let mut state = engine.state(lane).unwrap();
-        state.x[1] = group as u64;
+        (state.x[1], state.x[2]) = (group as u64, 64);
         engine.set_state(lane, &state).unwrap();
     }
     let (mut out, store) = (Vec::new(), BASE + 5 * 4);
@@ -244,11 +244,12 @@ fn lanes_without_room_for_pages_stop_and_others_do_not() {
     // Pages that all lanes give back are there for those that need them.
     engine.reset(0..LANES).unwrap();
     let mut state = CpuState { pc: BASE, ..CpuState::new() };
+    state.x[2] = 16;
     engine.set_state(LANES - 1, &state).unwrap();
     run(&mut engine).unwrap();
     assert_eq!(engine.status(LANES - 1).unwrap().stop, Some(Stop::Halt { imm: 0 }));
     state = engine.state(LANES - 1).unwrap();
-    assert_eq!((state.x[5], state.x[9]), (0, 0x140000));
+    assert_eq!((state.x[5], state.x[9]), (0, 0x110000));
 }
 
 /// Lane 1 branches a few megabytes away.
