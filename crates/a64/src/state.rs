@@ -15,6 +15,45 @@ pub const X_SLOTS: usize = 34;
 pub const X: File =
     File { id: 0, name: "x", len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
 
+/// The vector registers by halves: the lower and upper 64 bits of V0, those of V1, and so on.
+pub const V: File =
+    File { id: 1, name: "v", len: 2 * V_REGISTERS as u32, zero: None, sink: None };
+/// Number of vector registers.
+pub const V_REGISTERS: usize = 32;
+
+/// One machine's vector registers, each in two halves, the lower one first.
+///
+/// They are kept apart from [`CpuState`], so that programs without them need not carry them along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(16))]
+pub struct VectorState {
+    /// V0 to V31.
+    pub v: [[u64; 2]; V_REGISTERS],
+}
+
+impl VectorState {
+    /// All registers zero.
+    pub const fn new() -> VectorState {
+        VectorState { v: [[0; 2]; V_REGISTERS] }
+    }
+
+    /// A slot of the file [`V`].
+    pub fn half(&self, slot: u32) -> u64 {
+        self.v[slot as usize / 2][slot as usize % 2]
+    }
+
+    /// Sets a slot of the file [`V`].
+    pub fn set_half(&mut self, slot: u32, value: u64) {
+        self.v[slot as usize / 2][slot as usize % 2] = value;
+    }
+}
+
+impl Default for VectorState {
+    fn default() -> Self {
+        VectorState::new()
+    }
+}
+
 macro_rules! state {
     ($($(#[$doc:meta])* $id:literal $var:ident $field:ident: $ty:ident as $rust:ty;)*) => {
         /// One machine's registers.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 
 use crate::flags::LeftFlags;
 
@@ -56,6 +56,7 @@ pub(crate) const NO_PC: u64 = 1;
 /// A lane as translated code sees it: registers, memory, and a few words for the way out.
 #[repr(C)]
 pub(crate) struct LaneContext {
+    pub(crate) vectors: VectorState,
     pub(crate) state: CpuState,
     /// Where guest memory starts.
     pub(crate) memory: *mut u8,
@@ -92,6 +93,7 @@ pub(crate) struct LaneContext {
 impl LaneContext {
     pub(crate) fn new() -> LaneContext {
         LaneContext {
+            vectors: VectorState::new(),
             state: CpuState::new(),
             memory: std::ptr::null_mut(),
             granules: std::ptr::null_mut(),

@@ -47,7 +47,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
@@ -325,6 +325,15 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+        Ok(self.lanes[lane].context.vectors)
+    }
+
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+        self.lanes[lane].context.vectors = *vectors;
+        Ok(())
+    }
+
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
         Ok(self.lanes[lane].status)
     }
@@ -461,6 +470,7 @@ impl Engine for CpuEngine {
                 space.reset(&self.image);
             }
             lane.context.state = CpuState::new();
+            lane.context.vectors = VectorState::new();
             lane.status = LaneStatus { stop: None, count: 0 };
             lane.own_code = None;
         }

@@ -340,7 +340,8 @@ impl<'r> Run<'r> {
         let code = self.locked();
         let memory = Guarded { memory: self.memory(lane), code: &code, refused: Cell::new(None) };
         let before = lane.context.state;
-        let end = step(&mut lane.context.state, lane.status.count, &memory, &mut |_, _| {});
+        let LaneContext { state, vectors, .. } = &mut lane.context;
+        let end = step(state, vectors, lane.status.count, &memory, &mut |_, _| {});
         match memory.refused.get() {
             Some(bytes) => {
                 lane.context.state = before;

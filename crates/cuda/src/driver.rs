@@ -281,6 +281,8 @@ unsafe impl Plain for kvrm_engine::kernel::Record {}
 // SAFETY: integers; trailing padding is never read.
 unsafe impl Plain for kvrm_a64::state::CpuState {}
 // SAFETY: integers.
+unsafe impl Plain for kvrm_a64::state::VectorState {}
+// SAFETY: integers.
 unsafe impl Plain for kvrm_engine::launch::Status {}
 // SAFETY: integers.
 unsafe impl Plain for crate::kernel::Pool {}

@@ -8,12 +8,12 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, PC, VARS};
+use kvrm_a64::state::{CpuState, PC, V, VARS};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::legalise::{Lacks, Width};
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Exit, Flags, Op, Routine, Stmt, Terminator, Type, UnOp, Value, Var,
+    BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp, Value, Var,
 };
 
 use crate::kernel::RECORD;
@@ -203,12 +203,12 @@ impl<'a> Emitter<'a> {
                 let (from, a) = (self.ty(*a), self.get(*a));
                 self.convert(*op, from, to.expect("a result"), &d, &a);
             }
-            Op::ReadReg(_, index) => {
-                let at = self.slot(*index);
+            Op::ReadReg(file, index) => {
+                let at = self.slot(*file, *index);
                 ptx!(self, "ld.local.b64 {d}, {at};");
             }
-            Op::WriteReg(_, index, value) => {
-                let (at, value) = (self.slot(*index), self.get(*value));
+            Op::WriteReg(file, index, value) => {
+                let (at, value) = (self.slot(*file, *index), self.get(*value));
                 ptx!(self, "st.local.b64 {at}, {value};");
             }
             Op::ReadVar(var) => self.read_var(*var, &d),
@@ -347,12 +347,16 @@ impl<'a> Emitter<'a> {
     }
 
     /// The address of a register slot, for a load or store.
-    fn slot(&mut self, index: Value) -> String {
+    fn slot(&mut self, file: File, index: Value) -> String {
+        let (array, base) = match file {
+            V => ("vregs", "%v_base"),
+            _ => ("regs", "%x_base"),
+        };
         match self.routine.constant(index) {
-            Some(slot) => format!("[regs+{}]", 8 * slot),
+            Some(slot) => format!("[{array}+{}]", 8 * slot),
             None => {
                 let (index, t) = (self.get(index), self.temp_r());
-                ptx!(self, "mad.lo.u32 {t}, {index}, 8, %x_base;");
+                ptx!(self, "mad.lo.u32 {t}, {index}, 8, {base};");
                 format!("[{t}]")
             }
         }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, X_SLOTS};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, VectorState, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
@@ -26,6 +26,8 @@ use crate::memory::{FRAME_BYTES, MemorySpec};
 pub(crate) struct Arguments {
     /// Registers: one [`CpuState`] per lane.
     pub(crate) states: u64,
+    /// Vector registers: one [`VectorState`](kvrm_a64::state::VectorState) per lane.
+    pub(crate) vectors: u64,
     /// One [`Status`] per lane.
     pub(crate) statuses: u64,
     /// Number of lanes.
@@ -133,6 +135,10 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     );
     declare(&mut out);
     prologue(&mut out, target);
+    if handlers.use_vectors() {
+        load_vectors(&mut out);
+    }
+    start(&mut out);
     chunk(&mut out);
     branch(&mut out);
     gather(&mut out, target);
@@ -147,18 +153,23 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
         diverted(&mut out);
     }
     stops(&mut out, target);
+    out.push_str("END:\n");
+    if handlers.use_vectors() {
+        save_vectors(&mut out);
+    }
     epilogue(&mut out);
     out.push_str("}\n");
     out
 }
 
 fn declare(out: &mut String) {
-    let bytes = 8 * X_SLOTS;
+    let (bytes, vector_bytes) = (8 * X_SLOTS, size_of::<VectorState>());
     let _ = write!(
         out,
         "\t.local .align 8 .b8 regs[{bytes}];
+\t.local .align 16 .b8 vregs[{vector_bytes}];
 \t.reg .pred %fn, %fz, %fc, %fv, %q<16>;
-\t.reg .b32 %x_base, %w<4>, %at, %limit, %chunk, %waited, %records_low, %records_high;
+\t.reg .b32 %x_base, %v_base, %w<4>, %at, %limit, %chunk, %waited, %records_low, %records_high;
 \t.reg .b32 %records_bytes, %bias, %code_near_low, %code_span_low, %stop, %want, %lane, %lane_bit, %laneid, %s<32>;
 \t.reg .b64 %target, %count_base, %budget, %share, %detail, %state, %status, %t<64>;
 \t.reg .b64 %memory, %frames, %page_table, %pool, %lock, %records, %code_start, %code_len;
@@ -219,6 +230,7 @@ fn prologue(out: &mut String, target: &KernelTarget) {
 \tcvt.u32.u64 %code_near_low, %code_near;
 \tcvt.u32.u64 %code_span_low, %code_span;
 \tmov.u32 %x_base, regs;
+\tmov.u32 %v_base, vregs;
 \tand.b32 %laneid, %lane, 31;
 \tmov.b32 %s4, 1;
 \tshl.b32 %lane_bit, %s4, %laneid;
@@ -257,6 +269,34 @@ fn prologue(out: &mut String, target: &KernelTarget) {
             "\tld.global.u8 %s6, [%state+{offset}];\n\tsetp.ne.u32 {register}, %s6, 0;"
         );
     }
+}
+
+/// Loads the vector registers, for kernels with handlers that use them.
+fn load_vectors(out: &mut String) {
+    arguments!(out, "%t8" = vectors);
+    let _ = writeln!(out, "\tmad.wide.u32 %t8, %lane, {}, %t8;", size_of::<VectorState>());
+    for offset in (0..size_of::<VectorState>()).step_by(16) {
+        let _ = writeln!(
+            out,
+            "\tld.global.v2.b64 {{%t9, %t10}}, [%t8+{offset}];\n\tst.local.v2.b64 [vregs+{offset}], {{%t9, %t10}};"
+        );
+    }
+}
+
+/// Stores them again, before the epilogue.
+fn save_vectors(out: &mut String) {
+    arguments!(out, "%t8" = vectors);
+    let _ = writeln!(out, "\tmad.wide.u32 %t8, %lane, {}, %t8;", size_of::<VectorState>());
+    for offset in (0..size_of::<VectorState>()).step_by(16) {
+        let _ = writeln!(
+            out,
+            "\tld.local.v2.b64 {{%t9, %t10}}, [vregs+{offset}];\n\tst.global.v2.b64 [%t8+{offset}], {{%t9, %t10}};"
+        );
+    }
+}
+
+/// Goes to where the lane is.
+fn start(out: &mut String) {
     let _ = write!(
         out,
         "\tld.global.u64 %budget, [%status+{budget}];
@@ -563,8 +603,7 @@ PARK:
 fn epilogue(out: &mut String) {
     let _ = write!(
         out,
-        "END:
-\tsetp.gt.u32 %q0, %stop, {max};
+        "\tsetp.gt.u32 %q0, %stop, {max};
 \tsub.u32 %s8, %at, %records_low;
 \tshr.s32 %s8, %s8, 2;
 \tcvt.s64.s32 %t10, %s8;

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
@@ -77,7 +77,11 @@ pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
     let lanes = config.lanes;
     let guest = Guest::new(device, &config)?;
     let device = &guest.device;
-    let arrays = [array::<CpuState>(device, lanes)?, array::<Status>(device, lanes)?];
+    let arrays = [
+        array::<CpuState>(device, lanes)?,
+        array::<VectorState>(device, lanes)?,
+        array::<Status>(device, lanes)?,
+    ];
     let lanes = CudaLanes {
         device_code: DeviceCode::default(),
         kernel: None,
@@ -141,6 +145,7 @@ impl CudaLanes {
         };
         Arguments {
             states: launch.states.device().0.address,
+            vectors: launch.vectors.device().0.address,
             statuses: launch.statuses.device().0.address,
             lanes: self.config.lanes as u64,
             stopped: self.stopped.address,

@@ -1,6 +1,6 @@
 //! How many lanes a device has room for.
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::launch::Status;
 use kvrm_mem::PAGE;
 
@@ -9,6 +9,10 @@ use crate::memory::{FRAME_BYTES, FRAME_LANES};
 
 /// Bytes of a warp's page table for each page.
 const TABLE_ENTRY: u64 = 8;
+
+/// Bytes of a lane's registers and counts.
+const LANE_BYTES: u64 =
+    (size_of::<CpuState>() + size_of::<VectorState>() + size_of::<Status>()) as u64;
 
 /// Lanes with private memory that `free` bytes of a device hold, if each has `memory_size` bytes of memory
 /// and writes `written` of them, in whole pages.
@@ -26,7 +30,7 @@ const TABLE_ENTRY: u64 = 8;
 /// ```
 pub fn lanes_that_fit(free: u64, memory_size: u64, written: u64) -> u64 {
     let pages = written.min(memory_size).div_ceil(PAGE);
-    let warp = FRAME_LANES * (size_of::<CpuState>() + size_of::<Status>()) as u64
+    let warp = FRAME_LANES * LANE_BYTES
         + memory_size.div_ceil(PAGE) * TABLE_ENTRY;
     let fits = |warps: u64| {
         // The first frame is not used.
@@ -57,7 +61,7 @@ mod tests {
 
     /// Bytes of a warp without frames, for a memory of 4 MiB.
     fn warp() -> u64 {
-        32 * (size_of::<CpuState>() + size_of::<Status>()) as u64 + 1024 * 8
+        32 * LANE_BYTES + 1024 * 8
     }
 
     #[test]

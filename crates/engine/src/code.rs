@@ -14,7 +14,7 @@ mod upload;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_mem::{GRANULE, PAGE};
 
 pub use ahead::reachable;
@@ -470,11 +470,12 @@ impl DecodedCode {
         memory: &mut impl DeviceMemory,
         lane: usize,
         state: &mut CpuState,
+        vectors: &mut VectorState,
         count: u64,
     ) -> Result<(u64, Option<Stop>), EngineError> {
         let before = *state;
         let view = LaneMemory::new(memory, lane, Some(self));
-        let end = step(state, count, &view, &mut |_, _| ());
+        let end = step(state, vectors, count, &view, &mut |_, _| ());
         let lacking = view.lacking();
         view.check()?;
         if let Some(lacking) = lacking {

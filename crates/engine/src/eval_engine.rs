@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_mem::{Image, Space, View};
 
 use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, step};
@@ -21,12 +21,17 @@ pub struct EvalEngine {
 
 struct Lane {
     state: CpuState,
+    vectors: VectorState,
     status: LaneStatus,
 }
 
 impl Lane {
     const fn new() -> Lane {
-        Lane { state: CpuState::new(), status: LaneStatus { stop: None, count: 0 } }
+        Lane {
+            state: CpuState::new(),
+            vectors: VectorState::new(),
+            status: LaneStatus { stop: None, count: 0 },
+        }
     }
 }
 
@@ -58,7 +63,7 @@ impl EvalEngine {
     fn slice(&mut self, lane: usize, budget: u64, breakpoints: &[u64], passes: bool) -> u64 {
         let space = self.space(lane);
         let space = &mut self.spaces[space];
-        let Lane { state, status } = &mut self.lanes[lane];
+        let Lane { state, vectors, status } = &mut self.lanes[lane];
         let mut written = Vec::new();
         for done in 0..budget {
             let may_break = done > 0 || !passes;
@@ -67,7 +72,7 @@ impl EvalEngine {
                 return done;
             }
             let note = &mut |addr, len: u32| written.push((addr, len.into()));
-            let end = step(state, status.count, &space.raw(), note);
+            let end = step(state, vectors, status.count, &space.raw(), note);
             written.drain(..).for_each(|(addr, len)| space.touch(addr, len));
             match end {
                 Step::Done => status.count += 1,
@@ -101,6 +106,15 @@ impl Engine for EvalEngine {
 
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
         self.lanes[lane].state = *state;
+        Ok(())
+    }
+
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+        Ok(self.lanes[lane].vectors)
+    }
+
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+        self.lanes[lane].vectors = *vectors;
         Ok(())
     }
 

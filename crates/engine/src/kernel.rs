@@ -8,11 +8,11 @@ pub mod stop;
 
 use std::collections::HashMap;
 
-use kvrm_a64::state::PC;
+use kvrm_a64::state::{PC, V};
 use kvrm_a64::{Instruction, decode, shaped_form};
 use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
 use kvrm_ir::eval::{Inputs, eval_results};
-use kvrm_ir::{Routine, Var};
+use kvrm_ir::{Op, Routine, Var};
 
 /// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
 /// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
@@ -83,6 +83,7 @@ pub struct Handlers {
     /// Numbers of handlers by what they do, written out.
     numbers: HashMap<String, u32>,
     diverts: bool,
+    use_vectors: bool,
 }
 
 impl Handlers {
@@ -131,6 +132,11 @@ impl Handlers {
         self.diverts
     }
 
+    /// True once some handler uses the vector registers: kernels must have them.
+    pub fn use_vectors(&self) -> bool {
+        self.use_vectors
+    }
+
     /// Notes that some code is not the same for all lanes.
     pub(crate) fn note_diversion(&mut self) {
         self.diverts = true;
@@ -159,10 +165,19 @@ impl Handlers {
         let handler = *self.numbers.entry(after.to_string()).or_insert(next);
         if handler == next {
             assert!(handler <= HANDLER_MASK, "a record has no room for so many handlers");
+            self.use_vectors |= uses_vectors(&after);
             self.handlers.push(Handler { row, routine: after });
         }
         Maker { handler, before, small }
     }
+}
+
+fn uses_vectors(routine: &Routine) -> bool {
+    let mut uses = false;
+    routine.body.for_each_stmt(&mut |stmt| {
+        uses |= matches!(stmt.op, Op::ReadReg(V, _) | Op::WriteReg(V, ..));
+    });
+    uses
 }
 
 fn pack(number: u32, small: &[u64], wide: Option<u64>) -> Record {

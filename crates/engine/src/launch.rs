@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 
 use crate::code::{AHEAD, DecodedCode};
 use crate::kernel::stop;
@@ -44,6 +44,8 @@ pub struct Launch<'a, A> {
     pub code: &'a DecodedCode,
     /// Registers of all lanes.
     pub states: &'a Mirror<CpuState, A>,
+    /// Vector registers of all lanes.
+    pub vectors: &'a Mirror<VectorState, A>,
     /// Counts and stops of all lanes.
     pub statuses: &'a Mirror<Status, A>,
     /// Instructions each lane may complete before it ends.
@@ -68,7 +70,7 @@ pub trait Launcher: Send {
     const UNBOUNDED: bool;
 
     /// Arrays on the device.
-    type Array: DeviceArray<CpuState> + DeviceArray<Status> + Send;
+    type Array: DeviceArray<CpuState> + DeviceArray<VectorState> + DeviceArray<Status> + Send;
     /// Guest memory on the device.
     type Memory: DeviceMemory;
 
@@ -106,6 +108,7 @@ pub trait Launcher: Send {
 pub struct LaunchEngine<L: Launcher> {
     config: Config,
     states: Mirror<CpuState, L::Array>,
+    vectors: Mirror<VectorState, L::Array>,
     statuses: Mirror<Status, L::Array>,
     /// Why lanes stopped in the last run.
     stops: Vec<Option<Stop>>,
@@ -130,13 +133,14 @@ impl<L: Launcher> LaunchEngine<L> {
     pub fn new(
         config: Config,
         launcher: L,
-        [states, statuses]: [L::Array; 2],
+        [states, vectors, statuses]: [L::Array; 3],
         few: usize,
         share: Share,
     ) -> LaunchEngine<L> {
         let lanes = config.lanes;
         LaunchEngine {
             states: Mirror::new(states, CpuState::new(), lanes, few),
+            vectors: Mirror::new(vectors, VectorState::new(), lanes, few),
             statuses: Mirror::new(statuses, Status::default(), lanes, few),
             stops: vec![None; lanes],
             code: DecodedCode::new(),
@@ -222,8 +226,12 @@ impl<L: Launcher> LaunchEngine<L> {
         self.statuses.upload()?;
         self.states.will_change();
         self.statuses.will_change();
-        let (states, statuses, code) = (&self.states, &self.statuses, &self.code);
-        self.launcher.launch(Launch { code, states, statuses, share, control })
+        if self.code.handlers.use_vectors() {
+            self.vectors.upload()?;
+            self.vectors.will_change();
+        }
+        let LaunchEngine { launcher, states, vectors, statuses, code, .. } = self;
+        launcher.launch(Launch { code, states, vectors, statuses, share, control })
     }
 
     /// Services lanes that stopped; returns how many ended. After the run has been cancelled, those that want something
@@ -280,12 +288,17 @@ impl<L: Launcher> LaunchEngine<L> {
         mut status: Status,
     ) -> Result<Option<Stop>, EngineError> {
         let mut state = self.states.get_of(count, lane)?;
+        let mut vectors = self.vectors.get_of(count, lane)?;
+        let before = vectors;
         let memory = self.launcher.memory_mut();
-        let (done, stop) = self.code.step(memory, lane, &mut state, status.count)?;
+        let (done, stop) = self.code.step(memory, lane, &mut state, &mut vectors, status.count)?;
         status.count += done;
         status.budget -= done;
         self.stepped += done;
         self.states.set_of(count, lane, state)?;
+        if vectors != before {
+            self.vectors.set_of(count, lane, vectors)?;
+        }
         self.statuses.set_of(count, lane, status)?;
         Ok(stop.or((status.budget == 0).then_some(Stop::MaxCycles)))
     }
@@ -320,6 +333,16 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
         self.launcher.select()?;
         self.states.set(lane..lane + 1, *state)
+    }
+
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+        self.launcher.select()?;
+        self.vectors.get(lane)
+    }
+
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.vectors.set(lane..lane + 1, *vectors)
     }
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
@@ -424,6 +447,7 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
             false => lanes.clone().try_for_each(|lane| memory.drop_pages(lane))?,
         }
         self.states.set(lanes.clone(), CpuState::new())?;
+        self.vectors.set(lanes.clone(), VectorState::new())?;
         self.statuses.set(lanes.clone(), Status::default())?;
         self.stops[lanes.clone()].fill(None);
         lanes.for_each(|lane| self.code.join(lane));

@@ -26,7 +26,7 @@ pub use stop::{FaultKind, Lacking, Stop};
 use std::ops::Range;
 use std::time::Duration;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_mem::View;
 
 /// General registers of a lane.
@@ -188,6 +188,12 @@ pub trait Engine: Send {
     /// Changes the registers of a lane.
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError>;
 
+    /// Returns the vector registers of a lane.
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError>;
+
+    /// Changes the vector registers of a lane.
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError>;
+
     /// Returns the status of a lane.
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError>;
 
@@ -211,6 +217,15 @@ pub trait Engine: Send {
             change(&mut state);
             self.set_state(lane, &state)
         })
+    }
+
+    /// Calls `visit` with the vector registers of each lane.
+    fn visit_vectors(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&VectorState),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| self.vectors(lane).map(|vectors| visit(&vectors)))
     }
 
     /// Copies x0 to x30 of all lanes, one row a lane.

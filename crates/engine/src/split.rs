@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 
 use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest};
 
@@ -142,6 +142,16 @@ impl Engine for SplitEngine {
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
         let (part, lane) = self.part(lane);
         self.parts[part].engine.set_state(lane, state)
+    }
+
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+        let (part, lane) = self.part(lane);
+        self.parts[part].engine.vectors(lane)
+    }
+
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+        let (part, lane) = self.part(lane);
+        self.parts[part].engine.set_vectors(lane, vectors)
     }
 
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
@@ -419,6 +429,12 @@ mod tests {
         }
         fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
             self.0.set_state(lane, state)
+        }
+        fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+            self.0.vectors(lane)
+        }
+        fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+            self.0.set_vectors(lane, vectors)
         }
         fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
             self.0.status(lane)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{LazyLock, OnceLock};
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, V, VectorState};
 use kvrm_a64::{Instruction, decode, shaped_form, table};
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
@@ -37,11 +37,12 @@ pub fn fetch(memory: &impl GuestMemory, pc: u64) -> Result<u32, Stop> {
 /// `before_write` with address and length before each write to memory.
 pub fn step(
     state: &mut CpuState,
+    vectors: &mut VectorState,
     count: u64,
     memory: &impl GuestMemory,
     before_write: &mut dyn FnMut(u64, u32),
 ) -> Step {
-    let end = step_inner(state, count, memory, before_write);
+    let end = step_inner(state, vectors, count, memory, before_write);
     if let Step::Stopped(stop) | Step::DoneAndStopped(stop) = end
         && stop.is_exception()
     {
@@ -52,6 +53,7 @@ pub fn step(
 
 fn step_inner(
     state: &mut CpuState,
+    vectors: &mut VectorState,
     count: u64,
     memory: &impl GuestMemory,
     before_write: &mut dyn FnMut(u64, u32),
@@ -64,7 +66,7 @@ fn step_inner(
         return Step::Stopped(Stop::Undefined { word });
     };
     let next = state.pc.wrapping_add(4);
-    let mut stepping = Stepping { state, count, word, memory, before_write };
+    let mut stepping = Stepping { state, vectors, count, word, memory, before_write };
     match eval(routine, &mut stepping) {
         End::Next => {
             state.pc = next;
@@ -123,6 +125,7 @@ fn routine(row: &Instruction, word: u32) -> &'static Routine {
 /// The machine a routine sees while one instruction executes.
 struct Stepping<'a, M> {
     state: &'a mut CpuState,
+    vectors: &'a mut VectorState,
     count: u64,
     word: u32,
     memory: &'a M,
@@ -148,12 +151,18 @@ impl<M: GuestMemory> Machine for Stepping<'_, M> {
         self.count
     }
 
-    fn read_reg(&self, _: File, index: u32) -> u64 {
-        self.state.x[index as usize]
+    fn read_reg(&self, file: File, index: u32) -> u64 {
+        match file {
+            V => self.vectors.half(index),
+            _ => self.state.x[index as usize],
+        }
     }
 
-    fn write_reg(&mut self, _: File, index: u32, value: u64) {
-        self.state.x[index as usize] = value;
+    fn write_reg(&mut self, file: File, index: u32, value: u64) {
+        match file {
+            V => self.vectors.set_half(index, value),
+            _ => self.state.x[index as usize] = value,
+        }
     }
 
     fn write_var(&mut self, var: Var, value: u64) {

@@ -1,6 +1,6 @@
 //! The state of a double-buffered machine when a run began.
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::Engine;
 
 use crate::{Error, Result};
@@ -15,6 +15,7 @@ const AT_ONCE: usize = 1 << 20;
 pub(crate) struct Saved {
     memory: Vec<u8>,
     states: Vec<CpuState>,
+    vectors: Vec<VectorState>,
 }
 
 impl Saved {
@@ -27,7 +28,10 @@ impl Saved {
         self.memory.resize(len, 0);
         engine.read_memory(0, 0, &mut self.memory)?;
         self.states.clear();
-        engine.visit_states(0..engine.config().lanes, &mut |state| self.states.push(*state))?;
+        self.vectors.clear();
+        let lanes = 0..engine.config().lanes;
+        engine.visit_states(lanes.clone(), &mut |state| self.states.push(*state))?;
+        engine.visit_vectors(lanes, &mut |vectors| self.vectors.push(*vectors))?;
         Ok(())
     }
 
@@ -46,6 +50,9 @@ impl Saved {
         }
         for (lane, state) in self.states.iter().enumerate() {
             engine.set_state(lane, state)?;
+        }
+        for (lane, vectors) in self.vectors.iter().enumerate() {
+            engine.set_vectors(lane, vectors)?;
         }
         Ok(())
     }

@@ -178,7 +178,7 @@ impl Emitter<'_> {
                 format!("select({}, {}, {})", self.get(*b), self.get(*a), self.get(*c))
             }
             Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
-            Op::ReadReg(_, index) => format!("x[{}]", self.get(*index)),
+            Op::ReadReg(file, index) => format!("{}[{}]", file.name, self.get(*index)),
             Op::ReadVar(var) => read_var(*var),
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
@@ -204,8 +204,8 @@ impl Emitter<'_> {
     /// Operations that do something, or have not just one result.
     fn effect(&mut self, op: &Op, results: &[Value]) {
         match op {
-            Op::WriteReg(_, index, value) => {
-                wgsl!(self, "x[{}] = {};", self.get(*index), self.get(*value));
+            Op::WriteReg(file, index, value) => {
+                wgsl!(self, "{}[{}] = {};", file.name, self.get(*index), self.get(*value));
             }
             Op::WriteVar(var, value) => self.write_var(*var, *value),
             Op::SetFlags(flags) => {

@@ -13,7 +13,7 @@ use crate::windows::Windows;
 /// Frames to begin with.
 const FIRST_FRAMES: u64 = 64;
 /// Storage buffers that are not windows.
-const FIXED_BINDINGS: u32 = 7;
+const FIXED_BINDINGS: u32 = 8;
 /// The largest guest memory: kernels count its words of 64 bits in 32.
 const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.

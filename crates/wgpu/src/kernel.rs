@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, VARS, X_SLOTS};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, V, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::code::{DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY};
 use kvrm_engine::kernel::{
@@ -62,6 +62,10 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     let mut out = String::new();
     constants(&mut out, memory);
     out.push_str(include_str!("state.wgsl"));
+    out.push_str(match handlers.use_vectors() {
+        true => include_str!("vectors.wgsl"),
+        false => "\nfn load_vectors() {}\nfn save_vectors() {}\n",
+    });
     memory.windows.declare(&mut out, memory);
     out.push_str(match memory.model {
         MemoryModel::Private => include_str!("private.wgsl"),
@@ -102,6 +106,7 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("LOCKS", LOCKS),
         ("STATE_WORDS", words),
         ("X_SLOTS", X_SLOTS),
+        ("V_SLOTS", V.len as usize),
         ("PC_WORD", word_of(PC)),
         ("FLAGS_WORD", std::mem::offset_of!(CpuState, flags) / 4),
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),

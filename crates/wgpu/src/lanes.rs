@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
@@ -116,6 +116,7 @@ pub(crate) fn build_with(
     let guest = Guest::new(device, &config, limits)?;
     let device = &guest.device;
     let states = Array::new::<CpuState>(device, "registers", lanes)?;
+    let vectors = Array::new::<VectorState>(device, "vector registers", lanes)?;
     let statuses = Array::new::<Status>(device, "statuses", lanes)?;
     let lanes = WgpuLanes {
         pipeline: None,
@@ -131,7 +132,7 @@ pub(crate) fn build_with(
         config: config.clone(),
     };
     let share = Share::new(FIRST_SHARE, LARGEST_SHARE, LAUNCH_TIME);
-    Ok(LaunchEngine::new(config, lanes, [states, statuses], FEW, share))
+    Ok(LaunchEngine::new(config, lanes, [states, vectors, statuses], FEW, share))
 }
 
 impl From<WgpuError> for EngineError {
@@ -209,6 +210,7 @@ impl WgpuLanes {
             &code.records,
             &code.map,
             tables,
+            &launch.vectors.device().buffer,
         ]];
         groups.push(self.guest.flat.iter().collect());
         groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));

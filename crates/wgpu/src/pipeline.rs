@@ -76,7 +76,7 @@ fn compile(
 fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupLayout> {
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
-    let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write]];
+    let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write, write]];
     let flat = match memory.model {
         MemoryModel::Shared if !memory.read_only => write,
         MemoryModel::Shared | MemoryModel::Private => read,

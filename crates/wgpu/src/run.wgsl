@@ -79,6 +79,7 @@ fn load_state() {
   flag_z = (flags & 0x100u) != 0u;
   flag_c = (flags & 0x10000u) != 0u;
   flag_v = (flags & 0x1000000u) != 0u;
+  load_vectors();
 }
 
 fn save_state(counter: u64) {
@@ -89,6 +90,7 @@ fn save_state(counter: u64) {
     | select(0u, 0x10000u, flag_c) | select(0u, 0x1000000u, flag_v);
   states[state + FLAGS_WORD] = flags;
   set_wide(PC_WORD, counter);
+  save_vectors();
   // An exception clears the exclusive monitor.
   if (stop >= FIRST_EXCEPTION) {
     states[state + EXCLUSIVE_LEN_WORD] = 0u;

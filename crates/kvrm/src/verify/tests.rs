@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{
     Config, Engine, EngineError, EvalEngine, LaneStatus, RunControl, RunRequest, Stop,
 };
@@ -59,6 +59,14 @@ impl Engine for Wrong {
     }
     fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
         self.inner.set_state(lane, state)
+    }
+
+    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
+        self.inner.vectors(lane)
+    }
+
+    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
+        self.inner.set_vectors(lane, vectors)
     }
     fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
         let status = self.inner.status(lane)?;
