@@ -16,8 +16,7 @@ pub const X: File =
     File { id: 0, name: "x", len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
 
 /// The vector registers by halves: the lower and upper 64 bits of V0, those of V1, and so on.
-pub const V: File =
-    File { id: 1, name: "v", len: 2 * V_REGISTERS as u32, zero: None, sink: None };
+pub const V: File = File { id: 1, name: "v", len: 2 * V_REGISTERS as u32, zero: None, sink: None };
 /// Number of vector registers.
 pub const V_REGISTERS: usize = 32;
 

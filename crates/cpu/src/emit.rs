@@ -48,10 +48,10 @@ impl Translator<'_> {
                 let a = self.value(*a);
                 vec![self.convert(*op, a, result_type())]
             }
-            Op::ReadReg(_, index) => vec![self.read_register(self.slot(*index))],
-            Op::WriteReg(_, index, value) => {
+            Op::ReadReg(file, index) => vec![self.read_register(self.slot(*file, *index))],
+            Op::WriteReg(file, index, value) => {
                 let value = self.value(*value);
-                self.write_register(self.slot(*index), value);
+                self.write_register(self.slot(*file, *index), value);
                 vec![]
             }
             Op::ReadVar(var) => vec![match self.operand_var(*var) {

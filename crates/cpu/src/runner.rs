@@ -357,10 +357,16 @@ impl<'r> Run<'r> {
         let Lane { context, space, own_code, status, .. } = lane;
         let space = space.as_mut().expect("memory is private");
         let mut view = view(self.code, own_code);
-        let end = step(&mut context.state, status.count, &memory, &mut |addr, len| {
-            let apart = begin_write(space, &mut view, addr, len.into());
-            written = (!apart).then_some((addr, u64::from(len)));
-        });
+        let end = step(
+            &mut context.state,
+            &mut context.vectors,
+            status.count,
+            &memory,
+            &mut |addr, len| {
+                let apart = begin_write(space, &mut view, addr, len.into());
+                written = (!apart).then_some((addr, u64::from(len)));
+            },
+        );
         lane.stepped(end);
         if let Some(bytes) = written {
             lane.code_written(self.stubs, bytes, true);

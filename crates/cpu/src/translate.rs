@@ -15,7 +15,10 @@ use kvrm_a64::state::{CpuState, X_SLOTS};
 use kvrm_ir::legalise::Lacks;
 use kvrm_ir::{Op, Type as IrType};
 use kvrm_mem::GRANULE;
-use kvrm_translate::{Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source};
+use kvrm_translate::{
+    Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, SLOTS, Slots, Source,
+    slot_number,
+};
 
 use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
 use crate::flags;
@@ -87,7 +90,7 @@ pub(crate) struct Translator<'a> {
     pub(crate) values: Vec<Option<Value>>,
     /// Host addresses of the region's places.
     pub(crate) places: Vec<Option<Value>>,
-    regs: [Option<Variable>; X_SLOTS],
+    regs: [Option<Variable>; SLOTS],
     pub(crate) flag_vars: [Variable; 4],
     operand_vars: [[Variable; 2]; 2],
     uses_flags: bool,
@@ -97,7 +100,7 @@ pub(crate) struct Translator<'a> {
     pub(crate) granules: Value,
     // Of the current instruction.
     /// Registers whose values in the lane context are out of date.
-    dirty: u64,
+    dirty: Slots,
     pub(crate) flags: ExitFlags,
     pub(crate) pc: u64,
     /// Instructions of the block from this one on.
@@ -139,7 +142,7 @@ pub(crate) fn translate(
         blocks,
         values: vec![None; region.values.len()],
         places: vec![None; region.places.len()],
-        regs: [None; X_SLOTS],
+        regs: [None; SLOTS],
         flag_vars,
         operand_vars,
         uses_flags: false,
@@ -165,7 +168,11 @@ pub(crate) fn translate(
 
 /// Offset of a register slot in the lane context.
 fn slot_offset(slot: usize) -> i32 {
-    (offset_of!(LaneContext, state) + offset_of!(CpuState, x) + 8 * slot) as i32
+    let (file, index) = match slot.checked_sub(X_SLOTS) {
+        None => (offset_of!(LaneContext, state) + offset_of!(CpuState, x), slot),
+        Some(half) => (offset_of!(LaneContext, vectors), half),
+    };
+    (file + 8 * index) as i32
 }
 
 /// Offset of a state variable in the lane context.
@@ -184,14 +191,16 @@ impl Translator<'_> {
 
     /// Loads the registers and flags that occur in the region.
     fn load_state(&mut self) {
-        let mut slots = 0u64;
+        let mut slots: Slots = 0;
         let region = self.region;
         region.for_each_stmt(&mut |stmt| match stmt.op {
-            Op::ReadReg(_, index) | Op::WriteReg(_, index, _) => slots |= 1 << self.slot(index),
+            Op::ReadReg(file, index) | Op::WriteReg(file, index, _) => {
+                slots |= 1 << self.slot(file, index);
+            }
             Op::Test(_) | Op::SetFlags(_) => self.uses_flags = true,
             _ => {}
         });
-        for slot in (0..X_SLOTS).filter(|slot| slots >> slot & 1 != 0) {
+        for slot in (0..SLOTS).filter(|slot| slots >> slot & 1 != 0) {
             let var = self.b.declare_var(types::I64);
             let value =
                 self.b.ins().load(types::I64, context_flags(), self.context, slot_offset(slot));
@@ -426,8 +435,8 @@ impl Translator<'_> {
 
     fn store_dirty_registers(&mut self) {
         let dirty = self.dirty;
-        for slot in (0..X_SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
-            let value = self.read_register(slot as u64);
+        for slot in (0..SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
+            let value = self.read_register(slot);
             self.store_context(slot_offset(slot) as usize, value);
         }
     }
@@ -443,18 +452,18 @@ impl Translator<'_> {
 
     // State.
 
-    pub(crate) fn slot(&self, index: kvrm_ir::Value) -> u64 {
+    pub(crate) fn slot(&self, file: kvrm_ir::File, index: kvrm_ir::Value) -> usize {
         let slot = self.region.values[index.0 as usize].constant;
-        slot.expect("register numbers are known in translated code")
+        slot_number(file, slot.expect("register numbers are known in translated code"))
     }
 
-    pub(crate) fn read_register(&mut self, slot: u64) -> Value {
-        let var = self.regs[slot as usize].expect("registers of the region are loaded");
+    pub(crate) fn read_register(&mut self, slot: usize) -> Value {
+        let var = self.regs[slot].expect("registers of the region are loaded");
         self.b.use_var(var)
     }
 
-    pub(crate) fn write_register(&mut self, slot: u64, value: Value) {
-        let var = self.regs[slot as usize].expect("registers of the region are loaded");
+    pub(crate) fn write_register(&mut self, slot: usize, value: Value) {
+        let var = self.regs[slot].expect("registers of the region are loaded");
         self.b.def_var(var, value);
         self.dirty |= 1 << slot;
     }

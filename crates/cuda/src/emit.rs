@@ -13,7 +13,8 @@ use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::legalise::{Lacks, Width};
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp, Value, Var,
+    BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp,
+    Value, Var,
 };
 
 use crate::kernel::RECORD;

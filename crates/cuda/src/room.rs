@@ -30,8 +30,7 @@ const LANE_BYTES: u64 =
 /// ```
 pub fn lanes_that_fit(free: u64, memory_size: u64, written: u64) -> u64 {
     let pages = written.min(memory_size).div_ceil(PAGE);
-    let warp = FRAME_LANES * LANE_BYTES
-        + memory_size.div_ceil(PAGE) * TABLE_ENTRY;
+    let warp = FRAME_LANES * LANE_BYTES + memory_size.div_ceil(PAGE) * TABLE_ENTRY;
     let fits = |warps: u64| {
         // The first frame is not used.
         let frames = (warps.saturating_mul(pages).saturating_add(1)).saturating_mul(FRAME_BYTES);

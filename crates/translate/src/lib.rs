@@ -27,7 +27,8 @@ mod trim;
 
 pub use code::GuestCode;
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
-use kvrm_ir::{Exit, PlaceData, Stmt, Value, ValueData};
+use kvrm_a64::state::{V, X_SLOTS};
+use kvrm_ir::{Exit, File, PlaceData, Stmt, Value, ValueData};
 
 /// Code that is translated together.
 #[derive(Debug)]
@@ -40,6 +41,28 @@ pub struct Region {
     pub places: Vec<PlaceData>,
 }
 
+/// A set of register slots, of both files: a bit each, by [`slot_number`].
+pub type Slots = u128;
+
+/// Slots of both files.
+pub const SLOTS: usize = X_SLOTS + V.len as usize;
+
+const _: () = assert!(SLOTS <= Slots::BITS as usize);
+
+/// The number of a slot among those of both files.
+///
+/// ```
+/// use kvrm_a64::state::{V, X, X_SLOTS};
+/// assert_eq!(kvrm_translate::slot_number(X, 3), 3);
+/// assert_eq!(kvrm_translate::slot_number(V, 3), X_SLOTS + 3);
+/// ```
+pub fn slot_number(file: File, slot: u64) -> usize {
+    match file {
+        V => X_SLOTS + slot as usize,
+        _ => slot as usize,
+    }
+}
+
 /// Instructions that follow one another, entered only at the first. A block without instructions only
 /// prepares the way to another.
 #[derive(Debug)]
@@ -48,8 +71,8 @@ pub struct Block {
     pub pc: u64,
     /// How the flags are found.
     pub flags: Form,
-    /// Register slots that some way here has written, a bit each.
-    pub dirty: u64,
+    /// Register slots that some way here has written.
+    pub dirty: Slots,
     /// What is done before the block is charged for: reading what exits may need.
     pub head: Vec<Stmt>,
     /// The instructions.

@@ -10,7 +10,10 @@ use kvrm_ir::{Builder, Cond, Flags, Op, Stmt, Terminator, Type, Val, Value};
 
 use crate::flags::operand_var;
 use crate::trim::trim;
-use crate::{Block, End, ExitFlags, Form, Goto, GuestCode, Insn, Kind, Operand, Region, Source};
+use crate::{
+    Block, End, ExitFlags, Form, Goto, GuestCode, Insn, Kind, Operand, Region, Slots, Source,
+    slot_number,
+};
 
 /// Versions of one block of guest code, by the form in which it finds the flags.
 const VERSIONS: usize = 3;
@@ -310,7 +313,7 @@ fn sets_lazily(stmt: &Stmt) -> bool {
 
 /// Finds for every block the registers that some way to it has written.
 fn find_dirty_registers(blocks: &mut [Block], b: &Builder) {
-    let written: Vec<u64> = blocks.iter().map(|block| written(block, b)).collect();
+    let written: Vec<Slots> = blocks.iter().map(|block| written(block, b)).collect();
     let mut pending = vec![(0, 0)];
     let mut reached = vec![false; blocks.len()];
     while let Some((number, incoming)) = pending.pop() {
@@ -339,13 +342,14 @@ fn find_dirty_registers(blocks: &mut [Block], b: &Builder) {
     }
 }
 
-/// The register slots that a block writes, a bit each.
-fn written(block: &Block, b: &Builder) -> u64 {
+/// The register slots that a block writes.
+fn written(block: &Block, b: &Builder) -> Slots {
     let mut slots = 0;
     for stmt in block.insns.iter().flat_map(|insn| &insn.stmts) {
         crate::visit(stmt, &mut |stmt| {
-            if let Op::WriteReg(_, index, _) = stmt.op {
-                slots |= 1 << b.val(index).constant().expect("slots are known");
+            if let Op::WriteReg(file, index, _) = stmt.op {
+                let slot = b.val(index).constant().expect("slots are known");
+                slots |= 1 << slot_number(file, slot);
             }
         });
     }

@@ -1,9 +1,9 @@
 //! Removing what a block does for nobody: values without a use, and writes of registers or flags that are
 //! overtaken before anything can see them.
 
-use kvrm_ir::{Flags, Op, Stmt, Value, ValueData, remove_dead_stmts};
+use kvrm_ir::{File, Flags, Op, Stmt, Value, ValueData, remove_dead_stmts};
 
-use crate::{Block, End};
+use crate::{Block, End, Slots, slot_number};
 
 /// Trims a block.
 pub(crate) fn trim(block: &mut Block, values: &[ValueData]) {
@@ -51,7 +51,7 @@ fn may_leave(stmt: &Stmt) -> bool {
 /// What is written again before it can be seen, going backwards through a block.
 #[derive(Default)]
 struct Overtaken {
-    slots: u64,
+    slots: Slots,
     flags: bool,
 }
 
@@ -72,17 +72,19 @@ fn drop_overtaken_writes(block: &mut Block, values: &[ValueData]) {
 impl Overtaken {
     /// True if a statement is a write that nobody sees. Otherwise notes what it writes or sees.
     fn covers(&mut self, stmt: &Stmt, values: &[ValueData]) -> bool {
-        let slot =
-            |index: &Value| 1u64 << values[index.0 as usize].constant.expect("slots are known");
+        let slot = |file: &File, index: &Value| -> Slots {
+            let slot = values[index.0 as usize].constant.expect("slots are known");
+            1 << slot_number(*file, slot)
+        };
         match &stmt.op {
-            Op::WriteReg(_, index, _) => {
-                let seen = self.slots & slot(index) == 0;
-                self.slots |= slot(index);
+            Op::WriteReg(file, index, _) => {
+                let seen = self.slots & slot(file, index) == 0;
+                self.slots |= slot(file, index);
                 !seen
             }
             Op::SetFlags(Flags::Bits(_)) => std::mem::replace(&mut self.flags, true),
-            Op::ReadReg(_, index) => {
-                self.slots &= !slot(index);
+            Op::ReadReg(file, index) => {
+                self.slots &= !slot(file, index);
                 false
             }
             Op::Test(_) => {

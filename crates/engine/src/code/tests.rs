@@ -314,13 +314,19 @@ fn without_room_for_own_records_nothing_is_written() {
     (state.x[1], state.x[2], state.exclusive_len) = (HLT.into(), 4, 8);
     bench.memory.write_flat(0x1000, &0xb900_0041_u32.to_le_bytes()).unwrap(); // str w1, [x2]
     let before = state;
-    let end = bench.code.step(&mut bench.memory, refused, &mut state, &mut VectorState::new(), 5).unwrap();
+    let end = bench
+        .code
+        .step(&mut bench.memory, refused, &mut state, &mut VectorState::new(), 5)
+        .unwrap();
     assert_eq!(end, (0, Some(Stop::OutOfMemory { lacking: Lacking::Code })));
     assert!(state.x == before.x && (state.pc, state.exclusive_len) == (0x1000, 8));
     // It can when another lane has given its records back.
     bench.code.join(0);
     bench.memory.drop_pages(0).unwrap();
-    let end = bench.code.step(&mut bench.memory, refused, &mut state, &mut VectorState::new(), 5).unwrap();
+    let end = bench
+        .code
+        .step(&mut bench.memory, refused, &mut state, &mut VectorState::new(), 5)
+        .unwrap();
     assert_eq!((end, state.pc), ((1, None), 0x1004));
     bench.code.clear();
     bench.check();
@@ -333,7 +339,8 @@ fn without_frames_the_host_stops_a_lane_before_it_writes() {
     bench.memory.most_frames = 2;
     let mut state = CpuState::new();
     (state.x[0], state.x[1], state.x[2]) = (1, 2, PAGE - 8);
-    let end = bench.code.step(&mut bench.memory, 0, &mut state, &mut VectorState::new(), 0).unwrap();
+    let end =
+        bench.code.step(&mut bench.memory, 0, &mut state, &mut VectorState::new(), 0).unwrap();
     assert_eq!(end, (0, Some(Stop::OutOfMemory { lacking: Lacking::Pages })));
     let mut word = [0; 4];
     bench.memory.read(0, PAGE - 8, &mut word).unwrap();
