@@ -287,13 +287,20 @@ impl Machine {
     /// Reads all registers of a lane.
     pub fn registers(&self, lane: usize) -> Result<Registers> {
         self.check_lane(lane)?;
-        Ok(Registers::of(&self.core()?.engine.state(lane)?))
+        let engine = &self.core()?.engine;
+        Ok(Registers::of(&engine.state(lane)?, &engine.vectors(lane)?))
     }
 
     /// Writes all registers of one lane or of all.
     pub fn set_registers(&mut self, lanes: impl Into<Lanes>, registers: &Registers) -> Result<()> {
         Reg::Pc.check_value(registers.pc)?;
-        self.change_states(lanes.into(), |state| registers.put_into(state))
+        let lanes = lanes.into();
+        let vectors = registers.vectors();
+        self.change_states(lanes, |state| registers.put_into(state))?;
+        for lane in self.range(lanes)? {
+            self.engine_mut()?.set_vectors(lane, &vectors)?;
+        }
+        Ok(())
     }
 
     /// Returns the program counter of a lane.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use kvrm_a64::state::{CpuState, SP};
+use kvrm_a64::state::{CpuState, SP, VectorState};
 
 use crate::Error;
 
@@ -103,6 +103,12 @@ pub struct Registers {
     pub nzcv: u64,
     /// The thread pointer.
     pub tpidr_el0: u64,
+    /// The vector registers.
+    pub v: [u128; 32],
+    /// The floating-point control register.
+    pub fpcr: u64,
+    /// The floating-point status register.
+    pub fpsr: u64,
 }
 
 impl Registers {
@@ -119,14 +125,22 @@ impl Registers {
         reg.get(&state)
     }
 
-    pub(crate) fn of(state: &CpuState) -> Registers {
+    pub(crate) fn of(state: &CpuState, vectors: &VectorState) -> Registers {
         Registers {
             x: std::array::from_fn(|n| state.x[n]),
             sp: state.x[SP as usize],
             pc: state.pc,
             nzcv: state.nzcv(),
             tpidr_el0: state.tpidr_el0,
+            v: vectors.v.map(|[low, high]| u128::from(low) | u128::from(high) << 64),
+            fpcr: state.fpcr,
+            fpsr: state.fpsr,
         }
+    }
+
+    /// Returns the vector registers.
+    pub(crate) fn vectors(&self) -> VectorState {
+        VectorState { v: self.v.map(|v| [v as u64, (v >> 64) as u64]) }
     }
 
     pub(crate) fn put_into(&self, state: &mut CpuState) {
@@ -135,6 +149,8 @@ impl Registers {
         state.pc = self.pc;
         state.set_nzcv(self.nzcv);
         state.tpidr_el0 = self.tpidr_el0;
+        state.fpcr = self.fpcr;
+        state.fpsr = self.fpsr;
     }
 }
 

@@ -155,7 +155,7 @@ impl<'a> Maker<'a> {
         let (words, start) = self.layout.fill_slot(lane, code);
         let pc = if self.padded && code.len() == 1 { start - 4 } else { start };
         let State { x, sp, nzcv, tpidr_el0 } = *state;
-        let registers = Registers { x, sp, pc, nzcv, tpidr_el0 };
+        let registers = Registers { x, sp, pc, nzcv, tpidr_el0, ..Registers::default() };
         LaneCase { subject, number, slot: self.layout.slot(lane), words, registers, watched }
     }
 

@@ -114,7 +114,8 @@ impl RandomPrograms {
         let inputs = |machine: &mut Machine| {
             for (lane, start) in starts.iter().enumerate() {
                 let (x, sp, pc, nzcv) = (start.x, start.sp, start.pc, start.nzcv);
-                machine.set_registers(lane, &Registers { x, sp, pc, nzcv, tpidr_el0: 0 })?;
+                machine
+                    .set_registers(lane, &Registers { x, sp, pc, nzcv, ..Registers::default() })?;
             }
             Ok(())
         };
