@@ -31,6 +31,7 @@ mod flow;
 mod loads_stores;
 mod lse;
 mod row;
+mod simd;
 pub mod state;
 pub mod stop;
 mod system;

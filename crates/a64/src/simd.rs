@@ -1,0 +1,14 @@
+//! Advanced SIMD (C4.1.97): instructions that work on the elements of vectors.
+//!
+//! Rows are named after the mnemonic and the arrangement, as in `ADD_16B`; those that work on one element have the
+//! register's letter instead (`ADD_D`). Semantics see a register as a [`Vector`](vector::Vector), and its elements as
+//! values of 32 or 64 bits.
+
+mod arrangement;
+mod elements;
+mod three_same;
+pub(crate) mod vector;
+
+use crate::row::Row;
+
+pub(crate) const ROWS: &[&[&[Row]]] = &[three_same::ROWS];
