@@ -4,11 +4,15 @@
 //! register's letter instead (`ADD_D`). Semantics see a register as a [`Vector`](vector::Vector), and its elements as
 //! values of 32 or 64 bits.
 
+mod across;
 mod arrangement;
 mod elements;
+mod three_different;
 mod three_same;
+mod two_misc;
 pub(crate) mod vector;
 
 use crate::row::Row;
 
-pub(crate) const ROWS: &[&[&[Row]]] = &[three_same::ROWS];
+pub(crate) const ROWS: &[&[&[Row]]] =
+    &[three_same::ROWS, three_different::ROWS, two_misc::ROWS, across::ROWS];

@@ -124,6 +124,14 @@ pub(crate) const BHS: Arrangements = &[
     ("4S", "1|10", whole(Lane::S)),
 ];
 
+/// Bytes and halfwords.
+pub(crate) const BH: Arrangements = &[
+    ("8B", "0|00", half(Lane::B)),
+    ("16B", "1|00", whole(Lane::B)),
+    ("4H", "0|01", half(Lane::H)),
+    ("8H", "1|01", whole(Lane::H)),
+];
+
 /// Halfwords and words.
 pub(crate) const HS: Arrangements = &[
     ("4H", "0|01", half(Lane::H)),
@@ -149,3 +157,30 @@ pub(crate) const SCALAR_HS: Arrangements =
 
 /// A single doubleword.
 pub(crate) const SCALAR_D: Arrangements = &[("D", "11", element(Lane::D))];
+
+/// The smaller elements of instructions that narrow or lengthen: the name says whether they are in the lower half of
+/// their register or in the upper.
+pub(crate) const NARROW: Arrangements = &[
+    ("8B", "0|00", half(Lane::B)),
+    ("16B", "1|00", whole(Lane::B)),
+    ("4H", "0|01", half(Lane::H)),
+    ("8H", "1|01", whole(Lane::H)),
+    ("2S", "0|10", half(Lane::S)),
+    ("4S", "1|10", whole(Lane::S)),
+];
+
+/// The same without bytes.
+pub(crate) const NARROW_HS: Arrangements = HS;
+
+/// Single elements that are narrowed, by `size`.
+pub(crate) const NARROW_SCALAR: Arrangements =
+    &[("B", "00", element(Lane::B)), ("H", "01", element(Lane::H)), ("S", "10", element(Lane::S))];
+
+/// Registers of four elements or more.
+pub(crate) const ACROSS: Arrangements = &[
+    ("8B", "0|00", half(Lane::B)),
+    ("16B", "1|00", whole(Lane::B)),
+    ("4H", "0|01", half(Lane::H)),
+    ("8H", "1|01", whole(Lane::H)),
+    ("4S", "1|10", whole(Lane::S)),
+];

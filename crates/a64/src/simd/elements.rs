@@ -95,6 +95,13 @@ pub(super) fn saturated<'b>(lane: Lane, sign: Sign, n: Val<'b>) -> (Val<'b>, Val
     (narrowed(lane, clamped), clamped.ne(n))
 }
 
+/// An unsigned value brought into the range of an element, and whether that changed it.
+pub(super) fn saturated_unsigned<'b>(lane: Lane, n: Val<'b>) -> (Val<'b>, Val<'b>) {
+    let largest = n.like(lane.mask());
+    let over = largest.ult(n);
+    (narrowed(lane, over.select(largest, n)), over)
+}
+
 /// Back to the type of an element.
 fn narrowed(lane: Lane, n: Val<'_>) -> Val<'_> {
     n.trunc(lane.value_type())

@@ -46,6 +46,15 @@ impl<'b> Vector<'b> {
         (0..t.count()).map(|i| self.element(t.lane, i, sign)).collect()
     }
 
+    /// The elements that instructions lengthen: the first one, those of the lower half, or where the arrangement is a
+    /// whole register, those of the upper half.
+    pub(crate) fn half_elements(self, t: Arrangement, sign: Sign) -> Vec<Val<'b>> {
+        match t.part {
+            Part::Element | Part::Half => self.elements(t, sign),
+            Part::Whole => self.elements(t, sign).split_off(t.count() / 2),
+        }
+    }
+
     /// One element.
     pub(crate) fn element(self, lane: Lane, index: usize, sign: Sign) -> Val<'b> {
         let per_half = 64 / lane.bits() as usize;
