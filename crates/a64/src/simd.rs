@@ -6,7 +6,10 @@
 
 mod across;
 mod arrangement;
+mod copy;
 mod elements;
+mod immediate;
+mod permute;
 mod three_different;
 mod three_same;
 mod two_misc;
@@ -14,5 +17,12 @@ pub(crate) mod vector;
 
 use crate::row::Row;
 
-pub(crate) const ROWS: &[&[&[Row]]] =
-    &[three_same::ROWS, three_different::ROWS, two_misc::ROWS, across::ROWS];
+pub(crate) const ROWS: &[&[&[Row]]] = &[
+    three_same::ROWS,
+    three_different::ROWS,
+    two_misc::ROWS,
+    across::ROWS,
+    copy::ROWS,
+    permute::ROWS,
+    immediate::ROWS,
+];

@@ -127,6 +127,34 @@ impl<'b> Context<'b> {
         self.set_vector_of("Rd", Vector::from_elements(self, t.lane, elements));
     }
 
+    /// The element with that number of the register named by a field.
+    pub(crate) fn element_at(
+        &self,
+        field: &str,
+        lane: Lane,
+        index: Val<'b>,
+        sign: Sign,
+    ) -> Val<'b> {
+        let (slot, low) = self.element_place(field, lane, index);
+        let word = self.b.read_reg(V, slot).shr_by(low);
+        Vector([word, word]).element(lane, 0, sign)
+    }
+
+    /// Sets the element with that number to the low bits of a `u64`.
+    pub(crate) fn set_element_at(&self, field: &str, lane: Lane, index: Val<'b>, element: Val<'b>) {
+        let (slot, low) = self.element_place(field, lane, index);
+        let old = self.b.read_reg(V, slot);
+        let mask = self.b.u64(lane.mask()).shl_by(low);
+        self.b.write_reg(V, slot, (old & !mask) | (element.shl_by(low) & mask));
+    }
+
+    /// The slot that holds an element, and its lowest bit there.
+    fn element_place(&self, field: &str, lane: Lane, index: Val<'b>) -> (Val<'b>, Val<'b>) {
+        let per_half = 64 / lane.bits();
+        let slot = (self.field(field) << 1) + (index >> per_half.ilog2());
+        (slot, (index & u64::from(per_half - 1)) << lane.bits().ilog2())
+    }
+
     /// Sets QC if one of these holds.
     pub(crate) fn set_saturation(&self, saturated: impl IntoIterator<Item = Val<'b>>) {
         const QC: u32 = 27;
