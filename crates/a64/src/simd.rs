@@ -6,10 +6,14 @@
 
 mod across;
 mod arrangement;
+mod by_element;
 mod copy;
 mod elements;
 mod immediate;
+mod loads_stores;
 mod permute;
+mod shift;
+mod structures;
 mod three_different;
 mod three_same;
 mod two_misc;
@@ -25,4 +29,8 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     copy::ROWS,
     permute::ROWS,
     immediate::ROWS,
+    shift::ROWS,
+    by_element::ROWS,
+    loads_stores::ROWS,
+    structures::ROWS,
 ];

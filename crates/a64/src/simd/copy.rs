@@ -116,13 +116,13 @@ fn duplicate_register(cx: &Context<'_>, t: Arrangement) {
 
 /// INS (general).
 fn insert_register(cx: &Context<'_>, lane: Lane) {
-    cx.set_element_at("Rd", lane, cx.field("index"), cx.reg_of(X, "Rn"));
+    cx.set_element_of(cx.field("Rd"), lane, cx.field("index"), cx.reg_of(X, "Rn"));
 }
 
 /// INS (element).
 fn insert_element(cx: &Context<'_>, lane: Lane) {
     let element = cx.element_at("Rn", lane, cx.field("index2"), Sign::Unsigned);
-    cx.set_element_at("Rd", lane, cx.field("index"), element.zext(X));
+    cx.set_element_of(cx.field("Rd"), lane, cx.field("index"), element.zext(X));
 }
 
 fn move_unsigned(cx: &Context<'_>, lane: Lane) {

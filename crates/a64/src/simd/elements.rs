@@ -187,10 +187,7 @@ pub(super) fn shift_by_register<'b>(
     n: Val<'b>,
     amount: Val<'b>,
 ) -> (Val<'b>, Val<'b>) {
-    let n = match sign {
-        Sign::Signed => n.sext(Type::U64),
-        Sign::Unsigned => n.zext(Type::U64),
-    };
+    let n = as_doubleword(sign, n);
     let right = amount.sign();
     let shifted = shifted_right(sign, rounding, n, -amount);
     let (left, saturates) = match saturation {
@@ -201,6 +198,24 @@ pub(super) fn shift_by_register<'b>(
         Saturation::Saturates => shifted_left_saturating(lane, sign, n, amount),
     };
     (narrowed(lane, right.select(shifted, left)), !right & saturates)
+}
+
+fn as_doubleword(sign: Sign, n: Val<'_>) -> Val<'_> {
+    match sign {
+        Sign::Signed => n.sext(Type::U64),
+        Sign::Unsigned => n.zext(Type::U64),
+    }
+}
+
+/// An element shifted left by less than its size, or its limit, and whether it is that.
+pub(super) fn shift_left_saturating<'b>(
+    lane: Lane,
+    sign: Sign,
+    n: Val<'b>,
+    amount: Val<'b>,
+) -> (Val<'b>, Val<'b>) {
+    let (shifted, saturates) = shifted_left_saturating(lane, sign, as_doubleword(sign, n), amount);
+    (narrowed(lane, shifted), saturates)
 }
 
 /// A value of 64 bits shifted right by 1 to 128 bits.

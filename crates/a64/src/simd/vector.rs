@@ -127,6 +127,13 @@ impl<'b> Context<'b> {
         self.set_vector_of("Rd", Vector::from_elements(self, t.lane, elements));
     }
 
+    /// The element with that number of a register.
+    pub(crate) fn element_of(&self, r: Val<'b>, lane: Lane, index: Val<'b>, sign: Sign) -> Val<'b> {
+        let (slot, low) = element_place(r, lane, index);
+        let word = self.b.read_reg(V, slot).shr_by(low);
+        Vector([word, word]).element(lane, 0, sign)
+    }
+
     /// The element with that number of the register named by a field.
     pub(crate) fn element_at(
         &self,
@@ -135,24 +142,15 @@ impl<'b> Context<'b> {
         index: Val<'b>,
         sign: Sign,
     ) -> Val<'b> {
-        let (slot, low) = self.element_place(field, lane, index);
-        let word = self.b.read_reg(V, slot).shr_by(low);
-        Vector([word, word]).element(lane, 0, sign)
+        self.element_of(self.field(field), lane, index, sign)
     }
 
-    /// Sets the element with that number to the low bits of a `u64`.
-    pub(crate) fn set_element_at(&self, field: &str, lane: Lane, index: Val<'b>, element: Val<'b>) {
-        let (slot, low) = self.element_place(field, lane, index);
+    /// Sets the element with that number of a register to the low bits of a `u64`.
+    pub(crate) fn set_element_of(&self, r: Val<'b>, lane: Lane, index: Val<'b>, element: Val<'b>) {
+        let (slot, low) = element_place(r, lane, index);
         let old = self.b.read_reg(V, slot);
         let mask = self.b.u64(lane.mask()).shl_by(low);
         self.b.write_reg(V, slot, (old & !mask) | (element.shl_by(low) & mask));
-    }
-
-    /// The slot that holds an element, and its lowest bit there.
-    fn element_place(&self, field: &str, lane: Lane, index: Val<'b>) -> (Val<'b>, Val<'b>) {
-        let per_half = 64 / lane.bits();
-        let slot = (self.field(field) << 1) + (index >> per_half.ilog2());
-        (slot, (index & u64::from(per_half - 1)) << lane.bits().ilog2())
     }
 
     /// Sets QC if one of these holds.
@@ -166,4 +164,11 @@ impl<'b> Context<'b> {
 /// The slot of half a register.
 fn half_slot(r: Val<'_>, half: u64) -> Val<'_> {
     (r << 1) + half
+}
+
+/// The slot that holds an element of a register, and its lowest bit there.
+fn element_place<'b>(r: Val<'b>, lane: Lane, index: Val<'b>) -> (Val<'b>, Val<'b>) {
+    let per_half = 64 / lane.bits();
+    let slot = (r << 1) + (index >> per_half.ilog2());
+    (slot, (index & u64::from(per_half - 1)) << lane.bits().ilog2())
 }
