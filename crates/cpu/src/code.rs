@@ -282,7 +282,8 @@ impl Translations {
 
     /// The granules to check on entry, because some lane has written to their page.
     fn written_granules(&self, code: &GuestCode) -> Vec<u64> {
-        let written = code.words().filter(|(pc, _)| self.written_pages.contains((pc / PAGE) as usize));
+        let written =
+            code.words().filter(|(pc, _)| self.written_pages.contains((pc / PAGE) as usize));
         let mut granules: Vec<u64> = written.map(|(pc, _)| pc / GRANULE * GRANULE).collect();
         granules.dedup();
         granules
