@@ -1,0 +1,103 @@
+//! `FPRound`.
+
+use kvrm_ir::{Type, Val};
+
+use super::{Fp, IXC, OFC, UFC};
+
+/// FPCR: the bits of RMode.
+const RMODE: u64 = 3 << 22;
+/// RMode, in its place: towards plus infinity.
+const POSINF: u32 = 1 << 22;
+/// RMode, in its place: towards minus infinity.
+const NEGINF: u32 = 2 << 22;
+
+/// How results are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// As RMode says.
+    Fpcr,
+}
+
+/// A number that is not zero, before rounding.
+#[derive(Clone, Copy)]
+pub(super) struct Unrounded<'b> {
+    /// In its place.
+    pub(super) sign: Val<'b>,
+    /// The biased exponent less one; may be out of range, as a signed number.
+    pub(super) exponent: Val<'b>,
+    /// With its leading one in the highest bit of the format's type. Bits that were lost are jammed into the lowest.
+    pub(super) significand: Val<'b>,
+}
+
+impl<'b> Fp<'b> {
+    /// The sign of a sum of opposite numbers.
+    pub(super) fn sign_of_exact_zero(self) -> Val<'b> {
+        let negative = (self.fpcr & RMODE).eq(u64::from(NEGINF));
+        negative.select(self.k(self.format.sign()), self.k(0))
+    }
+
+    /// `x` shifted right by any amount, with what is lost jammed into the lowest bit.
+    pub(super) fn shr_jam(self, x: Val<'b>, amount: Val<'b>) -> Val<'b> {
+        let most = self.b.u32(x.ty().bits() - 1);
+        let amount = amount.ult(most).select(amount, most);
+        let shifted = x.shr_by(amount);
+        shifted | shifted.shl_by(amount).ne(x).zext(x.ty())
+    }
+
+    /// The number and the flags.
+    pub(super) fn round(self, number: Unrounded<'b>) -> [Val<'b>; 2] {
+        let (b, format) = (self.b, self.format);
+        let (ty, spare) = (format.ty(), format.spare());
+        let Unrounded { sign, exponent, significand } = number;
+        let [exponent, significand, flags] = b.if_else(
+            b.u32(format.max_exponent() - 2).ule(exponent),
+            || self.at_end_of_range(exponent, significand),
+            || [exponent, significand, b.u32(0)],
+        );
+        // All that decides about rounding fits 32 bits.
+        let low = significand.trunc(Type::U32);
+        let rest = low & ((1u64 << spare) - 1);
+        let increment = self.increment(sign, low);
+        let up = (rest + increment) >> spare;
+        // The leading one of the significand makes up for the one that the exponent is less.
+        let magnitude =
+            (exponent.zext(ty) << format.fraction) + (significand >> spare) + up.zext(ty);
+        let [magnitude, flags] = b.if_else(
+            self.k(format.infinity()).ule(magnitude),
+            || {
+                // Infinity, or the number before it.
+                let largest = self.k(format.infinity()) - increment.eq(0u64).zext(ty);
+                [largest, b.u32(OFC | IXC)]
+            },
+            || [magnitude, flags | self.flag_if(rest.ne(0u64), IXC)],
+        );
+        [sign | magnitude, flags]
+    }
+
+    /// What to add, so that the bits that do not fit carry over where they are rounded up.
+    fn increment(self, sign: Val<'b>, low: Val<'b>) -> Val<'b> {
+        let (b, spare) = (self.b, self.format.spare());
+        let mode = self.fpcr & RMODE;
+        let to_even = low.bits(spare, 1) + ((1u64 << (spare - 1)) - 1);
+        let away = mode.eq(sign.ne(0u64).select(b.u32(NEGINF), b.u32(POSINF)));
+        let all = b.u32((1 << spare) - 1);
+        mode.eq(0u64).select(to_even, away.select(all, b.u32(0)))
+    }
+
+    /// Exponent, significand and flags of a number that is less than the least normal one, or may overflow.
+    fn at_end_of_range(self, exponent: Val<'b>, significand: Val<'b>) -> [Val<'b>; 3] {
+        let (b, format) = (self.b, self.format);
+        let tiny = exponent.sign();
+        let flushed = tiny & self.flushes();
+        let denormal = flushed.select(self.k(0), self.shr_jam(significand, -exponent));
+        let inexact = (denormal & ((1u64 << format.spare()) - 1)).ne(0u64);
+        // Beyond all numbers, whatever the significand is.
+        let most = b.u32(format.max_exponent() + 1);
+        let exponent = exponent.ult(most).select(exponent, most);
+        [
+            tiny.select(b.u32(0), exponent),
+            tiny.select(denormal, significand),
+            self.flag_if(flushed | (tiny & inexact), UFC),
+        ]
+    }
+}

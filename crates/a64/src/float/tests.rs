@@ -1,0 +1,74 @@
+//! The functions against the [model](model) with every setting of FPCR, and against [`rustc_apfloat`], which knows nothing of
+//! Arm, where IEEE 754 leaves no choice.
+
+mod arithmetic;
+mod ieee;
+mod model;
+mod values;
+
+use kvrm_ir::Function;
+use kvrm_ir::legalise::Lacks;
+use kvrm_ir::verify::verify;
+
+use super::*;
+
+const FORMATS: [Format; 3] = [HALF, SINGLE, DOUBLE];
+
+/// The two results of a function.
+fn eval(function: &Function, args: &[u64]) -> [u64; 2] {
+    function.eval(args).try_into().expect("a number and flags")
+}
+
+/// Every function, for what holds of all.
+fn all() -> Vec<&'static Function> {
+    let by_format = [fp_add, fp_sub, fp_mul, fp_mul_add, fp_div, fp_sqrt];
+    by_format.iter().flat_map(|function| FORMATS.map(function)).collect()
+}
+
+#[test]
+fn functions_are_sound_and_have_different_names() {
+    let mut names: Vec<_> = all().iter().map(|function| function.name).collect();
+    names.sort();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    for function in all() {
+        let routine = function.routine(Lacks::default());
+        assert_eq!(verify(&routine), Ok(()), "{}", function.name);
+        let types: Vec<_> = routine.body.yields.iter().map(|v| routine.value(*v).ty).collect();
+        assert_eq!(types, function.results, "{}", function.name);
+    }
+}
+
+#[test]
+#[ignore]
+fn counts() {
+    use kvrm_ir::{Block, Op};
+    fn total(block: &Block) -> usize {
+        block
+            .stmts
+            .iter()
+            .map(|s| {
+                1 + match &s.op {
+                    Op::If { then, otherwise, .. } => total(then) + total(otherwise),
+                    _ => 0,
+                }
+            })
+            .sum()
+    }
+    // rare arms are the first ones, except where both are large
+    fn common(block: &Block) -> usize {
+        block
+            .stmts
+            .iter()
+            .map(|s| {
+                1 + match &s.op {
+                    Op::If { otherwise, .. } => common(otherwise),
+                    _ => 0,
+                }
+            })
+            .sum()
+    }
+    for f in all() {
+        let r = f.routine(Lacks::default());
+        println!("{:20} {} {}", f.name, total(&r.body), common(&r.body));
+    }
+}
