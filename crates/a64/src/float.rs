@@ -24,6 +24,7 @@
 //! place).
 
 mod add;
+mod compare;
 mod div;
 mod fma;
 mod mul;
@@ -35,6 +36,7 @@ mod unpack;
 
 use kvrm_ir::{Builder, Function, Type, Val};
 
+use compare::{Extreme, Nans, Relation};
 use round::Rounding;
 
 /// An IEEE 754 format.
@@ -213,4 +215,25 @@ by_format! {
     fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2);
     /// The square root.
     fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op);
+
+    /// N, Z, C and V of a comparison, from bit 3 to bit 0. Only signalling NaNs are invalid.
+    fp_compare = "FPCompare" (op1: F, op2: F) -> (W, W) |fp| fp.compare(op1, op2, Nans::Signalling);
+    /// The same, but all NaNs are invalid.
+    fp_compare_signalling = "FPCompareSignalling" (op1: F, op2: F) -> (W, W)
+        |fp| fp.compare(op1, op2, Nans::All);
+    /// Whether operands are equal, as 0 or 1. Only signalling NaNs are invalid.
+    fp_compare_eq = "FPCompareEQ" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Equal);
+    /// Whether the first operand is greater than or equal to the second. All NaNs are invalid.
+    fp_compare_ge = "FPCompareGE" (op1: F, op2: F) -> (W, W)
+        |fp| fp.compares(op1, op2, Relation::GreaterOrEqual);
+    /// Whether the first operand is greater than the second. All NaNs are invalid.
+    fp_compare_gt = "FPCompareGT" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Greater);
+    /// The greater operand.
+    fp_max = "FPMax" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Max);
+    /// The lesser operand.
+    fp_min = "FPMin" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Min);
+    /// The greater operand, or the one that is not a quiet NaN.
+    fp_max_num = "FPMaxNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Max);
+    /// The lesser operand, or the one that is not a quiet NaN.
+    fp_min_num = "FPMinNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Min);
 }

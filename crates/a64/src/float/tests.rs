@@ -2,6 +2,7 @@
 //! Arm, where IEEE 754 leaves no choice.
 
 mod arithmetic;
+mod comparisons;
 mod ieee;
 mod model;
 mod values;
@@ -9,6 +10,9 @@ mod values;
 use kvrm_ir::Function;
 use kvrm_ir::legalise::Lacks;
 use kvrm_ir::verify::verify;
+
+use kvrm_random::Random;
+use model::Model;
 
 use super::*;
 
@@ -19,10 +23,37 @@ fn eval(function: &Function, args: &[u64]) -> [u64; 2] {
     function.eval(args).try_into().expect("a number and flags")
 }
 
+/// The functions of a family do what the model does, for hard operands and any FPCR.
+fn check<const N: usize>(
+    lookup: fn(Format) -> &'static Function,
+    model: impl Fn(&mut Model, [u64; N]) -> u64,
+) {
+    for format in FORMATS {
+        let function = lookup(format);
+        let mut random = Random::part(1, u64::from(format.bits) * 8 + N as u64);
+        for _ in 0..100_000 {
+            let fpcr = values::fpcr(&mut random);
+            let ops: [u64; N] = values::operands(&mut random, format);
+            let mut expected = Model::new(format, fpcr);
+            let result = model(&mut expected, ops);
+            let mut args = ops.to_vec();
+            args.push(fpcr.into());
+            let got = eval(function, &args);
+            let expected = [result, expected.fpsr.into()];
+            let name = function.name;
+            assert_eq!(got, expected, "{name} {ops:x?} with FPCR {fpcr:#x} is {got:x?}");
+        }
+    }
+}
+
 /// Every function, for what holds of all.
 fn all() -> Vec<&'static Function> {
-    let by_format = [fp_add, fp_sub, fp_mul, fp_mul_add, fp_div, fp_sqrt];
-    by_format.iter().flat_map(|function| FORMATS.map(function)).collect()
+    let arithmetic = [fp_add, fp_sub, fp_mul, fp_mul_add, fp_div, fp_sqrt];
+    let comparisons =
+        [fp_compare, fp_compare_signalling, fp_compare_eq, fp_compare_ge, fp_compare_gt];
+    let extremes = [fp_max, fp_min, fp_max_num, fp_min_num];
+    let by_format = arithmetic.into_iter().chain(comparisons).chain(extremes);
+    by_format.flat_map(|function| FORMATS.map(function)).collect()
 }
 
 #[test]

@@ -417,4 +417,52 @@ impl Model {
             _ => self.round(op.value.root()),
         }
     }
+
+    fn ordering(x: Operand, y: Operand) -> Ordering {
+        let [x, y] = [x, y].map(|op| op.value);
+        let difference = x.sum(Real { negative: !y.negative, ..y });
+        match (difference.is_zero(), difference.negative) {
+            (true, _) => Ordering::Equal,
+            (false, true) => Ordering::Less,
+            (false, false) => Ordering::Greater,
+        }
+    }
+
+    /// The order of two operands, if they have one.
+    pub(super) fn compare(&mut self, op1: u64, op2: u64, signal_nans: bool) -> Option<Ordering> {
+        let ops @ [x, y] = [op1, op2].map(|op| self.unpack(op));
+        if x.is_nan() || y.is_nan() {
+            if signal_nans || ops.iter().any(|op| op.is(Class::Signalling)) {
+                self.raise(IOC);
+            }
+            return None;
+        }
+        Some(Model::ordering(x, y))
+    }
+
+    /// `FPMax` and `FPMin`: the operand that is `wanted`, compared with the other.
+    pub(super) fn extreme(&mut self, op1: u64, op2: u64, wanted: Ordering) -> u64 {
+        let ops @ [x, y] = [op1, op2].map(|op| self.unpack(op));
+        if let Some(nan) = self.process_nans(&ops) {
+            return nan;
+        }
+        let picked = if Model::ordering(x, y) == wanted { x } else { y };
+        match picked.class {
+            Class::Infinity => self.infinity(picked.sign),
+            Class::Zero if wanted.is_gt() => self.zero(x.sign && y.sign),
+            Class::Zero => self.zero(x.sign || y.sign),
+            _ => self.round(picked.value),
+        }
+    }
+
+    /// `FPMaxNum` and `FPMinNum`.
+    pub(super) fn extreme_number(&mut self, op1: u64, op2: u64, wanted: Ordering) -> u64 {
+        let [x, y] = [op1, op2].map(|op| self.unpack(op).class == Class::Quiet);
+        let least = self.infinity(wanted.is_gt());
+        match (x, y) {
+            (true, false) => self.extreme(least, op2, wanted),
+            (false, true) => self.extreme(op1, least, wanted),
+            _ => self.extreme(op1, op2, wanted),
+        }
+    }
 }
