@@ -1,6 +1,6 @@
 //! Floating-point arithmetic, bit by bit: the functions of the Arm manual's "shared/functions/float".
 //!
-//! Each is a pure [`Function`] of the IR, once for each format, with the name it has in the manual and the
+//! Each is a pure [`Function`](kvrm_ir::Function) of the IR, once for each format, with the name it has in the manual and the
 //! width of its operands: `FPAdd_32`. The functions here give the one for a [`Format`].
 //!
 //! - A number is its bit pattern: a half and a single are a `u32` (the upper bits of a half are zero), a double is
@@ -25,8 +25,11 @@
 
 mod add;
 mod compare;
+mod convert;
 mod div;
+mod fixed;
 mod fma;
+mod functions;
 mod mul;
 mod round;
 mod sqrt;
@@ -34,9 +37,9 @@ mod sqrt;
 mod tests;
 mod unpack;
 
-use kvrm_ir::{Builder, Function, Type, Val};
+use kvrm_ir::{Builder, Type, Val};
 
-use compare::{Extreme, Nans, Relation};
+pub(crate) use functions::*;
 use round::Rounding;
 
 /// An IEEE 754 format.
@@ -148,6 +151,9 @@ const FZ: u32 = 24;
 /// FPCR: NaNs are the default NaN.
 const DN: u32 = 25;
 
+/// FPCR: halves are in the alternative format.
+const AHP: u32 = 26;
+
 /// Builds operations on numbers of one format.
 #[derive(Clone, Copy)]
 struct Fp<'b> {
@@ -155,12 +161,15 @@ struct Fp<'b> {
     format: Format,
     fpcr: Val<'b>,
     rounding: Rounding,
+    /// `FPUnpackCV` and `FPRoundCV` rather than `FPUnpack` and `FPRound`: halves are not flushed, and may be in the
+    /// alternative format.
+    converts: bool,
 }
 
 impl<'b> Fp<'b> {
     /// Arithmetic as FPCR says.
     fn new(b: &'b Builder, format: Format, fpcr: Val<'b>) -> Fp<'b> {
-        Fp { b, format, fpcr, rounding: Rounding::Fpcr }
+        Fp { b, format, fpcr, rounding: Rounding::Fpcr, converts: false }
     }
 
     /// A constant of the format's type.
@@ -172,68 +181,4 @@ impl<'b> Fp<'b> {
     fn flag_if(self, condition: Val<'b>, flag: u32) -> Val<'b> {
         condition.select(self.b.u32(flag), self.b.u32(0))
     }
-}
-
-/// Declares functions that exist once for each format. `F` is the format's type, `W` is `u32`.
-macro_rules! by_format {
-    ($(
-        $(#[$doc:meta])*
-        $lookup:ident = $name:literal ($($param:ident: $ty:ident),*) -> ($($result:ident),*)
-            |$fp:ident| $body:expr;
-    )*) => {$(
-        $(#[$doc])*
-        pub(crate) fn $lookup(format: Format) -> &'static Function {
-            static FUNCTIONS: [Function; 3] = [
-                by_format!(@one HALF concat!($name, "_16"), ($($param: $ty),*), ($($result),*), $fp, $body),
-                by_format!(@one SINGLE concat!($name, "_32"), ($($param: $ty),*), ($($result),*), $fp, $body),
-                by_format!(@one DOUBLE concat!($name, "_64"), ($($param: $ty),*), ($($result),*), $fp, $body),
-            ];
-            &FUNCTIONS[format.index()]
-        }
-    )*};
-    (@one $format:ident $name:expr, ($($param:ident: $ty:ident),*), ($($result:ident),*), $fp:ident, $body:expr) => {{
-        const F: Type = $format.ty();
-        const W: Type = Type::U32;
-        Function::new($name, &[$($ty),*, W], &[$($result),*], |b, args| {
-            let &[$($param),*, fpcr] = args else { unreachable!("it has these parameters") };
-            let $fp = Fp::new(b, $format, fpcr);
-            $body.to_vec()
-        })
-    }};
-}
-
-by_format! {
-    /// The sum.
-    fp_add = "FPAdd" (op1: F, op2: F) -> (F, W) |fp| fp.add(op1, op2);
-    /// The difference.
-    fp_sub = "FPSub" (op1: F, op2: F) -> (F, W) |fp| fp.sub(op1, op2);
-    /// The product.
-    fp_mul = "FPMul" (op1: F, op2: F) -> (F, W) |fp| fp.mul(op1, op2);
-    /// The sum of the first and the product of the other two operands, rounded once.
-    fp_mul_add = "FPMulAdd" (addend: F, op1: F, op2: F) -> (F, W) |fp| fp.mul_add(addend, op1, op2);
-    /// The quotient.
-    fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2);
-    /// The square root.
-    fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op);
-
-    /// N, Z, C and V of a comparison, from bit 3 to bit 0. Only signalling NaNs are invalid.
-    fp_compare = "FPCompare" (op1: F, op2: F) -> (W, W) |fp| fp.compare(op1, op2, Nans::Signalling);
-    /// The same, but all NaNs are invalid.
-    fp_compare_signalling = "FPCompareSignalling" (op1: F, op2: F) -> (W, W)
-        |fp| fp.compare(op1, op2, Nans::All);
-    /// Whether operands are equal, as 0 or 1. Only signalling NaNs are invalid.
-    fp_compare_eq = "FPCompareEQ" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Equal);
-    /// Whether the first operand is greater than or equal to the second. All NaNs are invalid.
-    fp_compare_ge = "FPCompareGE" (op1: F, op2: F) -> (W, W)
-        |fp| fp.compares(op1, op2, Relation::GreaterOrEqual);
-    /// Whether the first operand is greater than the second. All NaNs are invalid.
-    fp_compare_gt = "FPCompareGT" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Greater);
-    /// The greater operand.
-    fp_max = "FPMax" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Max);
-    /// The lesser operand.
-    fp_min = "FPMin" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Min);
-    /// The greater operand, or the one that is not a quiet NaN.
-    fp_max_num = "FPMaxNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Max);
-    /// The lesser operand, or the one that is not a quiet NaN.
-    fp_min_num = "FPMinNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Min);
 }

@@ -140,15 +140,6 @@ impl<'b> Fp<'b> {
         }
     }
 
-    /// The upper bits of a significand that is wider than the format's type.
-    pub(super) fn narrow(self, significand: Val<'b>) -> Val<'b> {
-        let ty = self.format.ty();
-        if significand.ty() == ty {
-            return significand;
-        }
-        (significand >> 32).trunc(ty) | significand.trunc(ty).ne(0u64).zext(ty)
-    }
-
     /// With a product of 128 bits, as two halves.
     fn wide_sum(
         self,

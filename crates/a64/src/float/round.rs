@@ -2,7 +2,7 @@
 
 use kvrm_ir::{Type, Val};
 
-use super::{Fp, IXC, OFC, UFC};
+use super::{Fp, IOC, IXC, OFC, UFC};
 
 /// FPCR: the bits of RMode.
 const RMODE: u64 = 3 << 22;
@@ -16,6 +16,8 @@ const NEGINF: u32 = 2 << 22;
 pub(super) enum Rounding {
     /// As RMode says.
     Fpcr,
+    /// To the number whose last bit is one, unless the result is exact.
+    Odd,
 }
 
 /// A number that is not zero, before rounding.
@@ -58,18 +60,28 @@ impl<'b> Fp<'b> {
         let low = significand.trunc(Type::U32);
         let rest = low & ((1u64 << spare) - 1);
         let increment = self.increment(sign, low);
-        let up = (rest + increment) >> spare;
+        let inexact = rest.ne(0u64);
+        let whole = match self.rounding {
+            Rounding::Fpcr => (significand >> spare) + ((rest + increment) >> spare).zext(ty),
+            Rounding::Odd => (significand >> spare) | inexact.zext(ty),
+        };
         // The leading one of the significand makes up for the one that the exponent is less.
-        let magnitude =
-            (exponent.zext(ty) << format.fraction) + (significand >> spare) + up.zext(ty);
+        let magnitude = (exponent.zext(ty) << format.fraction) + whole;
+        let flags = flags | self.flag_if(inexact, IXC);
         let [magnitude, flags] = b.if_else(
             self.k(format.infinity()).ule(magnitude),
             || {
                 // Infinity, or the number before it.
                 let largest = self.k(format.infinity()) - increment.eq(0u64).zext(ty);
-                [largest, b.u32(OFC | IXC)]
+                let overflow = [largest, b.u32(OFC | IXC)];
+                // The alternative format has numbers there.
+                let beyond = self.k(format.sign()).ule(magnitude);
+                let most = self.k(format.magnitude());
+                let number = [beyond.select(most, magnitude), beyond.select(b.u32(IOC), flags)];
+                let alternative = self.alternative();
+                [0, 1].map(|i| alternative.select(number[i], overflow[i]))
             },
-            || [magnitude, flags | self.flag_if(rest.ne(0u64), IXC)],
+            || [magnitude, flags],
         );
         [sign | magnitude, flags]
     }
@@ -77,6 +89,9 @@ impl<'b> Fp<'b> {
     /// What to add, so that the bits that do not fit carry over where they are rounded up.
     fn increment(self, sign: Val<'b>, low: Val<'b>) -> Val<'b> {
         let (b, spare) = (self.b, self.format.spare());
+        if self.rounding == Rounding::Odd {
+            return b.u32(0);
+        }
         let mode = self.fpcr & RMODE;
         let to_even = low.bits(spare, 1) + ((1u64 << (spare - 1)) - 1);
         let away = mode.eq(sign.ne(0u64).select(b.u32(NEGINF), b.u32(POSINF)));

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod comparisons;
+mod conversions;
 mod ieee;
 mod model;
 mod values;
@@ -15,12 +16,22 @@ use kvrm_random::Random;
 use model::Model;
 
 use super::*;
+use crate::Sign;
 
 const FORMATS: [Format; 3] = [HALF, SINGLE, DOUBLE];
 
 /// The two results of a function.
 fn eval(function: &Function, args: &[u64]) -> [u64; 2] {
     function.eval(args).try_into().expect("a number and flags")
+}
+
+/// What a function gives is as expected.
+#[track_caller]
+fn assert_same(function: &Function, args: &[u64], result: u64, model: &Model) {
+    let got = eval(function, args);
+    let expected = [result, model.fpsr.into()];
+    let name = function.name;
+    assert_eq!(got, expected, "{name} {args:x?} is {got:x?}, expected {expected:x?}");
 }
 
 /// The functions of a family do what the model does, for hard operands and any FPCR.
@@ -36,24 +47,55 @@ fn check<const N: usize>(
             let ops: [u64; N] = values::operands(&mut random, format);
             let mut expected = Model::new(format, fpcr);
             let result = model(&mut expected, ops);
-            let mut args = ops.to_vec();
-            args.push(fpcr.into());
-            let got = eval(function, &args);
-            let expected = [result, expected.fpsr.into()];
-            let name = function.name;
-            assert_eq!(got, expected, "{name} {ops:x?} with FPCR {fpcr:#x} is {got:x?}");
+            let args: Vec<u64> = ops.into_iter().chain([fpcr.into()]).collect();
+            assert_same(function, &args, result, &expected);
         }
     }
 }
 
+/// Pairs of different formats.
+fn pairs() -> impl Iterator<Item = (Format, Format)> {
+    let pairs = FORMATS.into_iter().flat_map(|from| FORMATS.map(|to| (from, to)));
+    pairs.filter(|(from, to)| from != to)
+}
+
+/// Formats with the widths and signs of integers that they are converted to and from.
+fn integers() -> impl Iterator<Item = (Format, (u32, Sign))> {
+    let ranges = [16, 32, 64]
+        .into_iter()
+        .flat_map(|bits| [Sign::Signed, Sign::Unsigned].map(|sign| (bits, sign)));
+    let all = FORMATS.into_iter().flat_map(move |format| ranges.clone().map(move |r| (format, r)));
+    all.filter(|(format, (bits, _))| format.bits == 16 || *bits != 16)
+}
+
 /// Every function, for what holds of all.
 fn all() -> Vec<&'static Function> {
-    let arithmetic = [fp_add, fp_sub, fp_mul, fp_mul_add, fp_div, fp_sqrt];
-    let comparisons =
-        [fp_compare, fp_compare_signalling, fp_compare_eq, fp_compare_ge, fp_compare_gt];
-    let extremes = [fp_max, fp_min, fp_max_num, fp_min_num];
-    let by_format = arithmetic.into_iter().chain(comparisons).chain(extremes);
-    by_format.flat_map(|function| FORMATS.map(function)).collect()
+    let by_format = [
+        fp_add,
+        fp_sub,
+        fp_mul,
+        fp_mul_add,
+        fp_div,
+        fp_sqrt,
+        fp_compare,
+        fp_compare_signalling,
+        fp_compare_eq,
+        fp_compare_ge,
+        fp_compare_gt,
+        fp_max,
+        fp_min,
+        fp_max_num,
+        fp_min_num,
+        fp_round_int,
+    ];
+    let mut all: Vec<_> = by_format.iter().flat_map(|function| FORMATS.map(function)).collect();
+    all.extend(pairs().map(|(from, to)| fp_convert(from, to)));
+    for (format, (bits, sign)) in integers() {
+        all.extend([fp_to_fixed(format, bits, sign), fixed_to_fp(format, bits, sign)]);
+    }
+    let sizes = [(SINGLE, 32), (SINGLE, 64), (DOUBLE, 32), (DOUBLE, 64)];
+    all.extend(sizes.map(|(format, bits)| fp_round_int_n(format, bits)));
+    all
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use kvrm_ir::{Type, Val};
 
-use super::{DN, FZ, FZ16, Fp, IDC, IOC};
+use super::{AHP, DN, FZ, FZ16, Fp, IDC, IOC};
 
 /// A finite number other than zero: the biased exponent less one, and the significand with its leading one where
 /// the format's fraction ends.
@@ -68,7 +68,19 @@ impl<'b> Fp<'b> {
 
     /// Whether denormals are flushed to zero.
     pub(super) fn flushes(self) -> Val<'b> {
-        self.fpcr.bit(if self.format.bits == 16 { FZ16 } else { FZ })
+        match self.format.bits {
+            16 if self.converts => self.b.bool(false),
+            16 => self.fpcr.bit(FZ16),
+            _ => self.fpcr.bit(FZ),
+        }
+    }
+
+    /// Whether numbers are in the alternative half-precision format, which has neither infinities nor NaNs.
+    pub(super) fn alternative(self) -> Val<'b> {
+        match self.format.bits {
+            16 if self.converts => self.fpcr.bit(AHP),
+            _ => self.b.bool(false),
+        }
     }
 
     /// The operands with denormals flushed to zero if FPCR says so, and the flags of that.

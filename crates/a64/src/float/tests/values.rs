@@ -7,7 +7,7 @@ use crate::float::*;
 /// FPCR with random settings, each of them off more often than not.
 pub(super) fn fpcr(random: &mut Random) -> u32 {
     let off = |random: &mut Random, bit: u32| u32::from(random.once_in(3)) << bit;
-    let bits = [FZ16, FZ, DN, 26].map(|bit| off(random, bit)).into_iter().sum::<u32>();
+    let bits = [FZ16, FZ, DN, AHP].map(|bit| off(random, bit)).into_iter().sum::<u32>();
     bits | (random.below(4) as u32) << 22
 }
 
@@ -51,8 +51,58 @@ fn number(format: Format, negative: bool, exponent: u64, fraction: u64) -> u64 {
 
 /// Any number.
 pub(super) fn operand(random: &mut Random, format: Format) -> u64 {
+    if random.once_in(6) {
+        return near_half(random, format);
+    }
     let (exponent, fraction) = (exponent(random, format), fraction(random, format));
     number(format, random.once_in(2), exponent, fraction)
+}
+
+/// An integer and a half, or a number next to it.
+fn near_half(random: &mut Random, format: Format) -> u64 {
+    let width = u64::from(format.fraction);
+    let integer_bits = random.below(width);
+    let half = 1 << (width - integer_bits - 1);
+    let fraction = random.next() & ((1 << width) - 1) & !(half - 1) | half;
+    let exponent = u64::from(format.bias()) + integer_bits;
+    let near = number(format, random.once_in(2), exponent, fraction);
+    near.wrapping_add_signed(random.pick(&[-1, 0, 0, 1]))
+}
+
+/// A number of a format that another one lacks, or has: with few bits more, and an exponent that is at an end of its range.
+pub(super) fn near_format(random: &mut Random, from: Format, to: Format) -> u64 {
+    if from.bits < to.bits {
+        return operand(random, from);
+    }
+    let rebias = u64::from(from.bias() - to.bias());
+    let width = u64::from(to.fraction);
+    let exponent = match random.below(4) {
+        0 => random.below(3),
+        1 => u64::from(to.max_exponent()) - 2 + random.below(4),
+        2 => random.below(width + 4).wrapping_neg(),
+        _ => random.below(u64::from(to.max_exponent())),
+    };
+    let exponent = rebias.wrapping_add(exponent);
+    let place = random.below(4) + u64::from(from.fraction) - width - 2;
+    let fraction = match random.below(3) {
+        0 => u64::MAX << place,
+        1 => random.next() << place,
+        _ => (random.next() << place).wrapping_sub(1),
+    };
+    let fraction = fraction & ((1 << from.fraction) - 1);
+    number(from, random.once_in(2), exponent, fraction)
+}
+
+/// An integer whose bits end where the format's significands do, or a little later, or any.
+pub(super) fn integer(random: &mut Random, format: Format) -> u64 {
+    if random.once_in(2) {
+        return random.hard_value();
+    }
+    let width = u64::from(format.fraction) + random.below(4);
+    let bits = (1 << width | random.next() & ((1 << width) - 1)) ^ random.pick(&[0, 1, 3]);
+    let shifted = bits << random.below(64 - width);
+    let shifted = shifted.wrapping_add_signed(random.pick(&[-1, 0, 0, 1]));
+    if random.once_in(2) { shifted.wrapping_neg() } else { shifted }
 }
 
 /// A number that has to do with another one: near it, near its negative or its reciprocal, or with a product or a quotient at the
