@@ -27,6 +27,7 @@ mod add;
 mod compare;
 mod convert;
 mod div;
+mod estimate;
 mod fixed;
 mod fma;
 mod functions;

@@ -24,7 +24,9 @@ impl<'b> Fp<'b> {
             let flags = self.flag_if(z2 & !i1, DZC);
             [undefined.select(nan, defined), undefined.select(ioc, flags)]
         };
-        self.of_two_factors(op1, op2, special, |sign, x, y| self.finite_quotient(sign, x, y))
+        self.of_two_factors(op1, op2, special, |sign, x, y| {
+            self.round(self.finite_quotient(sign, x, y))
+        })
     }
 
     fn finite_quotient(self, sign: Val<'b>, x: Finite<'b>, y: Finite<'b>) -> Unrounded<'b> {

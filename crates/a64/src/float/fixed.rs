@@ -198,4 +198,33 @@ impl<'b> Fp<'b> {
         let least = self.k(least | self.format.sign());
         [overflow.select(least, result), overflow.select(b.u32(IOC), flags)]
     }
+
+    /// Of a double: the integer modulo 2^32, whether that is exact as 0 or 1, and the flags.
+    pub(super) fn to_fixed_js(self, op: Val<'b>) -> [Val<'b>; 3] {
+        let (b, format) = (self.b, self.format);
+        let ([flushed], denormal) = self.flush([op]);
+        let negative = self.sign(op).ne(0u64);
+        let exponent = self.exponent(op) - u64::from(format.bias());
+        let significand = (op & format.fraction_mask()) | format.least_normal();
+        let last = b.u32(format.fraction);
+        // Without a fraction; all bits that count are gone 32 places further.
+        let up = exponent - last;
+        let shifted = up.ult(32u64).select(significand.shl_by(up), self.k(0));
+        let down = last - exponent;
+        let fits = exponent.slt(u64::from(format.fraction));
+        let integer = fits.select(significand.shr_by(down), shifted);
+        let integer = exponent.sign().select(self.k(0), integer);
+        let whole = integer.trunc(Type::U32);
+        let result = negative.select(-whole, whole);
+        // Integers that are not modulo 2^32.
+        let most = negative.select(self.k(1 << 31), self.k((1 << 31) - 1));
+        let overflow = b.u32(31).slt(exponent) | most.ult(integer);
+        let below_one = exponent.sign();
+        let fraction = fits & significand.ne(significand.shr_by(down).shl_by(down));
+        let inexact = below_one.select(!self.is_zero(flushed), fraction);
+        let flags = overflow.select(b.u32(IOC), self.flag_if(inexact, IXC)) | denormal;
+        let exact = !(overflow | inexact | denormal.ne(0u64) | op.eq(format.sign()));
+        let is_special = self.k(format.infinity()).ule(self.magnitude(op));
+        [is_special.select(b.u32(0), result), exact.zext(Type::U32), flags]
+    }
 }

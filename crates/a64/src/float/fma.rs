@@ -73,30 +73,30 @@ impl<'b> Fp<'b> {
                 let x = Finite { exponent: ex, significand: mx };
                 let y = Finite { exponent: ey, significand: my };
                 let signs = [self.sign(addend), self.sign(op1 ^ op2)];
-                let Sum { zero, number } = self.finite_sum(signs, a, x, y);
-                let [result, more] = b.if_else(
-                    zero,
-                    || [self.sign_of_exact_zero(), b.u32(0)],
-                    || self.round(number),
-                );
+                let [result, more] = self.rounded_sum(signs, [a, x, y], false);
                 [result, flags | more]
             },
         )
     }
 
-    /// `a + x y`, given the signs of addend and product.
-    fn finite_sum(
+    /// `a + x y`, given the signs of addend and product, or half of that; and the flags.
+    pub(super) fn rounded_sum(
         self,
         signs: [Val<'b>; 2],
-        a: Finite<'b>,
-        x: Finite<'b>,
-        y: Finite<'b>,
-    ) -> Sum<'b> {
-        match self.format.bits {
+        [a, x, y]: [Finite<'b>; 3],
+        halve: bool,
+    ) -> [Val<'b>; 2] {
+        let Sum { zero, number } = match self.format.bits {
             16 => self.sum_in(Type::U32, signs, a, x, y),
             32 => self.sum_in(Type::U64, signs, a, x, y),
             _ => self.wide_sum(signs, a, x, y),
-        }
+        };
+        let exponent = number.exponent - u64::from(halve);
+        self.b.if_else(
+            zero,
+            || [self.sign_of_exact_zero(), self.b.u32(0)],
+            || self.round(Unrounded { exponent, ..number }),
+        )
     }
 
     /// With a product that fits a type.

@@ -5,6 +5,7 @@
 use kvrm_ir::{Function, Type};
 
 use super::compare::{Extreme, Nans, Relation};
+use super::estimate::{self, Step};
 use super::fixed::integer_type;
 use super::round::Rounding;
 use super::{DOUBLE, Format, Fp, HALF, SINGLE};
@@ -61,6 +62,8 @@ by_format! {
     fp_mul_add = "FPMulAdd" (addend: F, op1: F, op2: F) -> (F, W) |fp| fp.mul_add(addend, op1, op2);
     /// The quotient.
     fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2);
+    /// The product; that of zero and infinity is two.
+    fp_mul_x = "FPMulX" (op1: F, op2: F) -> (F, W) |fp| fp.mul_x(op1, op2);
     /// The square root.
     fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op);
 
@@ -89,6 +92,41 @@ by_format! {
     /// zero); inexact counts if `exact` is 1.
     fp_round_int = "FPRoundInt" (op: F, rounding: W, exact: W) -> (F, W)
         |fp| fp.round_int(op, rounding, exact);
+
+    /// About 1/op.
+    fp_recip_estimate = "FPRecipEstimate" (op: F) -> (F, W) |fp| fp.recip_estimate(op);
+    /// About 1/√op.
+    fp_rsqrt_estimate = "FPRSqrtEstimate" (op: F) -> (F, W) |fp| fp.rsqrt_estimate(op);
+    /// `2 - op1 op2`, rounded once.
+    fp_recip_step_fused = "FPRecipStepFused" (op1: F, op2: F) -> (F, W) |fp| fp.step(op1, op2, Step::Recip);
+    /// `(3 - op1 op2) / 2`, rounded once.
+    fp_rsqrt_step_fused = "FPRSqrtStepFused" (op1: F, op2: F) -> (F, W) |fp| fp.step(op1, op2, Step::RSqrt);
+    /// A power of two that is near the reciprocal.
+    fp_recp_x = "FPRecpX" (op: F) -> (F, W) |fp| fp.recp_x(op);
+}
+
+/// About 2^63/op for operands from 2^31 on, and all ones for others: a `u32` of a `u32`.
+pub(crate) fn unsigned_recip_estimate() -> &'static Function {
+    static FUNCTION: Function = Function::new("UnsignedRecipEstimate", &[W], &[W], |b, args| {
+        vec![estimate::unsigned_recip_estimate(b, args[0])]
+    });
+    &FUNCTION
+}
+
+/// About 2^47/√op for operands from 2^30 on, and all ones for others: a `u32` of a `u32`.
+pub(crate) fn unsigned_rsqrt_estimate() -> &'static Function {
+    static FUNCTION: Function = Function::new("UnsignedRSqrtEstimate", &[W], &[W], |b, args| {
+        vec![estimate::unsigned_rsqrt_estimate(b, args[0])]
+    });
+    &FUNCTION
+}
+
+/// `FPToFixedJS`: a double as an integer of 32 bits, modulo 2^32, as JavaScript converts. The second result is 1 if it is
+/// exact, which minus zero is not.
+pub(crate) fn fp_to_fixed_js() -> &'static Function {
+    static FUNCTION: Function =
+        function!("FPToFixedJS", DOUBLE, (op: Type::U64) -> (W, W, W), |fp| fp.to_fixed_js(op));
+    &FUNCTION
 }
 
 /// Converts to another format.

@@ -21,6 +21,12 @@ impl<'b> Fp<'b> {
         self.product(op1, op2, |_| self.invalid())
     }
 
+    /// `FPMulX`: the product of zero and infinity is two.
+    pub(super) fn mul_x(self, op1: Val<'b>, op2: Val<'b>) -> [Val<'b>; 2] {
+        let two = u64::from(self.format.bias() + 1) << self.format.fraction;
+        self.product(op1, op2, |sign| [sign | two, self.b.u32(0)])
+    }
+
     /// The product; that of zero and infinity, which has a sign, is given.
     fn product(
         self,
@@ -35,7 +41,9 @@ impl<'b> Fp<'b> {
             let defined = sign | infinite.select(self.k(self.format.infinity()), self.k(0));
             [undefined.select(value, defined), undefined.select(flags, self.b.u32(0))]
         };
-        self.of_two_factors(op1, op2, special, |sign, x, y| self.finite_product(sign, x, y))
+        self.of_two_factors(op1, op2, special, |sign, x, y| {
+            self.round(self.finite_product(sign, x, y))
+        })
     }
 
     fn finite_product(self, sign: Val<'b>, x: Finite<'b>, y: Finite<'b>) -> Unrounded<'b> {
@@ -63,7 +71,7 @@ impl<'b> Fp<'b> {
         op1: Val<'b>,
         op2: Val<'b>,
         special: impl FnOnce(Special<'b>) -> [Val<'b>; 2],
-        finite: impl FnOnce(Val<'b>, Finite<'b>, Finite<'b>) -> Unrounded<'b>,
+        finite: impl FnOnce(Val<'b>, Finite<'b>, Finite<'b>) -> [Val<'b>; 2],
     ) -> [Val<'b>; 2] {
         let b = self.b;
         let sign = self.sign(op1 ^ op2);
@@ -97,7 +105,7 @@ impl<'b> Fp<'b> {
             || {
                 let x = Finite { exponent: ex, significand: mx };
                 let y = Finite { exponent: ey, significand: my };
-                let [result, more] = self.round(finite(sign, x, y));
+                let [result, more] = finite(sign, x, y);
                 [result, flags | more]
             },
         )

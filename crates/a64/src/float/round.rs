@@ -87,7 +87,7 @@ impl<'b> Fp<'b> {
     }
 
     /// What to add, so that the bits that do not fit carry over where they are rounded up.
-    fn increment(self, sign: Val<'b>, low: Val<'b>) -> Val<'b> {
+    pub(super) fn increment(self, sign: Val<'b>, low: Val<'b>) -> Val<'b> {
         let (b, spare) = (self.b, self.format.spare());
         if self.rounding == Rounding::Odd {
             return b.u32(0);

@@ -4,6 +4,7 @@
 mod arithmetic;
 mod comparisons;
 mod conversions;
+mod estimates;
 mod ieee;
 mod model;
 mod values;
@@ -87,6 +88,12 @@ fn all() -> Vec<&'static Function> {
         fp_max_num,
         fp_min_num,
         fp_round_int,
+        fp_mul_x,
+        fp_recip_estimate,
+        fp_rsqrt_estimate,
+        fp_recip_step_fused,
+        fp_rsqrt_step_fused,
+        fp_recp_x,
     ];
     let mut all: Vec<_> = by_format.iter().flat_map(|function| FORMATS.map(function)).collect();
     all.extend(pairs().map(|(from, to)| fp_convert(from, to)));
@@ -95,6 +102,7 @@ fn all() -> Vec<&'static Function> {
     }
     let sizes = [(SINGLE, 32), (SINGLE, 64), (DOUBLE, 32), (DOUBLE, 64)];
     all.extend(sizes.map(|(format, bits)| fp_round_int_n(format, bits)));
+    all.extend([unsigned_recip_estimate(), unsigned_rsqrt_estimate(), fp_to_fixed_js()]);
     all
 }
 

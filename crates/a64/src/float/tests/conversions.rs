@@ -96,3 +96,14 @@ fn to_integral_numbers_in_range() {
         });
     }
 }
+
+#[test]
+fn to_integers_as_javascript_does() {
+    many(7, 200_000, |random, fpcr| {
+        let op = values::operand(random, DOUBLE);
+        let mut model = Model::new(DOUBLE, fpcr);
+        let (result, z) = model.to_fixed_js(op);
+        let got = fp_to_fixed_js().eval(&[op, fpcr.into()]);
+        assert_eq!(got, [result, z.into(), model.fpsr.into()], "{op:x} with FPCR {fpcr:x}");
+    });
+}

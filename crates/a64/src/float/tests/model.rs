@@ -156,7 +156,7 @@ impl Model {
         Mode::ALL[(self.fpcr >> 22 & 3) as usize]
     }
 
-    fn flushes(&self) -> bool {
+    pub(super) fn flushes(&self) -> bool {
         match self.format.bits {
             16 => self.fpcr_bit(FZ16) && !self.converts,
             _ => self.fpcr_bit(FZ),
@@ -600,5 +600,56 @@ impl Model {
             self.raise(IXC);
         }
         self.integral(op.sign, integer)
+    }
+
+    pub(super) fn mul_x(&mut self, op1: u64, op2: u64) -> u64 {
+        let negative = (op1 ^ op2) >> (self.format.bits - 1) & 1 != 0;
+        self.product(op1, op2, |model| model.integral(negative, if negative { -2 } else { 2 }))
+    }
+
+    /// `(constant - op1 op2) / 2^halvings`, with the product of zero and infinity being zero.
+    pub(super) fn step(&mut self, op1: u64, op2: u64, constant: u128, halvings: i32) -> u64 {
+        let ops @ [x, y] = [op1 ^ self.zero(true), op2].map(|op| self.unpack(op));
+        if let Some(nan) = self.process_nans(&ops) {
+            return nan;
+        }
+        let any = |class| ops.iter().any(|op| op.is(class));
+        let product = match (any(Class::Infinity), any(Class::Zero)) {
+            (true, true) => Real::new(false, 0, 0),
+            (true, false) => return self.infinity(x.sign != y.sign),
+            _ => x.value.product(y.value),
+        };
+        let sum = Real::new(false, constant, 0).sum(product);
+        self.round_sum(Real { exponent: sum.exponent - halvings, ..sum })
+    }
+
+    /// `FPToFixedJS`: the result, and Z.
+    pub(super) fn to_fixed_js(&mut self, bits: u64) -> (u64, bool) {
+        let op = self.unpack(bits);
+        if op.is_nan() || op.is(Class::Infinity) {
+            self.raise(IOC);
+            return (0, false);
+        }
+        let mut z = true;
+        let (int_result, inexact) = match op.value {
+            // More than 128 bits.
+            Real { exponent: 64.., .. } => (1 << 64, false),
+            // Integers already.
+            Real { exponent: exponent @ 0.., magnitude, negative, .. } => {
+                let integer = (magnitude << exponent) as i128;
+                (if negative { -integer } else { integer }, false)
+            }
+            value => Model::integer(value, Mode::Zero),
+        };
+        if i32::try_from(int_result).is_err() {
+            self.raise(IOC);
+            z = false;
+        } else if inexact {
+            self.raise(IXC);
+            z = false;
+        } else if op.value.is_zero() && bits != 0 {
+            z = false;
+        }
+        (int_result as u64 & 0xffff_ffff, z)
     }
 }
