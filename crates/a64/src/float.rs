@@ -24,6 +24,7 @@
 //! place).
 
 mod add;
+mod bfloat;
 mod compare;
 mod convert;
 mod div;

@@ -114,13 +114,6 @@ impl<'b> Fp<'b> {
         [result, flags | denormal]
     }
 
-    /// Infinity or the largest number, as the rounding mode says.
-    fn overflow(self, sign: Val<'b>) -> Val<'b> {
-        let to_infinity = self.increment(sign, self.b.u32(0)).ne(0u64);
-        let infinity = self.format.infinity();
-        to_infinity.select(self.k(infinity), self.k(infinity - 1))
-    }
-
     /// `FPRecipStepFused`, `FPRSqrtStepFused`.
     pub(super) fn step(self, op1: Val<'b>, op2: Val<'b>, step: Step) -> [Val<'b>; 2] {
         let (b, format) = (self.b, self.format);

@@ -1,6 +1,6 @@
 //! The functions: their names, parameters and results.
 //!
-//! The last parameter of each is FPCR; the last result is what FPSR gains.
+//! The last parameter is FPCR and the last result is what FPSR gains, unless a function says otherwise.
 
 use kvrm_ir::{Function, Type};
 
@@ -149,6 +149,39 @@ pub(crate) fn fp_convert(from: Format, to: Format) -> &'static Function {
         (64, 32) => convert!(DOUBLE SINGLE "FPConvert_64_32"),
         _ => unreachable!("conversions change the format"),
     }
+}
+
+/// Converts a double to a single, rounding to odd.
+pub(crate) fn fp_convert_odd() -> &'static Function {
+    static FUNCTION: Function = function!(
+        "FPConvertOdd_64_32", DOUBLE, (op: Type::U64) -> (W, W),
+        |fp| fp.convert(op, SINGLE, Rounding::Odd)
+    );
+    &FUNCTION
+}
+
+/// Converts a single to the Brain format.
+pub(crate) fn fp_convert_bf() -> &'static Function {
+    static FUNCTION: Function =
+        function!("FPConvertBF", SINGLE, (op: W) -> (W, W), |fp| fp.convert_bf(op));
+    &FUNCTION
+}
+
+/// The sum of two singles as in BFDOT: a `u32` of two, whatever FPCR says, without flags.
+pub(crate) fn bf_add() -> &'static Function {
+    static FUNCTION: Function = Function::new("BFAdd", &[W; 2], &[W], |b, args| {
+        vec![Fp::bfloat(b).add(args[0], args[1])[0]]
+    });
+    &FUNCTION
+}
+
+/// The product of two numbers in the Brain format, as a single, as in BFDOT: a `u32` of the lower halves of two, whatever FPCR
+/// says, without flags.
+pub(crate) fn bf_mul() -> &'static Function {
+    static FUNCTION: Function = Function::new("BFMul", &[W; 2], &[W], |b, args| {
+        vec![Fp::bfloat(b).bf_mul(args[0], args[1])]
+    });
+    &FUNCTION
 }
 
 /// Converts between numbers and integers: each format with the widths that instructions have for it.

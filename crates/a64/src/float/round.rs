@@ -18,6 +18,8 @@ pub(super) enum Rounding {
     Fpcr,
     /// To the number whose last bit is one, unless the result is exact.
     Odd,
+    /// The same, but what is larger than all numbers is infinite.
+    OddOrInfinity,
 }
 
 /// A number that is not zero, before rounding.
@@ -59,11 +61,13 @@ impl<'b> Fp<'b> {
         // All that decides about rounding fits 32 bits.
         let low = significand.trunc(Type::U32);
         let rest = low & ((1u64 << spare) - 1);
-        let increment = self.increment(sign, low);
         let inexact = rest.ne(0u64);
         let whole = match self.rounding {
-            Rounding::Fpcr => (significand >> spare) + ((rest + increment) >> spare).zext(ty),
-            Rounding::Odd => (significand >> spare) | inexact.zext(ty),
+            Rounding::Fpcr => {
+                let up = (rest + self.increment(sign, low, spare)) >> spare;
+                (significand >> spare) + up.zext(ty)
+            }
+            Rounding::Odd | Rounding::OddOrInfinity => (significand >> spare) | inexact.zext(ty),
         };
         // The leading one of the significand makes up for the one that the exponent is less.
         let magnitude = (exponent.zext(ty) << format.fraction) + whole;
@@ -71,9 +75,7 @@ impl<'b> Fp<'b> {
         let [magnitude, flags] = b.if_else(
             self.k(format.infinity()).ule(magnitude),
             || {
-                // Infinity, or the number before it.
-                let largest = self.k(format.infinity()) - increment.eq(0u64).zext(ty);
-                let overflow = [largest, b.u32(OFC | IXC)];
+                let overflow = [self.overflow(sign), b.u32(OFC | IXC)];
                 // The alternative format has numbers there.
                 let beyond = self.k(format.sign()).ule(magnitude);
                 let most = self.k(format.magnitude());
@@ -86,17 +88,31 @@ impl<'b> Fp<'b> {
         [sign | magnitude, flags]
     }
 
-    /// What to add, so that the bits that do not fit carry over where they are rounded up.
-    pub(super) fn increment(self, sign: Val<'b>, low: Val<'b>) -> Val<'b> {
-        let (b, spare) = (self.b, self.format.spare());
-        if self.rounding == Rounding::Odd {
-            return b.u32(0);
-        }
-        let mode = self.fpcr & RMODE;
+    /// What to add to a significand of which the lowest `spare` bits do not fit, so that they carry over where it is rounded
+    /// up.
+    pub(super) fn increment(self, sign: Val<'b>, low: Val<'b>, spare: u32) -> Val<'b> {
+        let b = self.b;
         let to_even = low.bits(spare, 1) + ((1u64 << (spare - 1)) - 1);
-        let away = mode.eq(sign.ne(0u64).select(b.u32(NEGINF), b.u32(POSINF)));
         let all = b.u32((1 << spare) - 1);
-        mode.eq(0u64).select(to_even, away.select(all, b.u32(0)))
+        let directed = self.rounds_away(sign).select(all, b.u32(0));
+        (self.fpcr & RMODE).eq(0u64).select(to_even, directed)
+    }
+
+    /// Whether the rounding mode is the one towards the infinity of that sign.
+    fn rounds_away(self, sign: Val<'b>) -> Val<'b> {
+        let towards = sign.ne(0u64).select(self.b.u32(NEGINF), self.b.u32(POSINF));
+        (self.fpcr & RMODE).eq(towards)
+    }
+
+    /// The magnitude of a number that is larger than all: infinity, or the largest one.
+    pub(super) fn overflow(self, sign: Val<'b>) -> Val<'b> {
+        let infinity = self.format.infinity();
+        let to_infinity = match self.rounding {
+            Rounding::Fpcr => (self.fpcr & RMODE).eq(0u64) | self.rounds_away(sign),
+            Rounding::Odd => self.b.bool(false),
+            Rounding::OddOrInfinity => self.b.bool(true),
+        };
+        to_infinity.select(self.k(infinity), self.k(infinity - 1))
     }
 
     /// Exponent, significand and flags of a number that is less than the least normal one, or may overflow.

@@ -2,6 +2,7 @@
 //! Arm, where IEEE 754 leaves no choice.
 
 mod arithmetic;
+mod bfloat;
 mod comparisons;
 mod conversions;
 mod estimates;
@@ -33,6 +34,15 @@ fn assert_same(function: &Function, args: &[u64], result: u64, model: &Model) {
     let expected = [result, model.fpsr.into()];
     let name = function.name;
     assert_eq!(got, expected, "{name} {args:x?} is {got:x?}, expected {expected:x?}");
+}
+
+/// Calls `test` with a source of numbers and an FPCR, many times.
+fn many(part: u64, times: u32, mut test: impl FnMut(&mut Random, u32)) {
+    let mut random = Random::part(3, part);
+    for _ in 0..times {
+        let fpcr = values::fpcr(&mut random);
+        test(&mut random, fpcr);
+    }
 }
 
 /// The functions of a family do what the model does, for hard operands and any FPCR.
@@ -103,6 +113,7 @@ fn all() -> Vec<&'static Function> {
     let sizes = [(SINGLE, 32), (SINGLE, 64), (DOUBLE, 32), (DOUBLE, 64)];
     all.extend(sizes.map(|(format, bits)| fp_round_int_n(format, bits)));
     all.extend([unsigned_recip_estimate(), unsigned_rsqrt_estimate(), fp_to_fixed_js()]);
+    all.extend([fp_convert_odd(), fp_convert_bf(), bf_add(), bf_mul()]);
     all
 }
 

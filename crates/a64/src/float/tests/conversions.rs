@@ -3,15 +3,6 @@
 use super::model::Mode;
 use super::*;
 
-/// Calls `test` with a source of numbers and an FPCR, many times.
-fn many(part: u64, times: u32, mut test: impl FnMut(&mut Random, u32)) {
-    let mut random = Random::part(3, part);
-    for _ in 0..times {
-        let fpcr = values::fpcr(&mut random);
-        test(&mut random, fpcr);
-    }
-}
-
 #[test]
 fn between_formats() {
     for (i, (from, to)) in pairs().enumerate() {
@@ -26,6 +17,19 @@ fn between_formats() {
             assert_same(fp_convert(from, to), &[op, fpcr.into()], result, &model);
         });
     }
+}
+
+#[test]
+fn to_singles_rounded_to_odd() {
+    many(8, 100_000, |random, fpcr| {
+        let op = match random.once_in(2) {
+            true => values::operand(random, DOUBLE),
+            false => values::near_format(random, DOUBLE, SINGLE),
+        };
+        let mut model = Model::new(DOUBLE, fpcr);
+        let result = model.convert(op, SINGLE, Some(Mode::Odd));
+        assert_same(fp_convert_odd(), &[op, fpcr.into()], result, &model);
+    });
 }
 
 #[test]

@@ -77,12 +77,11 @@ pub(super) fn near_format(random: &mut Random, from: Format, to: Format) -> u64 
     let rebias = u64::from(from.bias() - to.bias());
     let width = u64::from(to.fraction);
     let exponent = match random.below(4) {
-        0 => random.below(3),
-        1 => u64::from(to.max_exponent()) - 2 + random.below(4),
-        2 => random.below(width + 4).wrapping_neg(),
-        _ => random.below(u64::from(to.max_exponent())),
+        0 => rebias + random.below(3),
+        1 => rebias + u64::from(to.max_exponent()) - 2 + random.below(3),
+        2 => rebias.saturating_sub(random.below(width + 4)),
+        _ => rebias + random.below(u64::from(to.max_exponent())),
     };
-    let exponent = rebias.wrapping_add(exponent);
     let place = random.below(4) + u64::from(from.fraction) - width - 2;
     let fraction = match random.below(3) {
         0 => u64::MAX << place,
