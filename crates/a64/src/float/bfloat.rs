@@ -1,4 +1,4 @@
-//! `FPConvertBF`, and the arithmetic of BFDOT and BFMMLA on a processor without FEAT_EBF16: `BFAdd`, `BFMul`.
+//! `FPConvertBF`, and the arithmetic of BFDOT and BFMMLA on a processor without FEAT_EBF16: `FPAdd_BF16`, `BFMulH`.
 //!
 //! A number in the Brain format is the upper half of a single.
 
@@ -19,7 +19,7 @@ impl<'b> Fp<'b> {
     }
 
     /// The product of the numbers in the low halves, as a single.
-    pub(super) fn bf_mul(self, op1: Val<'b>, op2: Val<'b>) -> Val<'b> {
+    pub(super) fn bf_mul_h(self, op1: Val<'b>, op2: Val<'b>) -> Val<'b> {
         self.mul(op1 << DROPPED, op2 << DROPPED)[0]
     }
 

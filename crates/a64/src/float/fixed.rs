@@ -108,7 +108,7 @@ impl<'b> Fp<'b> {
     }
 
     /// An integer divided by 2^fbits, and the flags.
-    pub(super) fn from_fixed(
+    pub(super) fn fixed_to_fp(
         self,
         op: Val<'b>,
         fbits: Val<'b>,

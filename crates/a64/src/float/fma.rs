@@ -26,6 +26,7 @@ impl<'b> Fp<'b> {
                 let [zero_a, zero_x, zero_y] = ops.map(|v| self.is_zero(v));
                 let [infinite_a, infinite_x, infinite_y] = ops.map(|v| self.is_infinite(v));
                 let nan = self.any(ops.map(|v| self.is_nan(v)));
+                // Of the product.
                 let infinite = infinite_x | infinite_y;
                 let zero = zero_x | zero_y;
                 let is_special = nan | infinite_a | infinite | zero;
@@ -34,10 +35,9 @@ impl<'b> Fp<'b> {
                     nan,
                     || {
                         let [picked, flags] = self.process_nans([addend, op1, op2]);
-                        // With a signalling NaN, the result is the same but for that NaN.
+                        // A quiet addend does not hide that the product is undefined.
                         let [nan, ioc] = self.invalid();
-                        let quiet = (addend & self.format.quiet()).ne(0u64);
-                        let invalid = undefined & quiet;
+                        let invalid = undefined & (addend & self.format.quiet()).ne(0u64);
                         [invalid.select(nan, picked), invalid.select(ioc, flags)]
                     },
                     || {
@@ -56,12 +56,11 @@ impl<'b> Fp<'b> {
                 let ea = zero_a.select(b.u32(NONE as u32), a.exponent);
                 let ma = zero_a.select(self.k(0), a.significand);
                 let flags = is_special.select(flags, b.u32(0)) | denormal;
-                let (ex, mx, ey, my) = (x.exponent, x.significand, y.exponent, y.significand);
+                let ([ex, mx], [ey, my]) = (x.parts(), y.parts());
                 [is_special, result, flags, ea, ma, ex, mx, ey, my]
             },
             || {
-                let (ea, ma, ex, mx) = (a.exponent, a.significand, x.exponent, x.significand);
-                let (ey, my) = (y.exponent, y.significand);
+                let [[ea, ma], [ex, mx], [ey, my]] = [a, x, y].map(Finite::parts);
                 [b.bool(false), self.k(0), b.u32(0), ea, ma, ex, mx, ey, my]
             },
         );

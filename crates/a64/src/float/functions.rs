@@ -168,8 +168,8 @@ pub(crate) fn fp_convert_bf() -> &'static Function {
 }
 
 /// The sum of two singles as in BFDOT: a `u32` of two, whatever FPCR says, without flags.
-pub(crate) fn bf_add() -> &'static Function {
-    static FUNCTION: Function = Function::new("BFAdd", &[W; 2], &[W], |b, args| {
+pub(crate) fn fp_add_bf16() -> &'static Function {
+    static FUNCTION: Function = Function::new("FPAdd_BF16", &[W; 2], &[W], |b, args| {
         vec![Fp::bfloat(b).add(args[0], args[1])[0]]
     });
     &FUNCTION
@@ -177,9 +177,9 @@ pub(crate) fn bf_add() -> &'static Function {
 
 /// The product of two numbers in the Brain format, as a single, as in BFDOT: a `u32` of the lower halves of two, whatever FPCR
 /// says, without flags.
-pub(crate) fn bf_mul() -> &'static Function {
-    static FUNCTION: Function = Function::new("BFMul", &[W; 2], &[W], |b, args| {
-        vec![Fp::bfloat(b).bf_mul(args[0], args[1])]
+pub(crate) fn bf_mul_h() -> &'static Function {
+    static FUNCTION: Function = Function::new("BFMulH", &[W; 2], &[W], |b, args| {
+        vec![Fp::bfloat(b).bf_mul_h(args[0], args[1])]
     });
     &FUNCTION
 }
@@ -230,7 +230,7 @@ pub(crate) fn fixed_to_fp(format: Format, bits: u32, sign: Sign) -> &'static Fun
             static FUNCTION: Function = function!(
                 concat!("FixedToFP", $suffix), $format,
                 (op: integer_type($bits), fbits: W) -> ($format.ty(), W),
-                |fp| fp.from_fixed(op, fbits, ($bits, $sign))
+                |fp| fp.fixed_to_fp(op, fbits, ($bits, $sign))
             );
             &FUNCTION
         }};

@@ -83,7 +83,7 @@ impl<'b> Fp<'b> {
                 let zero = ops.map(|v| self.is_zero(v));
                 let infinite = ops.map(|v| self.is_infinite(v));
                 let nan = self.is_nan(op1) | self.is_nan(op2);
-                let is_special = nan | zero[0] | zero[1] | infinite[0] | infinite[1];
+                let is_special = nan | self.any(zero) | self.any(infinite);
                 let [result, flags] = b.if_else(
                     nan,
                     || self.process_nans([op1, op2]),
@@ -91,11 +91,11 @@ impl<'b> Fp<'b> {
                 );
                 let [x, y] = ops.map(|v| self.finite(v));
                 let flags = is_special.select(flags, b.u32(0)) | denormal;
-                [is_special, result, flags, x.exponent, x.significand, y.exponent, y.significand]
+                let ([ex, mx], [ey, my]) = (x.parts(), y.parts());
+                [is_special, result, flags, ex, mx, ey, my]
             },
             || {
-                let parts = [x.exponent, x.significand, y.exponent, y.significand];
-                let [ex, mx, ey, my] = parts;
+                let ([ex, mx], [ey, my]) = (x.parts(), y.parts());
                 [b.bool(false), self.k(0), b.u32(0), ex, mx, ey, my]
             },
         );

@@ -6,6 +6,8 @@ use super::{Fp, IOC, IXC, OFC, UFC};
 
 /// FPCR: the bits of RMode.
 const RMODE: u64 = 3 << 22;
+/// RMode, in its place: to nearest, with ties to even.
+const TIEEVEN: u64 = 0;
 /// RMode, in its place: towards plus infinity.
 const POSINF: u32 = 1 << 22;
 /// RMode, in its place: towards minus infinity.
@@ -92,23 +94,24 @@ impl<'b> Fp<'b> {
     /// up.
     pub(super) fn increment(self, sign: Val<'b>, low: Val<'b>, spare: u32) -> Val<'b> {
         let b = self.b;
+        let mode = self.fpcr & RMODE;
         let to_even = low.bits(spare, 1) + ((1u64 << (spare - 1)) - 1);
         let all = b.u32((1 << spare) - 1);
-        let directed = self.rounds_away(sign).select(all, b.u32(0));
-        (self.fpcr & RMODE).eq(0u64).select(to_even, directed)
+        let directed = self.is_away(mode, sign).select(all, b.u32(0));
+        mode.eq(TIEEVEN).select(to_even, directed)
     }
 
-    /// Whether the rounding mode is the one towards the infinity of that sign.
-    fn rounds_away(self, sign: Val<'b>) -> Val<'b> {
-        let towards = sign.ne(0u64).select(self.b.u32(NEGINF), self.b.u32(POSINF));
-        (self.fpcr & RMODE).eq(towards)
+    /// Whether a rounding mode is the one towards the infinity of that sign.
+    fn is_away(self, mode: Val<'b>, sign: Val<'b>) -> Val<'b> {
+        mode.eq(sign.ne(0u64).select(self.b.u32(NEGINF), self.b.u32(POSINF)))
     }
 
     /// The magnitude of a number that is larger than all: infinity, or the largest one.
     pub(super) fn overflow(self, sign: Val<'b>) -> Val<'b> {
         let infinity = self.format.infinity();
+        let mode = self.fpcr & RMODE;
         let to_infinity = match self.rounding {
-            Rounding::Fpcr => (self.fpcr & RMODE).eq(0u64) | self.rounds_away(sign),
+            Rounding::Fpcr => mode.eq(TIEEVEN) | self.is_away(mode, sign),
             Rounding::Odd => self.b.bool(false),
             Rounding::OddOrInfinity => self.b.bool(true),
         };

@@ -10,9 +10,10 @@ mod ieee;
 mod model;
 mod values;
 
-use kvrm_ir::Function;
+use kvrm_ir::eval::{Inputs, eval_results};
 use kvrm_ir::legalise::Lacks;
 use kvrm_ir::verify::verify;
+use kvrm_ir::{Block, Function, Op, Type, Var};
 
 use kvrm_random::Random;
 use model::Model;
@@ -113,7 +114,7 @@ fn all() -> Vec<&'static Function> {
     let sizes = [(SINGLE, 32), (SINGLE, 64), (DOUBLE, 32), (DOUBLE, 64)];
     all.extend(sizes.map(|(format, bits)| fp_round_int_n(format, bits)));
     all.extend([unsigned_recip_estimate(), unsigned_rsqrt_estimate(), fp_to_fixed_js()]);
-    all.extend([fp_convert_odd(), fp_convert_bf(), bf_add(), bf_mul()]);
+    all.extend([fp_convert_odd(), fp_convert_bf(), fp_add_bf16(), bf_mul_h()]);
     all
 }
 
@@ -130,37 +131,85 @@ fn functions_are_sound_and_have_different_names() {
     }
 }
 
+/// Arguments of any kind.
+struct Arguments(Vec<u64>);
+
+impl Inputs for Arguments {
+    fn word(&self) -> u32 {
+        unreachable!("a function has parameters only")
+    }
+
+    fn param(&self, index: u8) -> u64 {
+        self.0[usize::from(index)]
+    }
+
+    fn read_var(&self, _: Var) -> u64 {
+        unreachable!("a function has parameters only")
+    }
+}
+
 #[test]
-#[ignore]
-fn counts() {
-    use kvrm_ir::{Block, Op};
-    fn total(block: &Block) -> usize {
-        block
-            .stmts
-            .iter()
-            .map(|s| {
-                1 + match &s.op {
-                    Op::If { then, otherwise, .. } => total(then) + total(otherwise),
-                    _ => 0,
-                }
-            })
-            .sum()
+fn poor_targets_get_the_same_results() {
+    let mut random = Random::new(12);
+    for function in all() {
+        let routine = function.routine(Lacks::EVERYTHING);
+        assert_eq!(verify(&routine), Ok(()), "{}", function.name);
+        for _ in 0..1000 {
+            let fpcr = u64::from(values::fpcr(&mut random));
+            let arg = |ty: &Type| match (ty, random.below(4)) {
+                (Type::U64, 0) => random.hard_value(),
+                (Type::U64, _) => values::operand(&mut random, DOUBLE),
+                (_, 0) => values::operand(&mut random, HALF),
+                (_, _) => values::operand(&mut random, SINGLE),
+            };
+            let mut args: Vec<u64> = function.params.iter().map(arg).collect();
+            if random.once_in(2) {
+                *args.last_mut().expect("all functions have parameters") = fpcr;
+            }
+            let expected = function.eval(&args);
+            let said = format!("{} {args:x?}", function.name);
+            assert_eq!(eval_results(&routine, &Arguments(args)), expected, "{said}");
+        }
     }
-    // rare arms are the first ones, except where both are large
-    fn common(block: &Block) -> usize {
-        block
-            .stmts
-            .iter()
-            .map(|s| {
-                1 + match &s.op {
-                    Op::If { otherwise, .. } => common(otherwise),
-                    _ => 0,
-                }
-            })
-            .sum()
-    }
-    for f in all() {
-        let r = f.routine(Lacks::default());
-        println!("{:20} {} {}", f.name, total(&r.body), common(&r.body));
+}
+
+/// Statements that are executed if none of the rare cases occurs, which are the first arms.
+fn ordinary(block: &Block) -> usize {
+    let statements = block.stmts.iter().map(|stmt| match &stmt.op {
+        Op::If { otherwise, .. } => 1 + ordinary(otherwise),
+        _ => 1,
+    });
+    statements.sum()
+}
+
+/// All statements.
+fn total(block: &Block) -> usize {
+    let statements = block.stmts.iter().map(|stmt| match &stmt.op {
+        Op::If { then, otherwise, .. } => 1 + total(then) + total(otherwise),
+        _ => 1,
+    });
+    statements.sum()
+}
+
+#[test]
+fn ordinary_numbers_take_few_statements() {
+    let limits = [
+        (fp_add(SINGLE), 70, 160),
+        (fp_add(DOUBLE), 76, 165),
+        (fp_mul(SINGLE), 60, 185),
+        (fp_mul(DOUBLE), 65, 195),
+        (fp_mul_add(SINGLE), 105, 285),
+        (fp_mul_add(DOUBLE), 145, 335),
+        (fp_div(SINGLE), 83, 210),
+        (fp_div(DOUBLE), 99, 230),
+        (fp_sqrt(SINGLE), 76, 155),
+        (fp_sqrt(DOUBLE), 90, 170),
+    ];
+    for (function, most_ordinary, most) in limits {
+        let body = function.routine(Lacks::default()).body;
+        let counts = (ordinary(&body), total(&body));
+        let (name, limit) = (function.name, (most_ordinary, most));
+        println!("{name}: {counts:?}");
+        assert!(counts.0 <= limit.0 && counts.1 <= limit.1, "{name}: {counts:?}, not {limit:?}");
     }
 }

@@ -12,6 +12,12 @@ pub(super) struct Finite<'b> {
     pub(super) significand: Val<'b>,
 }
 
+impl<'b> Finite<'b> {
+    pub(super) fn parts(self) -> [Val<'b>; 2] {
+        [self.exponent, self.significand]
+    }
+}
+
 impl<'b> Fp<'b> {
     /// The bits of the exponent, as a `u32`.
     pub(super) fn exponent(self, x: Val<'b>) -> Val<'b> {

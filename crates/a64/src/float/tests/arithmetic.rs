@@ -27,3 +27,12 @@ fn quotients() {
 fn roots() {
     check(fp_sqrt, |model, [x]| model.sqrt(x));
 }
+
+#[test]
+fn roots_of_all_halves() {
+    for (op, mode) in (0..0x1_0000).flat_map(|op| (0..4).map(move |mode| (op, mode))) {
+        let mut model = Model::new(HALF, mode << 22);
+        let result = model.sqrt(op);
+        assert_same(fp_sqrt(HALF), &[op, (mode << 22).into()], result, &model);
+    }
+}

@@ -81,7 +81,7 @@ fn mul(op1: u64, op2: u64) -> u64 {
 fn sums() {
     many(10, 100_000, |random, _| {
         let ops @ [x, y] = values::operands(random, SINGLE);
-        let got = bf_add().eval(&ops);
+        let got = fp_add_bf16().eval(&ops);
         assert_eq!(got, [add(x, y)], "{ops:x?}: {got:x?}, expected {:x}", add(x, y));
     });
 }
@@ -90,7 +90,7 @@ fn sums() {
 fn products() {
     many(11, 100_000, |random, _| {
         let ops @ [x, y] = values::operands(random, BRAIN);
-        let got = bf_mul().eval(&ops);
+        let got = bf_mul_h().eval(&ops);
         assert_eq!(got, [mul(x, y)], "{ops:x?}: {got:x?}, expected {:x}", mul(x, y));
     });
 }

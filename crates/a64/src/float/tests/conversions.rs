@@ -54,7 +54,7 @@ fn to_integers() {
             let rounding = random.below(5);
             let mut model = Model::new(format, fpcr);
             let mode = Mode::ALL[rounding as usize];
-            let result = model.to_fixed(op, fbits as u32, mode, range);
+            let result = model.fp_to_fixed(op, fbits as u32, mode, range);
             assert_same(function, &[op, fbits, rounding, fpcr.into()], result, &model);
         });
     }
@@ -68,7 +68,7 @@ fn from_integers() {
             let op = values::integer(random, format) & (u64::MAX >> (64 - range.0));
             let fbits = if random.once_in(2) { 0 } else { random.below(u64::from(range.0) + 1) };
             let mut model = Model::new(format, fpcr);
-            let result = model.from_fixed(op, fbits as u32, range);
+            let result = model.fixed_to_fp(op, fbits as u32, range);
             assert_same(function, &[op, fbits, fpcr.into()], result, &model);
         });
     }
@@ -106,7 +106,7 @@ fn to_integers_as_javascript_does() {
     many(7, 200_000, |random, fpcr| {
         let op = values::operand(random, DOUBLE);
         let mut model = Model::new(DOUBLE, fpcr);
-        let (result, z) = model.to_fixed_js(op);
+        let (result, z) = model.fp_to_fixed_js(op);
         let got = fp_to_fixed_js().eval(&[op, fpcr.into()]);
         assert_eq!(got, [result, z.into(), model.fpsr.into()], "{op:x} with FPCR {fpcr:x}");
     });

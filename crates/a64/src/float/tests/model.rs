@@ -1,8 +1,9 @@
 //! The manual's pseudocode, line by line, on exact numbers.
 
+mod conversions;
+
 use std::cmp::Ordering;
 
-use crate::Sign;
 use crate::float::*;
 
 /// `FPRounding`.
@@ -82,7 +83,7 @@ impl Real {
             negative: self.negative != other.negative,
             magnitude: dividend / other.magnitude,
             exponent: self.exponent - shift as i32 - other.exponent,
-            more: dividend % other.magnitude != 0,
+            more: !dividend.is_multiple_of(other.magnitude),
         }
     }
 
@@ -148,7 +149,7 @@ impl Model {
         Model { format, fpcr, fpsr: 0, converts: false }
     }
 
-    fn fpcr_bit(&self, bit: u32) -> bool {
+    pub(super) fn fpcr_bit(&self, bit: u32) -> bool {
         self.fpcr >> bit & 1 != 0
     }
 
@@ -163,7 +164,7 @@ impl Model {
         }
     }
 
-    fn is_alternative(&self) -> bool {
+    pub(super) fn is_alternative(&self) -> bool {
         self.format.bits == 16 && self.converts && self.fpcr_bit(AHP)
     }
 
@@ -464,144 +465,6 @@ impl Model {
         }
     }
 
-    /// `FPConvert` to another format, whose numbers are like this model's from then on.
-    pub(super) fn convert(&mut self, op: u64, to: Format, rounding: Option<Mode>) -> u64 {
-        self.converts = true;
-        let from = self.format;
-        let op = self.unpack(op);
-        self.format = to;
-        let alternative = self.is_alternative();
-        match op.class {
-            Class::Quiet | Class::Signalling => {
-                if alternative || op.is(Class::Signalling) {
-                    self.raise(IOC);
-                }
-                if alternative {
-                    return self.zero(op.sign);
-                }
-                if self.fpcr_bit(DN) {
-                    return self.default_nan();
-                }
-                // The fraction's bits but the first, as those of a double.
-                let fraction = op.bits << (64 - from.fraction) << 1 >> 13;
-                let fraction = fraction >> (52 - to.fraction);
-                self.infinity(op.sign) | 1 << (to.fraction - 1) | fraction
-            }
-            Class::Infinity if alternative => {
-                self.raise(IOC);
-                self.zero(op.sign) | 0x7fff
-            }
-            Class::Infinity => self.infinity(op.sign),
-            Class::Zero => self.zero(op.sign),
-            Class::Finite => self.round_as(op.value, rounding.unwrap_or(self.mode())),
-        }
-    }
-
-    /// The number as an integer, and whether it is not exact. Numbers that are too large for every purpose become other such
-    /// numbers.
-    pub(super) fn integer(value: Real, mode: Mode) -> (i128, bool) {
-        /// Bits of the fraction.
-        const POINT: i32 = 56;
-        let sign = if value.negative { -1 } else { 1 };
-        if value.is_zero() {
-            return (0, false);
-        }
-        if value.leading() > 69 {
-            return (sign << 69, false);
-        }
-        let fixed = value.scaled(-POINT);
-        let fixed = sign * (fixed.magnitude | u128::from(fixed.more)) as i128;
-        // Towards minus infinity.
-        let int_result = fixed >> POINT;
-        let error = fixed & ((1 << POINT) - 1);
-        let half = error.cmp(&(1 << (POINT - 1)));
-        let round_up = match mode {
-            Mode::TieEven => half.is_gt() || half.is_eq() && int_result & 1 != 0,
-            Mode::PosInf => error != 0,
-            Mode::NegInf => false,
-            Mode::Zero => error != 0 && int_result < 0,
-            Mode::TieAway => half.is_gt() || half.is_eq() && int_result >= 0,
-            Mode::Odd => unreachable!("not for integers"),
-        };
-        (int_result + i128::from(round_up), error != 0)
-    }
-
-    pub(super) fn to_fixed(&mut self, op: u64, fbits: u32, mode: Mode, range: (u32, Sign)) -> u64 {
-        let op = self.unpack(op);
-        if op.is_nan() {
-            self.raise(IOC);
-        }
-        let exponent = op.value.exponent + fbits as i32;
-        let (integer, inexact) = Model::integer(Real { exponent, ..op.value }, mode);
-        let (bits, sign) = range;
-        let (least, most) = match sign {
-            Sign::Unsigned => (0, (1 << bits) - 1),
-            Sign::Signed => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
-        };
-        let saturated = integer.clamp(least, most);
-        if saturated != integer {
-            self.raise(IOC);
-        } else if inexact {
-            self.raise(IXC);
-        }
-        saturated as u64 & (u64::MAX >> (64 - bits))
-    }
-
-    pub(super) fn from_fixed(&mut self, op: u64, fbits: u32, (bits, sign): (u32, Sign)) -> u64 {
-        let up = 64 - bits;
-        let integer = match sign {
-            Sign::Unsigned => i128::from(op << up >> up),
-            Sign::Signed => i128::from((op << up) as i64 >> up),
-        };
-        match integer {
-            0 => self.zero(false),
-            _ => self.round(Real::new(integer < 0, integer.unsigned_abs(), -(fbits as i32))),
-        }
-    }
-
-    pub(super) fn round_int(&mut self, op: u64, mode: Mode, exact: bool) -> u64 {
-        let op = self.unpack(op);
-        match op.class {
-            Class::Quiet | Class::Signalling => self.process_nan(op),
-            Class::Infinity => self.infinity(op.sign),
-            Class::Zero => self.zero(op.sign),
-            // Integers already.
-            Class::Finite if op.value.exponent >= 0 => op.bits,
-            Class::Finite => {
-                let (integer, inexact) = Model::integer(op.value, mode);
-                if inexact && exact {
-                    self.raise(IXC);
-                }
-                self.integral(op.sign, integer)
-            }
-        }
-    }
-
-    /// An integer that the format has, with the sign that zero gets.
-    fn integral(&mut self, sign: bool, integer: i128) -> u64 {
-        match integer {
-            0 => self.zero(sign),
-            _ => {
-                let value = Real::new(integer < 0, integer.unsigned_abs(), 0);
-                self.round_as(value, Mode::Zero)
-            }
-        }
-    }
-
-    pub(super) fn round_int_n(&mut self, op: u64, mode: Mode, bits: u32) -> u64 {
-        let op = self.unpack(op);
-        let (integer, inexact) = Model::integer(op.value, mode);
-        let least = -1i128 << (bits - 1);
-        if op.is_nan() || op.is(Class::Infinity) || integer < least || integer > -1 - least {
-            self.raise(IOC);
-            return self.integral(true, least);
-        }
-        if inexact {
-            self.raise(IXC);
-        }
-        self.integral(op.sign, integer)
-    }
-
     pub(super) fn mul_x(&mut self, op1: u64, op2: u64) -> u64 {
         let negative = (op1 ^ op2) >> (self.format.bits - 1) & 1 != 0;
         self.product(op1, op2, |model| model.integral(negative, if negative { -2 } else { 2 }))
@@ -621,35 +484,5 @@ impl Model {
         };
         let sum = Real::new(false, constant, 0).sum(product);
         self.round_sum(Real { exponent: sum.exponent - halvings, ..sum })
-    }
-
-    /// `FPToFixedJS`: the result, and Z.
-    pub(super) fn to_fixed_js(&mut self, bits: u64) -> (u64, bool) {
-        let op = self.unpack(bits);
-        if op.is_nan() || op.is(Class::Infinity) {
-            self.raise(IOC);
-            return (0, false);
-        }
-        let mut z = true;
-        let (int_result, inexact) = match op.value {
-            // More than 128 bits.
-            Real { exponent: 64.., .. } => (1 << 64, false),
-            // Integers already.
-            Real { exponent: exponent @ 0.., magnitude, negative, .. } => {
-                let integer = (magnitude << exponent) as i128;
-                (if negative { -integer } else { integer }, false)
-            }
-            value => Model::integer(value, Mode::Zero),
-        };
-        if i32::try_from(int_result).is_err() {
-            self.raise(IOC);
-            z = false;
-        } else if inexact {
-            self.raise(IXC);
-            z = false;
-        } else if op.value.is_zero() && bits != 0 {
-            z = false;
-        }
-        (int_result as u64 & 0xffff_ffff, z)
     }
 }
