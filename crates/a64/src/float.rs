@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, bit by bit: the functions of the Arm manual's "shared/functions/float".
 //!
-//! Each is a pure [`Function`](kvrm_ir::Function) of the IR, once for each format, with the name it has in the manual and the
-//! width of its operands: `FPAdd_32`. The functions here give the one for a [`Format`].
+//! Each is a pure [`Function`](kvrm_ir::Function) of the IR, once for each format, with the name it has in the
+//! manual and the width of its operands: `FPAdd_32`. The functions here give the one for a [`Format`].
 //!
 //! - A number is its bit pattern: a half and a single are a `u32` (the upper bits of a half are zero), a double is
 //!   a `u64`.
@@ -12,16 +12,17 @@
 //!
 //! # Formats
 //!
-//! Arithmetic of halves looks at FZ16, that of singles and doubles at FZ. A denormal operand that is flushed counts
-//! as an input denormal (IDC) unless it is a half. A result that is less than the least normal number *before*
-//! rounding is flushed, which is underflow (UFC) but not inexact. Conversions to and from halves do not flush halves.
+//! Arithmetic of halves looks at FZ16, that of singles and doubles at FZ. A denormal operand that is flushed
+//! counts as an input denormal (IDC) unless it is a half. A result that is less than the least normal number
+//! *before* rounding is flushed, which is underflow (UFC) but not inexact. Conversions to and from halves do
+//! not flush halves.
 //!
 //! # How it is done
 //!
-//! Engines interpret these on GPUs, so what happens with ordinary numbers is short and has few branches: one `if` for
-//! operands that are zero, denormal, infinite or not a number, one for results at the ends of the range, one
-//! for overflow. Whatever bits get lost on the way to a result are kept as one bit that says so ("jammed" into the last
-//! place).
+//! Engines interpret these on GPUs, so what happens with ordinary numbers is short and has few branches: one
+//! `if` for operands that are zero, denormal, infinite or not a number, one for results at the ends of the
+//! range, one for overflow. Whatever bits get lost on the way to a result are kept as one bit that says so
+//! ("jammed" into the last place).
 
 mod add;
 mod bfloat;
@@ -163,8 +164,8 @@ struct Fp<'b> {
     format: Format,
     fpcr: Val<'b>,
     rounding: Rounding,
-    /// `FPUnpackCV` and `FPRoundCV` rather than `FPUnpack` and `FPRound`: halves are not flushed, and may be in the
-    /// alternative format.
+    /// `FPUnpackCV` and `FPRoundCV` rather than `FPUnpack` and `FPRound`: halves are not flushed, and may be in
+    /// the alternative format.
     converts: bool,
 }
 

@@ -1,4 +1,5 @@
-//! `FPConvertBF`, and the arithmetic of BFDOT and BFMMLA on a processor without FEAT_EBF16: `FPAdd_BF16`, `BFMulH`.
+//! `FPConvertBF`, and the arithmetic of BFDOT and BFMMLA on a processor without FEAT_EBF16: `FPAdd_BF16`,
+//! `BFMulH`.
 //!
 //! A number in the Brain format is the upper half of a single.
 
@@ -11,8 +12,8 @@ use super::{DN, FZ, Fp, IXC, OFC, SINGLE, UFC};
 const DROPPED: u32 = 16;
 
 impl<'b> Fp<'b> {
-    /// Sums and products of singles as BFDOT has them: denormals are zero, NaNs are the default NaN, results are rounded
-    /// to odd. The flags are to be ignored.
+    /// Sums and products of singles as BFDOT has them: denormals are zero, NaNs are the default NaN, results
+    /// are rounded to odd. The flags are to be ignored.
     pub(super) fn bfloat(b: &'b Builder) -> Fp<'b> {
         let fpcr = b.u32(1 << FZ | 1 << DN);
         Fp { rounding: Rounding::OddOrInfinity, ..Fp::new(b, SINGLE, fpcr) }

@@ -71,7 +71,8 @@ impl<'b> Fp<'b> {
         )
     }
 
-    /// To a format that lacks some numbers of this one. All its denormals are less than half the least number there.
+    /// To a format that lacks some numbers of this one. All its denormals are less than half the least number
+    /// there.
     fn narrow_to(self, op: Val<'b>, to: Fp<'b>) -> [Val<'b>; 2] {
         let (b, from) = (self.b, self.format);
         let sign = self.sign_in(op, to);

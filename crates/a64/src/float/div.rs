@@ -1,8 +1,8 @@
 //! `FPDiv`.
 //!
-//! An estimate of the divisor's reciprocal, good to about 30 bits, gives a quotient that is wrong by less than one in its last
-//! place; the sign of the remainder says on which side of it the exact quotient is. Products that are known to fit are
-//! taken modulo the width.
+//! An estimate of the divisor's reciprocal, good to about 30 bits, gives a quotient that is wrong by less than
+//! one in its last place; the sign of the remainder says on which side of it the exact quotient is. Products
+//! that are known to fit are taken modulo the width.
 
 use kvrm_ir::{Type, Val};
 

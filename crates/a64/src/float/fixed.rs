@@ -27,8 +27,9 @@ pub(super) struct ToInteger<'b> {
 }
 
 impl<'b> Fp<'b> {
-    /// What to add to the fraction of a magnitude, so that it carries over where the integer is rounded up. `half` is the
-    /// fraction's highest bit, `all` are its bits, and `odd` is the integer's lowest bit, as 0 or 1.
+    /// What to add to the fraction of a magnitude, so that it carries over where the integer is rounded up.
+    /// `half` is the fraction's highest bit, `all` are its bits, and `odd` is the integer's lowest bit, as 0 or
+    /// 1.
     fn integer_increment(
         self,
         ToInteger { rounding, negative }: ToInteger<'b>,

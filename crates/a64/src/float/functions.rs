@@ -45,7 +45,10 @@ macro_rules! by_format {
             &FUNCTIONS[format.index()]
         }
     )*};
-    (@one $format:ident $name:expr, ($($param:ident: $ty:ident),*), ($($result:ident),*), $fp:ident, $body:expr) => {{
+    (
+        @one $format:ident $name:expr, ($($param:ident: $ty:ident),*), ($($result:ident),*),
+        $fp:ident, $body:expr
+    ) => {{
         const F: Type = $format.ty();
         function!($name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body)
     }};
@@ -88,8 +91,8 @@ by_format! {
     /// The lesser operand, or the one that is not a quiet NaN.
     fp_min_num = "FPMinNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Min);
 
-    /// The number as an integer of the same format: `rounding` is 0 to 3 as RMode, or 4 (to nearest, ties away from
-    /// zero); inexact counts if `exact` is 1.
+    /// The number as an integer of the same format: `rounding` is 0 to 3 as RMode, or 4 (to nearest, ties away
+    /// from zero); inexact counts if `exact` is 1.
     fp_round_int = "FPRoundInt" (op: F, rounding: W, exact: W) -> (F, W)
         |fp| fp.round_int(op, rounding, exact);
 
@@ -121,8 +124,8 @@ pub(crate) fn unsigned_rsqrt_estimate() -> &'static Function {
     &FUNCTION
 }
 
-/// `FPToFixedJS`: a double as an integer of 32 bits, modulo 2^32, as JavaScript converts. The second result is 1 if it is
-/// exact, which minus zero is not.
+/// `FPToFixedJS`: a double as an integer of 32 bits, modulo 2^32, as JavaScript converts. The second result is
+/// 1 if it is exact, which minus zero is not.
 pub(crate) fn fp_to_fixed_js() -> &'static Function {
     static FUNCTION: Function =
         function!("FPToFixedJS", DOUBLE, (op: Type::U64) -> (W, W, W), |fp| fp.to_fixed_js(op));
@@ -175,8 +178,8 @@ pub(crate) fn fp_add_bf16() -> &'static Function {
     &FUNCTION
 }
 
-/// The product of two numbers in the Brain format, as a single, as in BFDOT: a `u32` of the lower halves of two, whatever FPCR
-/// says, without flags.
+/// The product of two numbers in the Brain format, as a single, as in BFDOT: a `u32` of the lower halves of
+/// two, whatever FPCR says, without flags.
 pub(crate) fn bf_mul_h() -> &'static Function {
     static FUNCTION: Function = Function::new("BFMulH", &[W; 2], &[W], |b, args| {
         vec![Fp::bfloat(b).bf_mul_h(args[0], args[1])]
@@ -207,8 +210,8 @@ macro_rules! with_integers {
     };
 }
 
-/// A number times 2^fbits, as an integer of that many bits, saturated. `rounding` is 0 to 3 as RMode, or 4 (to nearest,
-/// ties away from zero).
+/// A number times 2^fbits, as an integer of that many bits, saturated. `rounding` is 0 to 3 as RMode, or 4 (to
+/// nearest, ties away from zero).
 pub(crate) fn fp_to_fixed(format: Format, bits: u32, sign: Sign) -> &'static Function {
     macro_rules! to_fixed {
         ($format:ident $bits:literal $sign:ident $suffix:literal) => {{
@@ -238,8 +241,8 @@ pub(crate) fn fixed_to_fp(format: Format, bits: u32, sign: Sign) -> &'static Fun
     with_integers!(format, bits, sign; from_fixed)
 }
 
-/// The number as an integer that fits a signed one of that many bits; the least one if there is none. `rounding` is 0 to 3
-/// as RMode.
+/// The number as an integer that fits a signed one of that many bits; the least one if there is none.
+/// `rounding` is 0 to 3 as RMode.
 pub(crate) fn fp_round_int_n(format: Format, bits: u32) -> &'static Function {
     macro_rules! round_int_n {
         ($format:ident $bits:literal $name:literal) => {{

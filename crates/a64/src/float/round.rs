@@ -31,7 +31,8 @@ pub(super) struct Unrounded<'b> {
     pub(super) sign: Val<'b>,
     /// The biased exponent less one; may be out of range, as a signed number.
     pub(super) exponent: Val<'b>,
-    /// With its leading one in the highest bit of the format's type. Bits that were lost are jammed into the lowest.
+    /// With its leading one in the highest bit of the format's type. Bits that were lost are jammed into the
+    /// lowest.
     pub(super) significand: Val<'b>,
 }
 
@@ -56,8 +57,8 @@ impl<'b> Fp<'b> {
         let (ty, spare) = (format.ty(), format.spare());
         let Unrounded { sign, exponent, significand } = number;
         let [exponent, significand, flags] = b.if_else(
-            b.u32(format.max_exponent() - 2).ule(exponent),
-            || self.at_end_of_range(exponent, significand),
+            b.u32(format.max_exponent()).ule(exponent),
+            || self.out_of_range(exponent, significand),
             || [exponent, significand, b.u32(0)],
         );
         // All that decides about rounding fits 32 bits.
@@ -90,8 +91,8 @@ impl<'b> Fp<'b> {
         [sign | magnitude, flags]
     }
 
-    /// What to add to a significand of which the lowest `spare` bits do not fit, so that they carry over where it is rounded
-    /// up.
+    /// What to add to a significand of which the lowest `spare` bits do not fit, so that they carry over where
+    /// it is rounded up.
     pub(super) fn increment(self, sign: Val<'b>, low: Val<'b>, spare: u32) -> Val<'b> {
         let b = self.b;
         let mode = self.fpcr & RMODE;
@@ -118,18 +119,15 @@ impl<'b> Fp<'b> {
         to_infinity.select(self.k(infinity), self.k(infinity - 1))
     }
 
-    /// Exponent, significand and flags of a number that is less than the least normal one, or may overflow.
-    fn at_end_of_range(self, exponent: Val<'b>, significand: Val<'b>) -> [Val<'b>; 3] {
+    /// Exponent, significand and flags of a number that is less than the least normal one, or larger than all.
+    fn out_of_range(self, exponent: Val<'b>, significand: Val<'b>) -> [Val<'b>; 3] {
         let (b, format) = (self.b, self.format);
         let tiny = exponent.sign();
         let flushed = tiny & self.flushes();
         let denormal = flushed.select(self.k(0), self.shr_jam(significand, -exponent));
         let inexact = (denormal & ((1u64 << format.spare()) - 1)).ne(0u64);
-        // Beyond all numbers, whatever the significand is.
-        let most = b.u32(format.max_exponent() + 1);
-        let exponent = exponent.ult(most).select(exponent, most);
         [
-            tiny.select(b.u32(0), exponent),
+            tiny.select(b.u32(0), b.u32(format.max_exponent() + 1)),
             tiny.select(denormal, significand),
             self.flag_if(flushed | (tiny & inexact), UFC),
         ]

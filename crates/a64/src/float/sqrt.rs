@@ -1,7 +1,7 @@
 //! `FPSqrt`.
 //!
-//! As [division](super::div): from an estimate of the reciprocal of the root comes a root that is wrong by less than one in
-//! its last place, and the remainder says where the exact one is.
+//! As [division](super::div): from an estimate of the reciprocal of the root comes a root that is wrong by less
+//! than one in its last place, and the remainder says where the exact one is.
 
 use kvrm_ir::{Type, Val};
 
@@ -9,8 +9,8 @@ use super::Fp;
 use super::round::Unrounded;
 use super::unpack::Finite;
 
-/// The parabola `a - x (b - c x)` that is nearest to 1/√x from 1 to 4: a modulo 1, 2b and 8c, in units of 2^-32. It is
-/// wrong by at most 2.5 %.
+/// The parabola `a - x (b - c x)` that is nearest to 1/√x from 1 to 4: a modulo 1, 2b and 8c, in units of
+/// 2^-32. It is wrong by at most 2.5 %.
 const PARABOLA: [u32; 3] = [0x55dd_f43c, 0xd243_5696, 0x68de_2ac3];
 
 impl<'b> Fp<'b> {

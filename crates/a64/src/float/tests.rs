@@ -1,5 +1,5 @@
-//! The functions against the [model](model) with every setting of FPCR, and against [`rustc_apfloat`], which knows nothing of
-//! Arm, where IEEE 754 leaves no choice.
+//! The functions against the [model](model) with every setting of FPCR, and against [`rustc_apfloat`], which
+//! knows nothing of Arm, where IEEE 754 leaves no choice.
 
 mod arithmetic;
 mod bfloat;
@@ -54,7 +54,7 @@ fn check<const N: usize>(
     for format in FORMATS {
         let function = lookup(format);
         let mut random = Random::part(1, u64::from(format.bits) * 8 + N as u64);
-        for _ in 0..100_000 {
+        for _ in 0..200_000 {
             let fpcr = values::fpcr(&mut random);
             let ops: [u64; N] = values::operands(&mut random, format);
             let mut expected = Model::new(format, fpcr);

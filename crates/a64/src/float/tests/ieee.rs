@@ -28,8 +28,8 @@ fn fpsr(status: Status) -> u64 {
     bits.into_iter().filter(|(s, _)| status.contains(*s)).map(|(_, bit)| u64::from(bit)).sum()
 }
 
-/// What it says of exceptions: it knows no overflow to the largest finite number, and no underflow if rounding makes the number
-/// normal.
+/// What it says of exceptions: it knows no overflow to the largest finite number, and no underflow if rounding
+/// makes the number normal.
 fn without_what_it_does_not_know(format: Format, bits: u64, flags: u64) -> u64 {
     let magnitude = bits & format.magnitude();
     if magnitude == format.least_normal() {
@@ -63,7 +63,7 @@ fn check<T: Float, const N: usize>(
     operation: impl Fn([T; N], Round) -> StatusAnd<T>,
 ) {
     let mut random = Random::part(2, u64::from(format.bits) * 8 + N as u64);
-    for _ in 0..60_000 {
+    for _ in 0..100_000 {
         let ops: [u64; N] = values::operands(&mut random, format);
         let mode = random.below(4);
         let expected = operation(ops.map(|op| T::from_bits(op.into())), ROUNDS[mode as usize]);
@@ -97,7 +97,7 @@ fn arithmetic_of_doubles() {
 
 fn check_conversion<T: FloatConvert<U>, U: Float>(from: Format, to: Format) {
     let mut random = Random::part(4, u64::from(from.bits + to.bits));
-    for _ in 0..60_000 {
+    for _ in 0..100_000 {
         let op = values::near_format(&mut random, from, to);
         let mode = random.below(4);
         let op_value = T::from_bits(op.into());
@@ -118,7 +118,7 @@ fn conversions_between_formats() {
 
 fn check_integers<T: Float>(format: Format) {
     let mut random = Random::part(5, format.bits.into());
-    for _ in 0..60_000 {
+    for _ in 0..100_000 {
         let bits = random.pick(&[32, 64]);
         let sign = random.pick(&[Sign::Signed, Sign::Unsigned]);
         let width = bits as usize;

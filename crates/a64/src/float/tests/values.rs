@@ -69,7 +69,8 @@ fn near_half(random: &mut Random, format: Format) -> u64 {
     near.wrapping_add_signed(random.pick(&[-1, 0, 0, 1]))
 }
 
-/// A number of a format that another one lacks, or has: with few bits more, and an exponent that is at an end of its range.
+/// A number of a format that another one lacks, or has: with few bits more, and an exponent that is at an end
+/// of its range.
 pub(super) fn near_format(random: &mut Random, from: Format, to: Format) -> u64 {
     if from.bits < to.bits {
         return operand(random, from);
@@ -104,8 +105,8 @@ pub(super) fn integer(random: &mut Random, format: Format) -> u64 {
     if random.once_in(2) { shifted.wrapping_neg() } else { shifted }
 }
 
-/// A number that has to do with another one: near it, near its negative or its reciprocal, or with a product or a quotient at the
-/// ends of the range.
+/// A number that has to do with another one: near it, near its negative or its reciprocal, or with a product or
+/// a quotient at the ends of the range.
 fn related(random: &mut Random, format: Format, to: u64) -> u64 {
     let max = i64::from(format.max_exponent());
     let e = (to >> format.fraction) as i64 & max;

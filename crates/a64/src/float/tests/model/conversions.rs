@@ -42,8 +42,8 @@ impl Model {
         }
     }
 
-    /// The number as an integer, and whether it is not exact. Numbers that are too large for every purpose become other such
-    /// numbers.
+    /// The number as an integer, and whether it is not exact. Numbers that are too large for every purpose
+    /// become other such numbers.
     pub(in crate::float::tests) fn integer(value: Real, mode: Mode) -> (i128, bool) {
         /// Bits of the fraction.
         const POINT: i32 = 56;
