@@ -133,7 +133,8 @@ impl<'b> Writer<'b, '_> {
             Op::Cas { place, expected, new } => {
                 self.place(*place).cas(self.get(*expected), self.get(*new))
             }
-            Op::WriteReg(..)
+            Op::Call(..)
+            | Op::WriteReg(..)
             | Op::WriteVar(..)
             | Op::SetFlags(_)
             | Op::Probe { .. }
@@ -150,6 +151,10 @@ impl<'b> Writer<'b, '_> {
     fn effect(&mut self, op: &Op) -> Vec<Val<'b>> {
         let b = self.b;
         match op {
+            Op::Call(function, args) => {
+                let args: Vec<_> = args.iter().map(|v| self.get(*v)).collect();
+                return b.call(function, &args);
+            }
             Op::WriteReg(file, index, value) => {
                 b.write_reg(*file, self.get(*index), self.get(*value));
             }
