@@ -31,6 +31,8 @@ pub struct Lacks {
     pub wide_shifts: bool,
     /// `set flags` of anything but four bits, and `test` of more than one flag.
     pub flag_operands: bool,
+    /// `call`: what a function does is written where it is called.
+    pub calls: bool,
 }
 
 /// Which widths of an operation are meant.
@@ -54,6 +56,7 @@ impl Lacks {
         overflow: true,
         wide_shifts: true,
         flag_operands: true,
+        calls: true,
     };
 }
 
