@@ -102,15 +102,16 @@ pub(crate) fn set_up(machine: &mut Machine) {
 pub(crate) struct Snapshot {
     pub(crate) stop: Option<Stop>,
     pub(crate) count: u64,
-    pub(crate) registers: Vec<(Reg, u64)>,
+    pub(crate) registers: Vec<(Reg, u128)>,
 }
 
 impl Snapshot {
     pub(crate) fn of(machine: &Machine, lane: usize) -> Snapshot {
+        let registers = machine.registers(lane).unwrap();
         Snapshot {
             stop: machine.stop(lane).unwrap(),
             count: machine.total_cycles(lane).unwrap(),
-            registers: Reg::all().map(|reg| (reg, machine.register(lane, reg).unwrap())).collect(),
+            registers: Reg::all().map(|reg| (reg, registers.get(reg))).collect(),
         }
     }
 }
