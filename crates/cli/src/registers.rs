@@ -174,7 +174,7 @@ fn list(vector: u128, format: FloatFormat, count: usize) -> String {
 /// Formats a floating-point number with as few digits as tell it from others of its format.
 fn number(format: FloatFormat, bits: u64) -> String {
     let value = match format {
-        // Neither would a double say that the number has only so many digits.
+        // A double of the same value would have more digits.
         FloatFormat::Half => half_as_double(bits),
         FloatFormat::Single => f32::from_bits(bits as u32).to_string().parse().unwrap_or(f64::NAN),
         FloatFormat::Double => f64::from_bits(bits),
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(numbers(2f64.to_bits().into()), "d 2  s 0, 2");
         assert_eq!(
             numbers(0x4080_0000_4040_0000_4000_0000_3f80_0000),
-            "d 2.0000004731118679, 512.0001220703125  s 1, 2, 3, 4"
+            "d 2.000000473111868, 512.0001225471497  s 1, 2, 3, 4"
         );
         assert_eq!(numbers(u128::from(u64::MAX) << 64), "d 0, NaN  s 0, 0, NaN, NaN");
         assert_eq!(number(FloatFormat::Double, 1e300f64.to_bits()), "1e300");
