@@ -34,7 +34,7 @@ pub(crate) fn names_address(tokens: &[Token], scope: &dyn Scope) -> bool {
     tokens.iter().any(|token| match token.kind {
         Kind::Local(_) => true,
         Kind::Name => token.text == "." || scope.is_label(&token.text),
-        Kind::Number(_) | Kind::String(_) | Kind::Punct | Kind::End => false,
+        Kind::Number(_) | Kind::Float | Kind::String(_) | Kind::Punct | Kind::End => false,
     })
 }
 
@@ -142,9 +142,14 @@ fn atom(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
         Kind::Name if token.text == "." => Some(scope.here().into()),
         Kind::Name if names::is_register(&token.text) => return cursor.expected("a number"),
         Kind::Name => scope.symbol(&token.text),
+        Kind::Float => return cursor.expected("a whole number"),
         Kind::String(_) | Kind::Punct | Kind::End => return cursor.expected("a number"),
     };
     let Some(value) = value else {
+        // Symbols may have such names.
+        if names::is_vector_register(&token.text) {
+            return cursor.expected("a number");
+        }
         let name = token.text.clone();
         return cursor.fail(match scope.is_layout() {
             true => ErrorKind::UndefinedYet(name),

@@ -59,12 +59,14 @@ mod immediate;
 mod lexer;
 mod macros;
 mod names;
+mod operand;
 mod print;
 mod program;
 mod similar;
 mod special;
 mod syntax;
 mod template;
+mod vector;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
