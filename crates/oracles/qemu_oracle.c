@@ -37,29 +37,42 @@
 
 enum outcome { DONE, UNDEFINED, MEMORY_FAULT, ALIGNMENT_FAULT, SVC, BRK, LIMIT, OTHER };
 
+/* Set in the flags of a request and of its result if vectors follow the registers. */
+#define VECTORS 1u
+
+/* Requests are read where they arrive, after any number of words. */
+#define RECORD __attribute__((packed, aligned(4)))
+
+struct registers {
+    uint64_t x[31];
+    uint64_t sp;
+    uint64_t nzcv;
+    uint64_t tpidr_el0;
+} RECORD;
+
+struct vectors {
+    uint64_t v[64];
+    uint64_t fpcr;
+    uint64_t fpsr;
+} RECORD;
+
+/* Vectors, if the flags say so, the window and the code follow. */
 struct request {
     uint32_t code_words;
     uint32_t max_instructions;
-    uint64_t code_address;
-    uint64_t x[31];
-    uint64_t sp;
-    uint64_t nzcv;
-    uint64_t tpidr_el0;
-    uint8_t window[WINDOW_LEN];
-    uint32_t code[];
-} __attribute__((packed, aligned(4)));
+    uint32_t code_address;
+    uint32_t flags;
+    struct registers registers;
+} RECORD;
 
+/* Vectors, if the flags say so, and the window follow. */
 struct result {
     uint32_t outcome;
-    uint32_t reserved;
+    uint32_t flags;
     uint64_t detail;
     uint64_t pc;
-    uint64_t x[31];
-    uint64_t sp;
-    uint64_t nzcv;
-    uint64_t tpidr_el0;
-    uint8_t window[WINDOW_LEN];
-};
+    struct registers registers;
+} RECORD;
 
 /* The kernel's interface: system call numbers, constants and structures. */
 
@@ -144,6 +157,9 @@ static uint64_t code_high_water;
 /* The running case. Copied, because its request may be overwritten meanwhile. */
 static uint64_t current_start, current_end;
 static int current_single;
+static uint32_t current_flags;
+/* Its code, if it has few words: the next case may have the same. */
+static uint32_t current_code[4];
 /* The timer's period, 0 when the case needs none, and how often it has fired. */
 static int64_t current_period;
 static int current_alarms;
@@ -241,13 +257,29 @@ static void fill(void)
     input_end += n;
 }
 
+static size_t vectors_len(uint32_t flags)
+{
+    return flags & VECTORS ? sizeof(struct vectors) : 0;
+}
+
+static const uint8_t *window_of(const struct request *request)
+{
+    return (const uint8_t *)(request + 1) + vectors_len(request->flags);
+}
+
+static const uint32_t *code_of(const struct request *request)
+{
+    return (const uint32_t *)(window_of(request) + WINDOW_LEN);
+}
+
 static const struct request *next_request(void)
 {
     for (;;) {
         const struct request *request = (const void *)(input + input_start);
         size_t available = input_end - input_start;
         if (available >= sizeof *request) {
-            size_t len = sizeof *request + 4ul * request->code_words;
+            size_t len = sizeof *request + vectors_len(request->flags) + WINDOW_LEN
+                + 4ul * request->code_words;
             if (len > sizeof input)
                 fail("a request does not fit the buffer\n");
             if (len <= available) {
@@ -259,13 +291,14 @@ static const struct request *next_request(void)
     }
 }
 
-static struct result *new_result(void)
+static struct result *new_result(uint32_t flags)
 {
-    if (output_len + sizeof(struct result) > sizeof output)
+    size_t len = sizeof(struct result) + vectors_len(flags) + WINDOW_LEN;
+    if (output_len + len > sizeof output)
         flush();
     struct result *result = (void *)(output + output_len);
-    output_len += sizeof *result;
-    result->reserved = 0;
+    output_len += len;
+    result->flags = flags;
     result->detail = 0;
     return result;
 }
@@ -320,8 +353,9 @@ static int is_branch_class(uint32_t word)
 
 static int contains(const struct request *request, int (*test)(uint32_t))
 {
+    const uint32_t *code = code_of(request);
     for (uint32_t i = 0; i < request->code_words; i++)
-        if (test(request->code[i]))
+        if (test(code[i]))
             return 1;
     return 0;
 }
@@ -334,7 +368,7 @@ static uint64_t displacement(uint32_t word, int lowest, int bits)
 /* Where a branch goes if it is taken; 0, which is never mapped, for the rest. */
 static uint64_t branch_target(const struct request *request)
 {
-    uint32_t word = request->code[0];
+    uint32_t word = code_of(request)[0];
     uint64_t pc = request->code_address;
     if ((word & 0x7C000000) == 0x14000000)
         return pc + displacement(word, 0, 26);
@@ -345,7 +379,7 @@ static uint64_t branch_target(const struct request *request)
     if ((word & 0xFE000000) == 0xD6000000) {
         uint32_t n = word >> 5 & 31;
         /* The top byte of an address is ignored. */
-        return n == 31 ? 0 : request->x[n] & 0x00FFFFFFFFFFFFFF;
+        return n == 31 ? 0 : request->registers.x[n] & 0x00FFFFFFFFFFFFFF;
     }
     return 0;
 }
@@ -355,25 +389,46 @@ static int is_code(uint64_t address)
     return address >= CODE_START && address < CODE_END;
 }
 
-/* Code addresses are translated once; those used before need a new mapping.
- * So does a branch to code that an earlier case left translated. */
+/* True if a case has the code of the case before it, in the same place. */
+static int is_same_code(const struct request *request)
+{
+    const uint32_t *code = code_of(request);
+    uint32_t words = request->code_words;
+    if (request->code_address != current_start || current_start + 4ul * words != current_end
+        || words > sizeof current_code / sizeof *current_code)
+        return 0;
+    for (uint32_t i = 0; i < words; i++)
+        if (code[i] != current_code[i])
+            return 0;
+    return 1;
+}
+
+/* Code addresses are translated once; those used before need a new mapping,
+ * unless what was translated is there again. So does a branch to code that an
+ * earlier case left translated. */
 static void prepare_code_area(const struct request *request)
 {
-    uint64_t target = current_single ? branch_target(request) : 0;
-    if (request->code_address < code_high_water) {
+    uint64_t start = request->code_address, end = start + 4ul * request->code_words;
+    uint64_t target = request->max_instructions == 1 ? branch_target(request) : 0;
+    int is_translated = is_same_code(request) && code_high_water == end + 4;
+    if (start < code_high_water && !is_translated) {
         map_code();
         map_data();
-    } else if (is_code(target) && target != current_end && target != current_start) {
+    } else if (is_code(target) && target != end && target != start) {
         map_code();
     }
-    code_high_water = current_end + 4;
+    code_high_water = end + 4;
 }
 
 static void write_code(const struct request *request)
 {
+    const uint32_t *from = code_of(request);
     uint32_t *code = (uint32_t *)(code_alias + (current_start - CODE_START));
-    for (uint32_t i = 0; i < request->code_words; i++)
-        code[i] = request->code[i];
+    for (uint32_t i = 0; i < request->code_words; i++) {
+        code[i] = from[i];
+        if (i < sizeof current_code / sizeof *current_code)
+            current_code[i] = from[i];
+    }
     code[request->code_words] = BRK_WORD;
 }
 
@@ -421,33 +476,51 @@ static int is_runnable(const struct request *request)
 
 static void refuse(const struct request *request)
 {
-    struct result *result = new_result();
+    struct result *result = new_result(request->flags);
     result->outcome = OTHER;
     result->pc = request->code_address;
-    memcpy(result->x, request->x, sizeof result->x);
-    result->sp = request->sp;
-    result->nzcv = request->nzcv;
-    result->tpidr_el0 = request->tpidr_el0;
-    memcpy(result->window, request->window, WINDOW_LEN);
+    result->registers = request->registers;
+    memcpy(result + 1, request + 1, vectors_len(request->flags) + WINDOW_LEN);
+}
+
+static void load_vectors(const struct request *request, struct fpsimd_context *context)
+{
+    const struct vectors *vectors = (const void *)(request + 1);
+    if (context->magic != FPSIMD_MAGIC)
+        fail("a signal does not come with the vector registers\n");
+    if (!(request->flags & VECTORS)) {
+        memset(&context->fpsr, 0, sizeof *context - offsetof(struct fpsimd_context, fpsr));
+        return;
+    }
+    memcpy(context->v, vectors->v, sizeof context->v);
+    context->fpcr = (uint32_t)vectors->fpcr;
+    context->fpsr = (uint32_t)vectors->fpsr;
+}
+
+static void store_vectors(struct vectors *vectors, const struct fpsimd_context *context)
+{
+    memcpy(vectors->v, context->v, sizeof vectors->v);
+    vectors->fpcr = context->fpcr;
+    vectors->fpsr = context->fpsr;
 }
 
 static void load(const struct request *request, struct user_context *context)
 {
+    prepare_code_area(request);
     current_start = request->code_address;
     current_end = current_start + 4ul * request->code_words;
     current_single = request->max_instructions == 1;
-    prepare_code_area(request);
+    current_flags = request->flags;
     write_code(request);
-    memcpy((void *)WINDOW_START, request->window, WINDOW_LEN);
-    memcpy(context->x, request->x, sizeof context->x);
-    context->sp = request->sp;
+    memcpy((void *)WINDOW_START, window_of(request), WINDOW_LEN);
+    memcpy(context->x, request->registers.x, sizeof context->x);
+    context->sp = request->registers.sp;
     context->pc = current_start;
     /* The other bits must be clear: BTYPE, for one, stays set after a branch. */
-    context->pstate = request->nzcv & NZCV_MASK;
-    if (context->fpsimd.magic == FPSIMD_MAGIC)
-        memset(&context->fpsimd.fpsr, 0, sizeof context->fpsimd - offsetof(struct fpsimd_context, fpsr));
+    context->pstate = request->registers.nzcv & NZCV_MASK;
+    load_vectors(request, &context->fpsimd);
     start_timer(request);
-    __asm__ volatile("msr tpidr_el0, %0" ::"r"(request->tpidr_el0));
+    __asm__ volatile("msr tpidr_el0, %0" ::"r"(request->registers.tpidr_el0));
 }
 
 static int in_case(uint64_t pc)
@@ -480,17 +553,20 @@ static enum outcome classify(int signal, const struct signal_info *info, uint64_
 
 static void store(int signal, const struct signal_info *info, const struct user_context *context)
 {
-    struct result *result = new_result();
+    struct result *result = new_result(current_flags);
     uint64_t pc = context->pc;
     result->outcome = classify(signal, info, pc);
     if (result->outcome == MEMORY_FAULT || result->outcome == ALIGNMENT_FAULT)
         result->detail = info->address;
     result->pc = pc;
-    memcpy(result->x, context->x, sizeof result->x);
-    result->sp = context->sp;
-    result->nzcv = context->pstate & NZCV_MASK;
-    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(result->tpidr_el0));
-    memcpy(result->window, (const void *)WINDOW_START, WINDOW_LEN);
+    memcpy(result->registers.x, context->x, sizeof result->registers.x);
+    result->registers.sp = context->sp;
+    result->registers.nzcv = context->pstate & NZCV_MASK;
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(result->registers.tpidr_el0));
+    if (current_flags & VECTORS)
+        store_vectors((struct vectors *)(result + 1), &context->fpsimd);
+    memcpy((uint8_t *)(result + 1) + vectors_len(current_flags), (const void *)WINDOW_START,
+           WINDOW_LEN);
 }
 
 static void clean_up(uint64_t pc)

@@ -54,11 +54,13 @@ ACCESS_ERRORS = (
     UC_ERR_WRITE_PROT,
 )
 
-REQUEST_HEAD = struct.Struct("<IIQ")
+REQUEST_HEAD = struct.Struct("<IIII")
 NZCV = struct.Struct("<Q")
 NZCV_MASK = 0xF000_0000
 STATE_LEN = 8 * (31 + 3)
 NZCV_OFFSET = 8 * 32
+VECTORS = 1
+VECTORS_LEN = 16 * 32 + 8 * 2
 REQUEST_LEN = REQUEST_HEAD.size + STATE_LEN + WINDOW_LEN
 RESULT_HEAD = struct.Struct("<IIQ")
 
@@ -69,38 +71,39 @@ GENERAL_REGISTERS = (
 
 
 class RegisterBatch:
-    """Registers laid out back to back, 8 bytes each, in one buffer."""
+    """Registers laid out back to back in one buffer, 8 bytes each unless told otherwise."""
 
-    def __init__(self, registers):
+    def __init__(self, registers, sizes=None):
         count = len(registers)
+        sizes = sizes or [8] * count
         self.count = count
-        self.buffer = (ctypes.c_uint64 * count)()
+        self.buffer = (ctypes.c_uint64 * (sum(sizes) // 8))()
         self.view = memoryview(self.buffer).cast("B")
         self.registers = (ctypes.c_int * count)(*registers)
         base = ctypes.addressof(self.buffer)
-        self.pointers = (ctypes.c_void_p * count)(*(base + 8 * i for i in range(count)))
+        self.pointers = (ctypes.c_void_p * count)(*(base + sum(sizes[:i]) for i in range(count)))
+
+
+def vector_batch():
+    """Returns V0 to V31, FPCR and FPSR. Of the last two, Unicorn takes and gives 32 bits; the rest stays zero."""
+    vectors = [arm64.UC_ARM64_REG_V0 + i for i in range(32)]
+    controls = [arm64.UC_ARM64_REG_FPCR, arm64.UC_ARM64_REG_FPSR]
+    return RegisterBatch(vectors + controls, [16] * 32 + [8] * 2)
 
 
 CLREX = 0xD5033F5F
-CLEAR_VECTORS = [0x6F00E400 | register for register in range(32)]
-CLEAR_FPCR_FPSR = [0xD51B441F, 0xD51B443F]
-# Clears what a case can leave behind. The monitor comes last, so that entering
-# at its instruction clears it alone.
-SCRUB = [*CLEAR_VECTORS, *CLEAR_FPCR_FPSR, CLREX]
-SCRUB_ALL = HARNESS_CODE
-SCRUB_MONITOR = HARNESS_CODE + 4 * (len(SCRUB) - 1)
 
 
-def scrub_entry(word):
-    """Returns where to enter the scrub code after an instruction, or None if it is not needed."""
+def may_change_vectors(word):
+    """True if an instruction may change V0 to V31, FPCR or FPSR."""
     uses_vectors = word & 0x0C00_0000 == 0x0C00_0000
     sets_fpcr_or_fpsr = word & 0xFFFF_FFC0 == 0xD51B_4400
-    if uses_vectors or sets_fpcr_or_fpsr:
-        return SCRUB_ALL
-    is_exclusive_or_ordered = word & 0x3F00_0000 == 0x0800_0000
-    if is_exclusive_or_ordered:
-        return SCRUB_MONITOR
-    return None
+    return uses_vectors or sets_fpcr_or_fpsr
+
+
+def may_change_monitor(word):
+    """True for exclusive and ordered accesses."""
+    return word & 0x3F00_0000 == 0x0800_0000
 
 
 class Machine:
@@ -124,9 +127,13 @@ class Machine:
         self.input = RegisterBatch(GENERAL_REGISTERS + state)
         state[1] = arm64.UC_ARM64_REG_NZCV
         self.output = RegisterBatch([arm64.UC_ARM64_REG_PC] + GENERAL_REGISTERS + state)
+        self.vectors = vector_batch()
+        self.no_vectors = vector_batch()
+        self.vectors_are_zero = False
         self.code_high_water = CODE_START
+        self.last_code = None
         self.allow_user_access()
-        self.scrub_end = self.load_harness_code(SCRUB)
+        self.clrex_end = self.load_harness_code([CLREX])
 
     def on_interrupt(self, uc, number, _data):
         self.interrupt = number
@@ -167,42 +174,65 @@ class Machine:
         )
         self.uc.emu_start(HARNESS_CODE, end)
 
-    def scrub(self, entry):
+    def clear_monitor(self):
         # Unicorn swaps hooks when the kind of count changes; one stays with one.
-        self.uc.emu_start(entry, self.scrub_end, count=entry == SCRUB_MONITOR)
+        self.uc.emu_start(HARNESS_CODE, self.clrex_end, count=1)
 
     def start_over(self):
         """Forgets all translations and memory, before code addresses are reused."""
         self.uc.ctl_flush_tb()
         ctypes.memset(self.memory, 0, len(self.memory))
 
-    def load(self, data, offset, address, code_words):
-        """Places one case; returns the offset of its code's end in `data`."""
-        end = address + 4 * code_words
-        if address < self.code_high_water:
+    def place_code(self, address, code):
+        """Writes a case's code, which need not be translated again if it is the last case's."""
+        end = address + len(code)
+        is_last = self.last_code == (address, code)
+        if address < self.code_high_water and not is_last:
             self.start_over()
         self.code_high_water = end
+        self.last_code = (address, code)
+        self.bytes[address - MEMORY_START : end - MEMORY_START] = code
+
+    def load(self, data, offset, address, code_words, has_vectors):
+        """Places one case; returns the offset of its code's end in `data`."""
         state = self.input.view
         state_end = offset + STATE_LEN
         state[:] = data[offset:state_end]
         # PSTATE is written whole; with its other bits clear the guest is at EL0.
         (nzcv,) = NZCV.unpack_from(state, NZCV_OFFSET)
         NZCV.pack_into(state, NZCV_OFFSET, nzcv & NZCV_MASK)
-        code = state_end + WINDOW_LEN
-        self.bytes[WINDOW_OFFSET:] = data[state_end:code]
+        window = state_end
+        if has_vectors:
+            window += VECTORS_LEN
+            self.vectors.view[:] = data[state_end:window]
+        code = window + WINDOW_LEN
         code_end = code + 4 * code_words
-        self.bytes[address - MEMORY_START : end - MEMORY_START] = data[code:code_end]
+        # Before the window: it may clear all memory.
+        self.place_code(address, data[code:code_end])
+        self.bytes[WINDOW_OFFSET:] = data[window:code]
         return code_end
 
-    def execute(self, address, end, limit):
+    def write(self, batch):
+        uclib.uc_reg_write_batch(self.uc._uch, batch.registers, batch.pointers, batch.count)
+
+    def read(self, batch):
+        uclib.uc_reg_read_batch(self.uc._uch, batch.registers, batch.pointers, batch.count)
+
+    def execute(self, address, end, limit, has_vectors):
         """Runs the loaded case; returns Unicorn's error code."""
         self.interrupt = None
         self.fault_address = None
-        handle, batch = self.uc._uch, self.input
-        uclib.uc_reg_write_batch(handle, batch.registers, batch.pointers, batch.count)
-        error = uclib.uc_emu_start(handle, address, end, 0, limit)
-        batch = self.output
-        uclib.uc_reg_read_batch(handle, batch.registers, batch.pointers, batch.count)
+        self.write(self.input)
+        if has_vectors:
+            self.write(self.vectors)
+            self.vectors_are_zero = False
+        elif not self.vectors_are_zero:
+            self.write(self.no_vectors)
+            self.vectors_are_zero = True
+        error = uclib.uc_emu_start(self.uc._uch, address, end, 0, limit)
+        self.read(self.output)
+        if has_vectors:
+            self.read(self.vectors)
         return error
 
     def outcome(self, error, pc, end, single):
@@ -228,9 +258,11 @@ class Machine:
     def clean_up(self, address, end, pc, single):
         """Removes all traces of a case before the next one."""
         code = slice(address - MEMORY_START, end - MEMORY_START)
-        entry = scrub_entry(int.from_bytes(self.bytes[code], "little")) if single else SCRUB_ALL
-        if entry is not None:
-            self.scrub(entry)
+        word = int.from_bytes(self.bytes[code], "little") if single else None
+        if not single or may_change_vectors(word):
+            self.vectors_are_zero = False
+        if not single or may_change_monitor(word):
+            self.clear_monitor()
         self.bytes[code] = bytes(end - address)
         if pc != end and CODE_START <= pc < CODE_END:
             # The branch target may have been translated; code may come there later.
@@ -239,15 +271,18 @@ class Machine:
 
     def run(self, data, offset, results):
         """Runs the request at `offset` and appends its result; returns the next offset."""
-        code_words, limit, address = REQUEST_HEAD.unpack_from(data, offset)
+        code_words, limit, address, flags = REQUEST_HEAD.unpack_from(data, offset)
         end = address + 4 * code_words
         single = limit == 1
-        after = self.load(data, offset + REQUEST_HEAD.size, address, code_words)
-        error = self.execute(address, end, limit)
+        has_vectors = flags & VECTORS
+        after = self.load(data, offset + REQUEST_HEAD.size, address, code_words, has_vectors)
+        error = self.execute(address, end, limit, has_vectors)
         pc = self.output.buffer[0]
         kind, detail = self.outcome(error, pc, end, single)
-        results += RESULT_HEAD.pack(kind, 0, detail)
+        results += RESULT_HEAD.pack(kind, flags, detail)
         results += self.output.view
+        if has_vectors:
+            results += self.vectors.view
         results += self.bytes[WINDOW_OFFSET:]
         self.clean_up(address, end, pc, single)
         return after
@@ -258,7 +293,8 @@ def request_length(data, offset):
     available = len(data) - offset
     if available < REQUEST_LEN:
         return None
-    length = REQUEST_LEN + 4 * REQUEST_HEAD.unpack_from(data, offset)[0]
+    code_words, _, _, flags = REQUEST_HEAD.unpack_from(data, offset)
+    length = REQUEST_LEN + 4 * code_words + (VECTORS_LEN if flags & VECTORS else 0)
     return length if length <= available else None
 
 

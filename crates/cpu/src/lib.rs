@@ -356,6 +356,24 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn visit_vectors(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&VectorState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(&lane.context.vectors));
+        Ok(())
+    }
+
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter_mut().for_each(|lane| change(&mut lane.context.vectors));
+        Ok(())
+    }
+
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
         let share = rows.len().div_ceil(threads);

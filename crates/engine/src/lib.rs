@@ -228,6 +228,19 @@ pub trait Engine: Send {
         lanes.into_iter().try_for_each(|lane| self.vectors(lane).map(|vectors| visit(&vectors)))
     }
 
+    /// Calls `change` with the vector registers of each lane, which it may change.
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| {
+            let mut vectors = self.vectors(lane)?;
+            change(&mut vectors);
+            self.set_vectors(lane, &vectors)
+        })
+    }
+
     /// Copies x0 to x30 of all lanes, one row a lane.
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let lanes = 0..rows.len();

@@ -67,6 +67,8 @@ pub const WINDOW_LEN: usize = 512;
 pub const WINDOW_START: u64 = MEMORY_END - WINDOW_LEN as u64;
 
 /// The registers of a guest, before or after a case.
+///
+/// The last three, the vectors, are zero unless a [case](Case::vectors) has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// X0 to X30.
@@ -77,6 +79,19 @@ pub struct State {
     pub nzcv: u64,
     /// The thread pointer.
     pub tpidr_el0: u64,
+    /// V0 to V31.
+    pub v: [u128; 32],
+    /// The floating-point control register.
+    pub fpcr: u64,
+    /// The floating-point status register.
+    pub fpsr: u64,
+}
+
+impl State {
+    /// Returns the same state with all vectors zero.
+    pub fn without_vectors(&self) -> State {
+        State { v: [0; 32], fpcr: 0, fpsr: 0, ..*self }
+    }
 }
 
 /// A program to run and the state to start it in.
@@ -92,6 +107,9 @@ pub struct Case {
     pub code_address: u64,
     /// The registers at the start.
     pub state: State,
+    /// Whether the vectors take part: V0 to V31, FPCR and FPSR. Without them, they are zero at the start, and those
+    /// of the outcome say nothing.
+    pub vectors: bool,
     /// The contents of the data window at the start.
     pub window: [u8; WINDOW_LEN],
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use crate::record::{self, RESULT_LEN};
+use crate::record;
 use crate::{Case, CaseFailure, Error, Outcome};
 
 /// How many cases are sent before their results are awaited.
@@ -192,14 +192,13 @@ impl Session {
 
 /// Moves the complete results from `pending` to `outcomes`; false if one is malformed.
 fn take_results(pending: &mut Vec<u8>, outcomes: &mut Vec<Outcome>) -> bool {
-    let (records, rest) = pending.as_chunks::<RESULT_LEN>();
-    for record in records {
-        match record::decode(record) {
-            Some(outcome) => outcomes.push(outcome),
-            None => return false,
-        }
+    let mut taken = 0;
+    while let Some(result) = record::decode(&pending[taken..]) {
+        let Ok((outcome, len)) = result else { return false };
+        outcomes.push(outcome);
+        taken += len;
     }
-    *pending = rest.to_vec();
+    pending.drain(..taken);
     true
 }
 
@@ -225,6 +224,7 @@ fn trivial_case() -> Case {
         max_instructions: 1,
         code_address: crate::CODE_START,
         state: crate::State::default(),
+        vectors: false,
         window: [0; crate::WINDOW_LEN],
     }
 }

@@ -8,6 +8,7 @@
 //! Memory is accessed through registers that no other instruction writes and that point to the data, or outside memory.
 //! So lanes hardly ever change code; other tests do that.
 
+use kvrm_a64::state::{FPCR_MASK, FPSR_MASK, V_REGISTERS};
 use kvrm_a64::{Instruction, table};
 
 use crate::Random;
@@ -61,6 +62,12 @@ pub struct Start {
     pub sp: u64,
     /// The flags, in bits 31 to 28.
     pub nzcv: u64,
+    /// V0 to V31.
+    pub v: [u128; V_REGISTERS],
+    /// The floating-point control register.
+    pub fpcr: u64,
+    /// The floating-point status register.
+    pub fpsr: u64,
 }
 
 impl Programs {
@@ -134,7 +141,12 @@ impl Programs {
             // So that it branches around every shape, to the primer's end.
             x[0] = 0;
         }
-        Start { pc, len, x, sp: DATA / 2 + 16 * random.below(64), nzcv: random.below(16) << 28 }
+        let (sp, nzcv) = (DATA / 2 + 16 * random.below(64), random.below(16) << 28);
+        let v = std::array::from_fn(|_| random.hard_vector());
+        // Most programs leave the rounding mode and the others as they are.
+        let fpcr = if random.once_in(4) { random.next() & FPCR_MASK } else { 0 };
+        let fpsr = if random.once_in(2) { random.next() & FPSR_MASK } else { 0 };
+        Start { pc, len, x, sp, nzcv, v, fpcr, fpsr }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Needs `KVRM_ORACLE_PYTHON`, a Python with the `unicorn` package, and
 //! `qemu-aarch64-static` and `aarch64-linux-gnu-gcc` in the path.
 
+mod vectors;
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -51,7 +53,9 @@ fn case(code: &[u32]) -> Case {
             sp: WINDOW_START + 0x100,
             nzcv: 0,
             tpidr_el0: 0x777,
+            ..State::default()
         },
+        vectors: false,
         window: std::array::from_fn(|i| i as u8),
     }
 }
@@ -255,8 +259,15 @@ fn invalid_cases_are_refused() {
     let mut oracle = qemu();
     let mut two_words = case(&[NOP, NOP]);
     two_words.max_instructions = 1;
-    let invalid =
-        [case(&[]), two_words, at(case(&[NOP]), CODE_END - 4), at(case(&[NOP]), CODE_START + 2)];
+    let mut unannounced = case(&[NOP]);
+    unannounced.state.v[31] = 1;
+    let invalid = [
+        case(&[]),
+        two_words,
+        at(case(&[NOP]), CODE_END - 4),
+        at(case(&[NOP]), CODE_START + 2),
+        unannounced,
+    ];
     for case in invalid {
         let result = oracle.run(&[case]);
         assert!(matches!(result, Err(Error::InvalidCase { index: 0, .. })), "{result:?}");
@@ -324,14 +335,54 @@ fn oracles_agree_on_random_arithmetic() {
     }
 }
 
+/// Gives a case vectors.
+fn with_random_vectors(mut case: Case, random: &mut Random) -> Case {
+    case.vectors = true;
+    case.state.v =
+        std::array::from_fn(|_| u128::from(random.next()) << 64 | u128::from(random.next()));
+    case
+}
+
+/// Makes every eight cases have the code of the first of them, in the same place.
+fn with_words_repeated(mut cases: Vec<Case>) -> Vec<Case> {
+    for eight in cases.chunks_mut(8) {
+        let (first, rest) = eight.split_first_mut().expect("chunks are not empty");
+        for case in rest {
+            (case.code, case.code_address) = (first.code.clone(), first.code_address);
+        }
+    }
+    cases
+}
+
+#[test]
+fn code_may_be_repeated() {
+    let mut random = Random(7);
+    let cases = random_cases(400).into_iter().map(|case| with_random_vectors(case, &mut random));
+    let cases = with_words_repeated(cases.collect());
+    for mut oracle in both() {
+        let together = run(oracle.as_mut(), &cases);
+        let alone: Vec<_> =
+            cases.iter().rev().flat_map(|case| run(oracle.as_mut(), &[case.clone()])).collect();
+        assert!(together.iter().eq(alone.iter().rev()), "{}", oracle.name());
+    }
+}
+
 #[test]
 #[ignore = "measures speed; run with --ignored --nocapture"]
 fn throughput() {
-    let cases = random_cases(100_000);
+    let integer = random_cases(100_000);
+    let mut random = Random(1);
+    let vectors: Vec<_> =
+        integer.iter().map(|case| with_random_vectors(case.clone(), &mut random)).collect();
+    let repeated = with_words_repeated(vectors.clone());
     for mut oracle in both() {
-        let start = Instant::now();
-        run(oracle.as_mut(), &cases);
-        let per_case = start.elapsed().as_secs_f64() * 1e6 / cases.len() as f64;
-        println!("{}: {per_case:.1} µs per case", oracle.name());
+        let kinds =
+            [("integer", &integer), ("vectors", &vectors), ("vectors, eight a word", &repeated)];
+        for (kind, cases) in kinds {
+            let start = Instant::now();
+            run(oracle.as_mut(), cases);
+            let per_case = start.elapsed().as_secs_f64() * 1e6 / cases.len() as f64;
+            println!("{}, {kind}: {per_case:.1} µs per case", oracle.name());
+        }
     }
 }
