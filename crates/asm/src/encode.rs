@@ -131,7 +131,7 @@ impl<'a> Encoder<'a> {
                 Ok(())
             }
             Item::List { arrangement, first, count } => self.list(*arrangement, *first, *count),
-            Item::Index { fields } => self.element_index(fields),
+            Item::Index { fields, fixed } => self.element_index(fields, *fixed),
             Item::Number { fields, signed, scale, offset } => {
                 self.scaled(fields, *signed, (*scale).into(), (*offset).into())
             }
@@ -312,10 +312,10 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    fn element_index(&mut self, fields: &[Field]) -> Result<()> {
+    fn element_index(&mut self, fields: &[Field], fixed: u32) -> Result<()> {
         self.cursor.expect("[")?;
         let bits: u32 = fields.iter().map(|field| field.len).sum();
-        let index = self.number_in(0, (1 << bits) - 1)?;
+        let index = self.number_in(fixed, fixed + (1 << bits) - 1)?;
         self.put_split(fields, index);
         self.cursor.expect("]")
     }

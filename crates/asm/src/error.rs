@@ -106,6 +106,9 @@ pub enum ErrorKind {
         "{0} has no short form: floating-point immediates are 16 to 31 sixteenths, times a power of two from 1/8 to 16"
     )]
     Float(String),
+    /// A floating-point number that is too large for its size.
+    #[error("{0} is too large")]
+    TooLargeFloat(String),
     /// Operands that are valid separately, but not together.
     #[error("{0} does not exist with these operands")]
     Unallocated(String),

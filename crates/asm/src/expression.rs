@@ -160,6 +160,25 @@ fn atom(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
     Ok(value)
 }
 
+/// Takes a decimal number with or without a point and returns its text, which [`str::parse`] understands.
+pub(crate) fn decimal(cursor: &mut Cursor<'_>) -> Result<String> {
+    let start = *cursor;
+    let sign = if cursor.eat("-") { "-" } else { "" };
+    if sign.is_empty() {
+        cursor.eat("+");
+    }
+    let token = cursor.next();
+    let is_whole = token.text.bytes().all(|byte| byte.is_ascii_digit());
+    match token.kind {
+        Kind::Float => Ok(format!("{sign}{}", token.text)),
+        Kind::Number(_) if is_whole => Ok(format!("{sign}{}", token.text)),
+        _ => {
+            *cursor = start;
+            cursor.expected("a decimal number")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

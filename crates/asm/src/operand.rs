@@ -37,9 +37,10 @@ pub(crate) enum Item {
         first: Field,
         count: Count,
     },
-    /// Which element of a register, in brackets.
+    /// Which element of a register, in brackets; without fields, always this one.
     Index {
         fields: Vec<Field>,
+        fixed: u32,
     },
     /// The fields, the first of which has the upper bits, times `scale` plus `offset`.
     Number {
@@ -224,6 +225,7 @@ impl Marks {
     fn bits(self, text: &str) -> i32 {
         match text {
             "esize" => self.arrangement("E").lane.bits() as i32,
+            "rsize" => self.width().bits() as i32,
             _ => text.parse().unwrap_or_else(|_| panic!("{text} is no number")),
         }
     }
@@ -267,11 +269,14 @@ fn take_until<'a>(rest: &mut &'a str, close: char) -> &'a str {
     inner
 }
 
-/// The index of an element; fields that the row does not have are left out.
-fn index(row: &'static Instruction, fields: &str) -> Item {
-    let fields: Vec<Field> = fields.split(':').filter_map(|f| row.pattern.field(f)).collect();
+/// The index of an element: a number, or fields, of which those that the row does not have are left out.
+fn index(row: &'static Instruction, text: &str) -> Item {
+    if let Ok(fixed) = text.parse() {
+        return Item::Index { fields: Vec::new(), fixed };
+    }
+    let fields: Vec<Field> = text.split(':').filter_map(|field| row.pattern.field(field)).collect();
     assert!(!fields.is_empty(), "{} has no index", row.name);
-    Item::Index { fields }
+    Item::Index { fields, fixed: 0 }
 }
 
 fn list(row: &'static Instruction, marks: Marks, text: &str) -> Item {

@@ -66,7 +66,7 @@ impl Printer<'_> {
             Item::Register { fields, .. }
             | Item::Vector { fields, .. }
             | Item::Scalar { fields, .. }
-            | Item::Index { fields }
+            | Item::Index { fields, .. }
             | Item::Number { fields, .. } => {
                 fields.iter().fold(0, |bits, field| bits | mask(field))
             }
@@ -158,9 +158,9 @@ impl Printer<'_> {
                 self.push(format_args!("{}{number}", lane.letter()));
             }
             Item::List { arrangement, first, count } => self.list(*arrangement, *first, *count),
-            Item::Index { fields } => {
+            Item::Index { fields, fixed } => {
                 let (index, _) = self.joined(fields);
-                self.push(format_args!("[{index}]"));
+                self.push(format_args!("[{}]", index + fixed));
             }
             Item::Number { fields, signed, scale, offset } => {
                 let (value, bits) = self.joined(fields);

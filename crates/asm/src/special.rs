@@ -2,6 +2,7 @@
 
 use crate::encode::{Encoder, Number, list};
 use crate::error::{ErrorKind, Result};
+use crate::expression::decimal;
 use crate::immediate::{bitmask, byte_mask, float8, register_bits, wide};
 use crate::lexer::Kind;
 use crate::names::{self, Width};
@@ -415,21 +416,20 @@ impl Encoder<'_> {
     /// Takes a floating-point number; `0x` begins the bits of one, of 64 bits for doublewords and else of 32.
     fn float(&mut self, lane: Lane) -> Result<f64> {
         self.cursor.eat("#");
-        let negative = self.cursor.eat("-");
         let token = self.cursor.peek();
-        let text = token.text.to_ascii_lowercase();
-        let value = match token.kind {
-            Kind::Float => text.parse().ok(),
-            Kind::Number(bits) if text.starts_with("0x") => match lane {
-                Lane::D => Some(f64::from_bits(bits as u64)),
-                _ => u32::try_from(bits).ok().map(|bits| f32::from_bits(bits).into()),
-            },
-            Kind::Number(number) => Some(number as f64),
-            _ => None,
+        let Kind::Number(bits) = token.kind else { return self.decimal() };
+        let value = match lane {
+            _ if !token.text.to_ascii_lowercase().starts_with("0x") => return self.decimal(),
+            Lane::D => Some(f64::from_bits(bits as u64)),
+            _ => u32::try_from(bits).ok().map(|bits| f32::from_bits(bits).into()),
         };
-        let Some(value) = value else { return self.cursor.expected("a floating-point number") };
+        let Some(value) = value else { return self.cursor.expected("the bits of a float") };
         self.cursor.next();
-        Ok(if negative { -value } else { value })
+        Ok(value)
+    }
+
+    fn decimal(&mut self) -> Result<f64> {
+        Ok(decimal(&mut self.cursor)?.parse().expect("a decimal number"))
     }
 
     fn float8(&mut self, lane: Lane) -> Result<()> {

@@ -23,7 +23,7 @@
 //! | `imm16` `b5:b40` | a number from 0, into the field, or the fields with the first on top |
 //! | `imm12*8` | a multiple of 8; `*R`, `*E`, `*T` are the bytes of a register, of an element, of all elements |
 //! | `shift*8+8` | the same and 8 more |
-//! | `64-scale` | a number, as its distance from 64; `esize` is the bits of an element |
+//! | `64-scale` | a number, as its distance from 64; `esize` and `rsize` are the bits of an element and of an `R` register |
 //! | `-imm9` | a number with a sign |
 //! | `@imm19` | an address, as the distance in words from the instruction |
 //! | `'csync` | this word |

@@ -2119,6 +2119,9 @@ start:
         .byte   7
         .4byte  8
         .8byte  9, 10
+        .float  1.0, -2.5e-3, 1, .5, 0.1, +7, -0.0
+        .single 3.5
+        .double 3.141592653589793, -0.0, 1e-320, 0.1, 1
         .ascii  "abc", "d\n\t\r\b\f\\\"\101\x41\0"
         .asciz  "é", ""
         .string "x // y /* z */ ; #"
