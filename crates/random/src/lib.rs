@@ -69,48 +69,6 @@ impl Random {
             _ => self.next(),
         }
     }
-
-    /// Returns the bits of a floating-point number of 16, 32 or 64 bits, preferring those that show mistakes: zeros,
-    /// subnormal numbers, infinities, NaNs of both kinds, numbers around one and at the ends of the range.
-    pub fn hard_float(&mut self, bits: u32) -> u64 {
-        let fraction_bits = match bits {
-            16 => 10,
-            32 => 23,
-            _ => 52,
-        };
-        let largest = ones(bits - 1 - fraction_bits);
-        let one = largest >> 1;
-        let exponent = match self.below(8) {
-            0 | 1 => self.pick(&[0, largest]),
-            2 => self.pick(&[1, largest - 1]),
-            3 | 4 => one + self.below(5) - 2,
-            _ => self.next() & largest,
-        };
-        let all = ones(fraction_bits);
-        let fraction = match self.below(4) {
-            0 => 0,
-            1 => self.pick(&[1, all, all - 1, all >> 1, (all >> 1) + 1]),
-            // Few bits, so that results are exact, or half-way between two.
-            2 => all & !(all >> self.below(4)),
-            _ => self.next() & all,
-        };
-        self.below(2) << (bits - 1) | exponent << fraction_bits | fraction
-    }
-
-    /// Returns a value of 128 bits: elements of one size, either integers or floating-point numbers.
-    pub fn hard_vector(&mut self) -> u128 {
-        let bits = self.pick(&[8, 16, 32, 64]);
-        let floats = bits > 8 && !self.once_in(3);
-        (0..128 / bits).fold(0, |vector, _| {
-            let element = if floats { self.hard_float(bits) } else { self.hard_value() };
-            vector << bits | u128::from(element & ones(bits))
-        })
-    }
-}
-
-/// A number of this many ones, up to 64.
-fn ones(bits: u32) -> u64 {
-    u64::MAX >> (64 - bits)
 }
 
 #[cfg(test)]
@@ -122,21 +80,5 @@ mod tests {
         let sequence = |mut random: Random| [random.next(), random.next()];
         assert_eq!(sequence(Random::new(7)), sequence(Random::new(7)));
         assert_ne!(sequence(Random::part(7, 1)), sequence(Random::part(7, 2)));
-    }
-
-    #[test]
-    fn floating_point_numbers_are_of_all_kinds() {
-        let mut random = Random::new(1);
-        let kinds: Vec<_> =
-            (0..1000).map(|_| f32::from_bits(random.hard_float(32) as u32)).collect();
-        let some = |kind: fn(&f32) -> bool| assert!(kinds.iter().filter(|x| kind(x)).count() > 5);
-        some(|x| *x == 0.0 && x.is_sign_negative());
-        some(|x| x.is_subnormal());
-        some(|x| x.is_infinite() && *x > 0.0);
-        some(|x| x.is_nan() && x.to_bits() & 1 << 22 == 0);
-        some(|x| x.is_nan() && x.to_bits() & 1 << 22 != 0);
-        some(|x| x.abs() == 1.0);
-        assert!((0..1000).all(|_| random.hard_float(16) < 1 << 16));
-        assert!((0..99).any(|_| random.hard_vector() >> 64 != 0));
     }
 }

@@ -12,6 +12,7 @@ use kvrm_a64::state::{FPCR_MASK, FPSR_MASK, V_REGISTERS};
 use kvrm_a64::{Instruction, table};
 
 use crate::Random;
+use crate::vectors::Element;
 
 /// Words of a program.
 pub const WORDS: u64 = 64;
@@ -142,7 +143,10 @@ impl Programs {
             x[0] = 0;
         }
         let (sp, nzcv) = (DATA / 2 + 16 * random.below(64), random.below(16) << 28);
-        let v = std::array::from_fn(|_| random.hard_vector());
+        let v = std::array::from_fn(|_| {
+            let element = random.pick(&Element::ALL);
+            random.hard_vector(element)
+        });
         // Most programs leave the rounding mode and the others as they are.
         let fpcr = if random.once_in(4) { random.next() & FPCR_MASK } else { 0 };
         let fpsr = if random.once_in(2) { random.next() & FPSR_MASK } else { 0 };
