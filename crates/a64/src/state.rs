@@ -45,6 +45,38 @@ impl VectorState {
     pub fn set_half(&mut self, slot: u32, value: u64) {
         self.v[slot as usize / 2][slot as usize % 2] = value;
     }
+
+    /// One of the registers, as a whole.
+    ///
+    /// ```
+    /// let mut vectors = kvrm_a64::state::VectorState::new();
+    /// vectors.set(3, 7 << 64 | 9);
+    /// assert_eq!((vectors.v[3], vectors.get(3)), ([9, 7], 7 << 64 | 9));
+    /// assert_eq!(vectors.whole()[3], vectors.get(3));
+    /// ```
+    pub fn get(&self, n: usize) -> u128 {
+        joined(self.v[n])
+    }
+
+    /// Sets one of the registers, as a whole.
+    pub fn set(&mut self, n: usize, value: u128) {
+        self.v[n] = [value as u64, (value >> 64) as u64];
+    }
+
+    /// All registers, as wholes.
+    pub fn whole(&self) -> [u128; V_REGISTERS] {
+        self.v.map(joined)
+    }
+}
+
+impl From<&[u128; V_REGISTERS]> for VectorState {
+    fn from(values: &[u128; V_REGISTERS]) -> VectorState {
+        VectorState { v: values.map(|value| [value as u64, (value >> 64) as u64]) }
+    }
+}
+
+fn joined([low, high]: [u64; 2]) -> u128 {
+    u128::from(low) | u128::from(high) << 64
 }
 
 impl Default for VectorState {

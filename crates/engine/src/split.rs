@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
 
 use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest};
 
@@ -210,6 +210,11 @@ impl Engine for SplitEngine {
 
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let copy = |part: &Share| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
+        self.parts.iter().try_for_each(copy)
+    }
+
+    fn copy_vectors(&self, rows: &mut [[u128; V_REGISTERS]]) -> Result<(), EngineError> {
+        let copy = |part: &Share| part.engine.copy_vectors(&mut rows[part.lanes.clone()]);
         self.parts.iter().try_for_each(copy)
     }
 
@@ -437,6 +442,9 @@ mod tests {
             let (mut states, mut vectors) = (Vec::new(), Vec::new());
             engine.visit_states(0..10, &mut |state| states.push(state.x[7])).unwrap();
             engine.visit_vectors(0..10, &mut |lane| vectors.push(lane.v[3][1])).unwrap();
+            let mut rows = [[0; V_REGISTERS]; 10];
+            engine.copy_vectors(&mut rows).unwrap();
+            assert_eq!(rows.map(|row| (row[3] >> 64) as u64), *vectors);
             for lane in 0..10 {
                 let nth = lanes.clone().position(|changed| changed == lane);
                 let count = lanes.len();

@@ -4,7 +4,6 @@ use kvrm_a64::state::V_REGISTERS;
 use kvrm_engine::{GENERAL, LaneStatus};
 use kvrm_mem::View;
 
-use crate::register::{halves, joined};
 use crate::{Error, Machine, Reg, Result};
 
 impl Machine {
@@ -83,10 +82,7 @@ impl Machine {
     pub fn read_vectors(&self, values: &mut [u128]) -> Result<()> {
         self.check_len(values.len(), V_REGISTERS)?;
         let (rows, _) = values.as_chunks_mut::<V_REGISTERS>();
-        let mut rows = rows.iter_mut();
-        Ok(self.core()?.engine.visit_vectors(0..self.lanes(), &mut |vectors| {
-            *rows.next().expect("one a lane") = vectors.v.map(joined);
-        })?)
+        Ok(self.core()?.engine.copy_vectors(rows)?)
     }
 
     /// Sets v0 to v31 of every lane, given lane after lane.
@@ -95,7 +91,7 @@ impl Machine {
         let (rows, _) = values.as_chunks::<V_REGISTERS>();
         let (lanes, mut rows) = (0..self.lanes(), rows.iter());
         Ok(self.core_mut()?.engine.change_vectors(lanes, &mut |vectors| {
-            vectors.v = rows.next().expect("one a lane").map(halves);
+            *vectors = rows.next().expect("one a lane").into();
         })?)
     }
 

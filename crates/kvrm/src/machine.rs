@@ -353,7 +353,7 @@ impl Machine {
     pub fn set_registers(&mut self, lanes: impl Into<Lanes>, registers: &Registers) -> Result<()> {
         Reg::Pc.check_value(registers.pc)?;
         let lanes = self.range(lanes.into())?;
-        let new = registers.vectors();
+        let new = VectorState::from(&registers.v);
         let engine = self.engine_mut()?;
         engine.change_states(lanes.clone(), &mut |state| registers.put_into(state))?;
         Ok(engine.change_vectors(lanes, &mut |vectors| *vectors = new)?)

@@ -100,13 +100,13 @@ impl Reg {
     /// Reads it from one of the vector registers, of which it is a part.
     pub(crate) fn get_vector(self, vectors: &VectorState) -> u128 {
         let n = self.vector().expect("it is a vector register");
-        self.low_bits(joined(vectors.v[usize::from(n)]))
+        self.low_bits(vectors.get(n.into()))
     }
 
     /// Writes it to one of the vector registers, of which it is a part.
     pub(crate) fn set_vector(self, vectors: &mut VectorState, value: u128) {
         let n = self.vector().expect("it is a vector register");
-        vectors.v[usize::from(n)] = halves(self.low_bits(value));
+        vectors.set(n.into(), self.low_bits(value));
     }
 
     /// Reads it from the state, where everything is but vector registers.
@@ -233,15 +233,10 @@ impl Registers {
             pc: state.pc,
             nzcv: state.nzcv(),
             tpidr_el0: state.tpidr_el0,
-            v: vectors.v.map(joined),
+            v: vectors.whole(),
             fpcr: state.fpcr,
             fpsr: state.fpsr,
         }
-    }
-
-    /// Returns the vector registers.
-    pub(crate) fn vectors(&self) -> VectorState {
-        VectorState { v: self.v.map(halves) }
     }
 
     pub(crate) fn put_into(&self, state: &mut CpuState) {
@@ -253,16 +248,6 @@ impl Registers {
         Reg::Fpcr.set(state, self.fpcr);
         Reg::Fpsr.set(state, self.fpsr);
     }
-}
-
-/// A vector register of its halves, the lower one first.
-pub(crate) fn joined([low, high]: [u64; 2]) -> u128 {
-    u128::from(low) | u128::from(high) << 64
-}
-
-/// The halves of a vector register, the lower one first.
-pub(crate) fn halves(v: u128) -> [u64; 2] {
-    [v as u64, (v >> 64) as u64]
 }
 
 impl FromStr for Reg {
