@@ -79,12 +79,12 @@ impl Format {
     }
 
     /// The sign bit.
-    const fn sign(self) -> u64 {
+    pub(crate) const fn sign(self) -> u64 {
         1 << (self.bits - 1)
     }
 
     /// All bits but the sign.
-    const fn magnitude(self) -> u64 {
+    pub(crate) const fn magnitude(self) -> u64 {
         self.sign() - 1
     }
 

@@ -27,12 +27,10 @@ mod context;
 mod data_immediate;
 mod data_register;
 mod exclusives;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "semantics that call them follow")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "semantics that call them follow"))]
 mod float;
 mod flow;
+mod fp;
 mod loads_stores;
 mod lse;
 mod row;

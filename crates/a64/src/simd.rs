@@ -5,17 +5,17 @@
 //! values of 32 or 64 bits.
 
 mod across;
-mod arrangement;
+pub(crate) mod arrangement;
 mod by_element;
 mod copy;
 mod elements;
-mod immediate;
+pub(crate) mod immediate;
 mod loads_stores;
 mod permute;
 mod shift;
 mod structures;
 mod three_different;
-mod three_same;
+pub(crate) mod three_same;
 mod two_misc;
 pub(crate) mod vector;
 

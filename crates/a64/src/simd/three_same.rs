@@ -14,7 +14,7 @@ use crate::data_register::AddSub::{self, Add, Sub};
 use crate::row::{Choice, Row, rows};
 
 /// Signed and unsigned, in the order of Advanced SIMD.
-pub(super) const SIGN: &[Choice<Sign>] = &[("S", "0", Sign::Signed), ("U", "1", Sign::Unsigned)];
+pub(crate) const SIGN: &[Choice<Sign>] = &[("S", "0", Sign::Signed), ("U", "1", Sign::Unsigned)];
 /// Maximum and minimum.
 const MAX_MIN: &[Choice<Extreme>] = &[("MAX", "0", Extreme::Max), ("MIN", "1", Extreme::Min)];
 /// Rounding, by a bit.
