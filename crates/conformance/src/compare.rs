@@ -121,7 +121,7 @@ impl Bench {
         let mut generator = Generator::new(Random::part(seed, row.index as u64));
         while report.cases < cases {
             let batch = BATCH.min(cases - report.cases);
-            let tests: Vec<_> = (0..batch).map(|_| generator.test(row)).collect();
+            let tests = generator.tests(row, batch);
             self.batch(&tests, &mut report)?;
         }
         report.dropped = generator.dropped;

@@ -53,25 +53,27 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
     text + "  " + note + "\n"
 }
 
-/// Lists the registers, or those that differ from `before`.
+/// Lists the registers, or those that differ from `before`. Vectors are left out if all are zero.
 pub(crate) fn registers(state: &State, before: Option<&State>) -> String {
-    let list = |state: &State| -> Vec<u64> {
-        state.x.into_iter().chain([state.sp, state.nzcv, state.tpidr_el0]).collect()
-    };
-    let old = before.map(list);
-    let mut text = String::new();
-    for (i, value) in list(state).into_iter().enumerate() {
-        if old.as_ref().is_none_or(|old| old[i] != value) {
-            let name = match i {
-                31 => "sp".to_string(),
-                32 => "nzcv".to_string(),
-                33 => "tpidr_el0".to_string(),
-                _ => format!("x{i}"),
-            };
-            let _ = write!(text, "{name}={value:#x} ");
-        }
-    }
-    text
+    let without = before.copied().unwrap_or_default();
+    let no_vectors = [*state, without].iter().all(|s| s.without_vectors() == *s);
+    let (old, new) = (before.map(list), list(state));
+    let shown = new.into_iter().enumerate().filter(|(i, (name, value))| {
+        let is_vector = name.starts_with(['v', 'f']);
+        old.as_ref().is_none_or(|old| old[*i].1 != *value) && !(no_vectors && is_vector)
+    });
+    shown.map(|(_, (name, value))| format!("{name}={value:#x} ")).collect()
+}
+
+/// Returns all registers with their names.
+fn list(state: &State) -> Vec<(String, u128)> {
+    let State { x, sp, nzcv, tpidr_el0, v, fpcr, fpsr } = *state;
+    let general = x.into_iter().enumerate().map(|(i, x)| (format!("x{i}"), x.into()));
+    let single = [("sp", sp), ("nzcv", nzcv), ("tpidr_el0", tpidr_el0)];
+    let vectors = v.into_iter().enumerate().map(|(i, v)| (format!("v{i}"), v));
+    let control = [("fpcr", fpcr), ("fpsr", fpsr)];
+    let named = |(name, value): (&str, u64)| (name.to_string(), value.into());
+    general.chain(single.map(named)).chain(vectors).chain(control.map(named)).collect()
 }
 
 fn window_changes(case: &Case, outcome: &Outcome) -> String {

@@ -1,11 +1,14 @@
 //! A small machine for the translated form: it evaluates each instruction with word and address known, and records
 //! which memory was touched.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use kvrm::{FaultKind, Stop};
-use kvrm_a64::state::{CpuState, SP};
+use kvrm_a64::state::{CpuState, SP, V, VectorState};
 use kvrm_a64::{decode, stop, translated_form};
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
-use kvrm_ir::{Access, File, Order, Type, Var};
+use kvrm_ir::{Access, File, Order, Routine, Type, Var};
 use kvrm_oracles::{Case, MEMORY_END, State, WINDOW_LEN};
 
 use crate::ours::Ran;
@@ -37,8 +40,12 @@ impl Touch {
 pub struct Flat {
     memory: Vec<u8>,
     state: CpuState,
+    vectors: VectorState,
     count: u64,
     touches: Vec<Touch>,
+    /// The case's code, and what its instructions do, by address: it is often run again.
+    code: Vec<u32>,
+    routines: HashMap<u64, (u32, Rc<Routine>)>,
 }
 
 impl Default for Flat {
@@ -53,8 +60,11 @@ impl Flat {
         Flat {
             memory: vec![0; memory_size as usize],
             state: CpuState::new(),
+            vectors: VectorState::new(),
             count: 0,
             touches: Vec::new(),
+            code: Vec::new(),
+            routines: HashMap::new(),
         }
     }
 
@@ -79,7 +89,7 @@ impl Flat {
             stop = Some(Stop::MaxCycles);
         }
         let (pc, count, window) = (self.state.pc, self.count, *self.window());
-        let ran = Ran::new(case, stop, &oracle_state(&self.state), pc, count, |w| {
+        let ran = Ran::new(case, stop, &self.oracle_state(), pc, count, |w| {
             w.copy_from_slice(&window);
         });
         self.finish(case);
@@ -89,8 +99,12 @@ impl Flat {
     fn begin(&mut self, case: &Case) {
         self.touches.clear();
         self.count = 0;
-        self.state = cpu_state(&case.state, case.code_address);
+        self.set_state(&case.state, case.code_address);
         *self.window() = case.window;
+        if self.code != case.code {
+            self.code.clone_from(&case.code);
+            self.routines.clear();
+        }
         for (i, word) in case.code.iter().enumerate() {
             self.put(case.code_address + 4 * i as u64, 4, (*word).into());
         }
@@ -137,10 +151,9 @@ impl Flat {
             return Some(fault(FaultKind::Fetch));
         }
         let word = self.get(pc, 4) as u32;
-        let Some(row) = decode(word) else {
+        let Some(routine) = self.routine(word, pc) else {
             return Some(Stop::Undefined { word });
         };
-        let routine = translated_form(row, word, pc);
         let next = pc.wrapping_add(4);
         let (stop, goes_to) = match eval(&routine, self) {
             End::Next => (None, Some(next)),
@@ -159,27 +172,42 @@ impl Flat {
         }
         stop
     }
-}
 
-/// Converts our registers to an oracle's.
-pub fn oracle_state(state: &CpuState) -> State {
-    State {
-        x: std::array::from_fn(|i| state.x[i]),
-        sp: state.x[SP as usize],
-        nzcv: state.nzcv(),
-        tpidr_el0: state.tpidr_el0,
+    /// Returns what a word does at an address; `None` if it is not an instruction.
+    fn routine(&mut self, word: u32, pc: u64) -> Option<Rc<Routine>> {
+        match self.routines.get(&pc) {
+            Some((known, routine)) if *known == word => Some(Rc::clone(routine)),
+            _ => {
+                let routine = Rc::new(translated_form(decode(word)?, word, pc));
+                self.routines.insert(pc, (word, Rc::clone(&routine)));
+                Some(routine)
+            }
+        }
     }
-}
 
-/// Converts an oracle's registers to ours.
-pub fn cpu_state(state: &State, pc: u64) -> CpuState {
-    let mut cpu = CpuState::new();
-    cpu.x[..31].copy_from_slice(&state.x);
-    cpu.x[SP as usize] = state.sp;
-    cpu.set_nzcv(state.nzcv);
-    cpu.tpidr_el0 = state.tpidr_el0;
-    cpu.pc = pc;
-    cpu
+    /// Returns the registers as an oracle has them.
+    fn oracle_state(&self) -> State {
+        let CpuState { x, tpidr_el0, fpcr, fpsr, .. } = self.state;
+        State {
+            x: std::array::from_fn(|i| x[i]),
+            sp: x[SP as usize],
+            nzcv: self.state.nzcv(),
+            tpidr_el0,
+            v: self.vectors.v.map(|[low, high]| u128::from(high) << 64 | u128::from(low)),
+            fpcr,
+            fpsr,
+        }
+    }
+
+    /// Sets the registers to an oracle's.
+    fn set_state(&mut self, state: &State, pc: u64) {
+        let State { x, sp, nzcv, tpidr_el0, v, fpcr, fpsr } = *state;
+        self.state = CpuState { pc, tpidr_el0, fpcr, fpsr, ..CpuState::new() };
+        self.state.x[..31].copy_from_slice(&x);
+        self.state.x[SP as usize] = sp;
+        self.state.set_nzcv(nzcv);
+        self.vectors.v = v.map(|v| [v as u64, (v >> 64) as u64]);
+    }
 }
 
 impl Inputs for Flat {
@@ -201,12 +229,18 @@ impl Machine for Flat {
         self.count
     }
 
-    fn read_reg(&self, _: File, index: u32) -> u64 {
-        self.state.x[index as usize]
+    fn read_reg(&self, file: File, index: u32) -> u64 {
+        match file {
+            V => self.vectors.half(index),
+            _ => self.state.x[index as usize],
+        }
     }
 
-    fn write_reg(&mut self, _: File, index: u32, value: u64) {
-        self.state.x[index as usize] = value;
+    fn write_reg(&mut self, file: File, index: u32, value: u64) {
+        match file {
+            V => self.vectors.set_half(index, value),
+            _ => self.state.x[index as usize] = value,
+        }
     }
 
     fn write_var(&mut self, var: Var, value: u64) {

@@ -14,6 +14,7 @@ use kvrm_oracles::{
 use crate::flat::{Flat, Touch};
 use crate::random::Random;
 use crate::sequence;
+use crate::vectors::{self, touches};
 
 /// A case made to test one instruction.
 #[derive(Clone, Debug)]
@@ -47,6 +48,10 @@ const MAX_DRAWS: usize = 10_000;
 /// Attempts at a case before its row is taken to be untestable.
 const MAX_ATTEMPTS: usize = 1000;
 
+/// States that a word of a row with vectors is tried with. There is more to the contents of vectors than to the fields
+/// of such words, and translating one takes longer than running it.
+const STATES: u64 = 8;
+
 /// Makes cases.
 pub struct Generator {
     random: Random,
@@ -62,11 +67,25 @@ impl Generator {
         Generator { random, flat: Flat::default(), code_address: CODE_START, dropped: 0 }
     }
 
-    /// Makes a case for a row.
+    /// Makes cases for a row.
     ///
     /// # Panics
     /// If the row has no words or no case keeps to the rules: a mistake in the table or here.
-    pub fn test(&mut self, row: &'static Instruction) -> Test {
+    pub fn tests(&mut self, row: &'static Instruction, count: u64) -> Vec<Test> {
+        let states = if touches(row).vectors { STATES } else { 1 };
+        let mut tests = Vec::with_capacity(count as usize);
+        while (tests.len() as u64) < count {
+            let first = self.test(row);
+            let more = (states - 1).min(count - tests.len() as u64 - 1);
+            let others: Vec<_> = (0..more).filter_map(|_| self.another(&first)).collect();
+            self.dropped += more - others.len() as u64;
+            tests.push(first);
+            tests.extend(others);
+        }
+        tests
+    }
+
+    fn test(&mut self, row: &'static Instruction) -> Test {
         for _ in 0..MAX_ATTEMPTS {
             if let Some(test) = self.attempt(row) {
                 self.code_address = next_code_address(self.code_address);
@@ -84,15 +103,33 @@ impl Generator {
             let target = random_literal(random, self.code_address);
             word = aim_literal(row, word, self.code_address, target);
         }
+        let code = sequence::around(random, row, word);
+        self.with_code(row, word, code, self.code_address)
+    }
+
+    /// Makes a case with the code of another.
+    fn another(&mut self, test: &Test) -> Option<Test> {
+        self.with_code(test.row, test.word, test.case.code.clone(), test.case.code_address)
+    }
+
+    fn with_code(
+        &mut self,
+        row: &'static Instruction,
+        word: u32,
+        code: Vec<u32>,
+        code_address: u64,
+    ) -> Option<Test> {
+        let random = &mut self.random;
         let mut case = Case {
-            code: sequence::around(random, row, word),
-            max_instructions: 1,
-            code_address: self.code_address,
+            max_instructions: if code.len() == 1 { 1 } else { 1000 },
+            code,
+            code_address,
             state: random_state(random),
+            vectors: touches(row).vectors,
             window: random_window(random),
         };
-        if case.code.len() > 1 {
-            case.max_instructions = 1000;
+        if case.vectors {
+            vectors::fill(random, row, word, &mut case.state);
         }
         let mut test = Test { row, word, case, touches: Vec::new() };
         aim_branch(random, &mut test, MEMORY_START..MEMORY_END);
@@ -190,13 +227,14 @@ fn random_immediate(random: &mut Random, bits: u32) -> u32 {
     }
 }
 
-/// Makes registers with hard values, some of them related to each other.
+/// Makes registers with hard values, some of them related to each other; the vectors are zero.
 pub fn random_state(random: &mut Random) -> State {
     let mut state = State {
         x: std::array::from_fn(|_| random.hard_value()),
         sp: random.hard_value(),
         nzcv: random.next() & 0xf000_0000,
         tpidr_el0: random.hard_value(),
+        ..State::default()
     };
     for _ in 0..4 {
         let value = state.x[random.below(31) as usize];
@@ -250,7 +288,10 @@ fn base_weight(test: &Test) -> i64 {
     if !is_offset || test.field("Rn") == 31 {
         return 1;
     }
-    let scale = if test.field("S") == 1 { test.word >> 30 } else { 0 };
+    // The size of vector registers has a third bit.
+    let is_quad = test.word >> 26 & 1 == 1 && test.word >> 23 & 1 == 1;
+    let size = if is_quad { 4 } else { test.word >> 30 };
+    let scale = if test.field("S") == 1 { size } else { 0 };
     1 + (1 << scale)
 }
 

@@ -96,10 +96,16 @@ fn case(word: u32, code_address: u64) -> Case {
     let state = State {
         x: std::array::from_fn(|i| NOWHERE + ((i as u64) << 24)),
         sp: NOWHERE,
-        nzcv: 0,
-        tpidr_el0: 0,
+        ..State::default()
     };
-    Case { code: vec![word], max_instructions: 1, code_address, state, window: [0; WINDOW_LEN] }
+    Case {
+        code: vec![word],
+        max_instructions: 1,
+        code_address,
+        state,
+        vectors: false,
+        window: [0; WINDOW_LEN],
+    }
 }
 
 /// Tries this many words.

@@ -1,6 +1,7 @@
 //! Compares every instruction with emulators written elsewhere.
 //!
-//! - [`generate`] makes cases from the rows of the table, with a bias towards hard values;
+//! - [`generate`] makes cases from the rows of the table, with a bias towards hard values, and [`vectors`] fills the
+//!   vector registers for those that use them;
 //! - [`ours`] runs them in three ways that must agree: on the reference engine, which knows only an instruction's
 //!   shape; on the evaluator with the translated form; and on the CPU engine;
 //! - [`oracle`] runs them on Unicorn and QEMU, and [`compare`] compares everything with everything;
@@ -26,5 +27,6 @@ pub mod programs;
 pub mod report;
 pub mod sequence;
 pub mod suite;
+pub mod vectors;
 
 pub use kvrm_random as random;

@@ -1,6 +1,6 @@
 //! Runs a case in the three forms that must agree.
 
-use kvrm::{EngineKind, FaultKind, Machine, MemoryModel, Reg, Stop};
+use kvrm::{EngineKind, FaultKind, Machine, MemoryModel, Registers, Stop};
 use kvrm_oracles::{Case, MEMORY_END, Outcome, OutcomeKind, State, WINDOW_LEN, WINDOW_START};
 
 use crate::flat::Flat;
@@ -68,29 +68,76 @@ pub const FORMS: [Form; 3] = [Form::Kernel, Form::Translated, Form::Cpu];
 
 /// Our machines, which run all cases.
 pub struct Ours {
-    eval: Machine,
+    eval: Engine,
     flat: Flat,
-    cpu: Machine,
+    cpu: Engine,
 }
 
 impl Ours {
     /// Builds the machines.
     pub fn new() -> kvrm::Result<Ours> {
         Ok(Ours {
-            eval: machine(EngineKind::Eval)?,
+            eval: Engine::new(EngineKind::Eval)?,
             flat: Flat::default(),
-            cpu: machine(EngineKind::Cpu)?,
+            cpu: Engine::new(EngineKind::Cpu)?,
         })
     }
 
     /// Runs a case in every form.
     pub fn run(&mut self, case: &Case) -> kvrm::Result<[Ran; 3]> {
-        Ok([run_on(&mut self.eval, case)?, self.flat.run(case).0, run_on(&mut self.cpu, case)?])
+        Ok([self.eval.run(case)?, self.flat.run(case).0, self.cpu.run(case)?])
     }
 
     /// Returns the reference engine and the CPU engine, for runs in pieces.
-    pub fn engines(&mut self) -> [&mut Machine; 2] {
-        [&mut self.eval, &mut self.cpu]
+    pub fn engines(&mut self) -> kvrm::Result<[&mut Machine; 2]> {
+        self.eval.remove_code()?;
+        self.cpu.remove_code()?;
+        Ok([&mut self.eval.machine, &mut self.cpu.machine])
+    }
+}
+
+/// A machine whose image has the code of the last case. The next case may have the same: then it is not translated
+/// again, which takes longer than anything else here.
+struct Engine {
+    machine: Machine,
+    code: Vec<u32>,
+    code_address: u64,
+}
+
+impl Engine {
+    fn new(engine: EngineKind) -> kvrm::Result<Engine> {
+        Ok(Engine { machine: machine(engine)?, code: Vec::new(), code_address: 0 })
+    }
+
+    fn code_end(&self) -> u64 {
+        self.code_address + 4 * self.code.len() as u64
+    }
+
+    fn remove_code(&mut self) -> kvrm::Result<()> {
+        self.machine.remove_breakpoint(self.code_end());
+        self.machine.load(self.code_address, &vec![0; 4 * self.code.len()])?;
+        self.code.clear();
+        Ok(())
+    }
+
+    /// Puts a case's code into the image. A breakpoint at its end makes translations end there too.
+    fn place_code(&mut self, case: &Case) -> kvrm::Result<()> {
+        if self.code == case.code && self.code_address == case.code_address {
+            return Ok(());
+        }
+        self.remove_code()?;
+        self.code.clone_from(&case.code);
+        self.code_address = case.code_address;
+        self.machine.load(case.code_address, &code_bytes(case))?;
+        self.machine.add_breakpoint(end_of(case))
+    }
+
+    fn run(&mut self, case: &Case) -> kvrm::Result<Ran> {
+        self.place_code(case)?;
+        self.machine.reset(0)?;
+        begin(&mut self.machine, case)?;
+        self.machine.run(case.max_instructions.into())?;
+        result(&self.machine, case)
     }
 }
 
@@ -104,35 +151,41 @@ fn machine(engine: EngineKind) -> kvrm::Result<Machine> {
         .build()
 }
 
-/// Puts a case into a machine's first lane.
+fn code_bytes(case: &Case) -> Vec<u8> {
+    case.code.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Puts a case, code and all, into a machine's first lane.
 pub fn load(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
     machine.reset(0)?;
-    let code: Vec<u8> = case.code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    machine.write_memory(0, case.code_address, &code)?;
+    machine.write_memory(0, case.code_address, &code_bytes(case))?;
+    begin(machine, case)
+}
+
+/// Gives a machine's first lane a case's window and registers.
+fn begin(machine: &mut Machine, case: &Case) -> kvrm::Result<()> {
     machine.write_memory(0, WINDOW_START, &case.window)?;
-    for (i, value) in case.state.x.iter().enumerate() {
-        machine.set_register(0, Reg::X(i as u8), *value)?;
-    }
-    machine.set_register(0, Reg::Sp, case.state.sp)?;
-    machine.set_register(0, Reg::Nzcv, case.state.nzcv)?;
-    machine.set_register(0, Reg::TpidrEl0, case.state.tpidr_el0)?;
-    machine.set_pc(0, case.code_address)
+    machine.set_registers(0, &registers(&case.state, case.code_address))
+}
+
+/// Converts an oracle's registers to a machine's.
+pub fn registers(state: &State, pc: u64) -> Registers {
+    let State { x, sp, nzcv, tpidr_el0, v, fpcr, fpsr } = *state;
+    Registers { x, sp, pc, nzcv, tpidr_el0, v, fpcr, fpsr }
+}
+
+/// Converts a machine's registers to an oracle's.
+pub fn state(registers: &Registers) -> State {
+    let Registers { x, sp, pc: _, nzcv, tpidr_el0, v, fpcr, fpsr } = *registers;
+    State { x, sp, nzcv, tpidr_el0, v, fpcr, fpsr }
 }
 
 /// Returns the result of a machine's first lane. A case that has reached the end of its code, or is a single
 /// instruction that has completed, has no stop.
 pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
-    let register = |reg| machine.register(0, reg);
-    let mut state = State::default();
-    for (i, value) in state.x.iter_mut().enumerate() {
-        *value = register(Reg::X(i as u8))?;
-    }
-    state.sp = register(Reg::Sp)?;
-    state.nzcv = register(Reg::Nzcv)?;
-    state.tpidr_el0 = register(Reg::TpidrEl0)?;
-    let pc = machine.pc(0)?;
+    let registers = machine.registers(0)?;
     let count = machine.total_cycles(0)?;
-    let at_end = pc == end_of(case);
+    let at_end = registers.pc == end_of(case);
     let single_done = case.max_instructions == 1 && count == 1;
     let stop = machine.stop(0)?.filter(|stop| match stop {
         Stop::Breakpoint { imm: None } => !at_end,
@@ -141,7 +194,7 @@ pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
     });
     let mut window = [0; WINDOW_LEN];
     machine.read_memory(0, WINDOW_START, &mut window)?;
-    Ok(Ran::new(case, stop, &state, pc, count, |w| {
+    Ok(Ran::new(case, stop, &state(&registers), registers.pc, count, |w| {
         w.copy_from_slice(&window);
     }))
 }
@@ -149,16 +202,4 @@ pub fn result(machine: &Machine, case: &Case) -> kvrm::Result<Ran> {
 /// Returns the address after a case's code.
 pub fn end_of(case: &Case) -> u64 {
     case.code_address + 4 * case.code.len() as u64
-}
-
-fn run_on(machine: &mut Machine, case: &Case) -> kvrm::Result<Ran> {
-    load(machine, case)?;
-    if case.max_instructions == 1 {
-        machine.run(1)?;
-    } else {
-        machine.add_breakpoint(end_of(case))?;
-        machine.run(case.max_instructions.into())?;
-        machine.remove_breakpoint(end_of(case));
-    }
-    result(machine, case)
 }

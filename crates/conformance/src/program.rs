@@ -133,6 +133,7 @@ impl Programmer {
             max_instructions: MAX_EXECUTED,
             code_address: CODE_START + 4 * self.random.below(1000),
             state,
+            vectors: true,
             window: random_window(&mut self.random),
         }
     }

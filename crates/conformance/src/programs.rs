@@ -135,7 +135,7 @@ impl Engines {
                 return Ok(Engines { whole, odd });
             }
         }
-        let engines = bench.ours.engines();
+        let engines = bench.ours.engines().map_err(|e| e.to_string())?;
         let [eval, cpu] = in_pieces(engines, case, pieces, stops).map_err(|e| e.to_string())?;
         let odd = if eval != cpu {
             Some([("eval in pieces", eval), ("cpu in pieces", cpu)])

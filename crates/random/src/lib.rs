@@ -1,6 +1,7 @@
 //! Reproducible random numbers and programs: a seed gives the same ones on every computer.
 
 pub mod program;
+pub mod vectors;
 
 /// Steele, Lea and Flood's SplitMix64.
 #[derive(Clone, Debug)]

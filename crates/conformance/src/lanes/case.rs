@@ -16,8 +16,10 @@ use crate::generate::{
     steer,
 };
 use crate::invalid::draw;
+use crate::ours;
 use crate::random::Random;
 use crate::sequence;
+use crate::vectors::{self, touches};
 
 /// Attempts at a case before its row is taken to be untestable.
 const MAX_ATTEMPTS: usize = 1000;
@@ -154,8 +156,7 @@ impl<'a> Maker<'a> {
     ) -> LaneCase {
         let (words, start) = self.layout.fill_slot(lane, code);
         let pc = if self.padded && code.len() == 1 { start - 4 } else { start };
-        let State { x, sp, nzcv, tpidr_el0 } = *state;
-        let registers = Registers { x, sp, pc, nzcv, tpidr_el0, ..Registers::default() };
+        let registers = ours::registers(state, pc);
         LaneCase { subject, number, slot: self.layout.slot(lane), words, registers, watched }
     }
 
@@ -172,13 +173,17 @@ impl<'a> Maker<'a> {
             word = aim_literal(row, word, pc, self.random_literal(random, pc));
         }
         let code = sequence::around(random, row, word);
-        let case = Case {
+        let mut case = Case {
             max_instructions: if code.len() == 1 { 1 } else { 1000 },
             code_address: self.layout.last_word(lane) - 4 * code.len() as u64,
             code,
             state: random_state(random),
+            vectors: touches(row).vectors,
             window: [0; WINDOW_LEN],
         };
+        if case.vectors {
+            vectors::fill(random, row, word, &mut case.state);
+        }
         let mut test = Test { row, word, case, touches: Vec::new() };
         aim_branch(random, &mut test, self.layout.code());
         if let Some(base) = base_register(&test) {

@@ -1,10 +1,10 @@
 //! The outcome of a lane, and descriptions of differences.
 
 use kvrm::{Machine, Registers, Stop};
-use kvrm_oracles::State;
 
 use super::case::LaneCase;
 use crate::describe::{instruction, registers};
+use crate::ours::state;
 
 /// A lane after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +60,6 @@ pub fn describe(case: &LaneCase, endings: [(&str, &Ending); 2]) -> String {
     text + &memory_differences(case, endings)
 }
 
-fn state(registers: &Registers) -> State {
-    let Registers { x, sp, nzcv, tpidr_el0, .. } = *registers;
-    State { x, sp, nzcv, tpidr_el0 }
-}
-
 fn changes(case: &LaneCase, outcome: &Outcome) -> String {
     let Outcome { registers: after, stop, cycles, total_cycles } = outcome;
     let stop = stop.map_or("no stop".to_string(), |stop| stop.to_string());
@@ -115,11 +110,17 @@ mod tests {
     #[test]
     fn a_difference_in_anything_is_one_and_is_shown() {
         type Change = fn(&mut Ending);
-        let changes: [(Change, &str); 9] = [
+        let changes: [(Change, &str); 12] = [
             (|e| e.after_first.registers.x[30] ^= 1 << 63, "x30=0x8000000000000000"),
             (|e| e.after_first.registers.sp = 16, "sp=0x10"),
             (|e| e.at_end.registers.nzcv = 1 << 31, "nzcv=0x80000000"),
             (|e| e.at_end.registers.tpidr_el0 = 1, "tpidr_el0=0x1"),
+            (
+                |e| e.after_first.registers.v[31] = 1 << 127,
+                "v31=0x80000000000000000000000000000000",
+            ),
+            (|e| e.at_end.registers.fpcr = 1 << 22, "fpcr=0x400000"),
+            (|e| e.at_end.registers.fpsr = 1, "fpsr=0x1"),
             (|e| e.at_end.registers.pc = 0x1234, "pc 0x1234"),
             (|e| e.at_end.stop = Some(Stop::Halt { imm: 3 }), "HALT #0x3"),
             (|e| e.at_end.cycles = 2, "2 instructions"),
