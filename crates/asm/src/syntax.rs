@@ -17,6 +17,7 @@
 //! | `Vd.long` | the arrangement of elements twice as long as those of `T`, in a whole register |
 //! | `Vd.pairs` | the arrangement of elements that are pairs of those of `T` |
 //! | `Vd.E[index]` | an element of the size of `E`, or of the elements of `T`; `[H:L:M]` is for those fields that the row has |
+//! | `Vn.2E` | two elements |
 //! | `{Vt.T*3}` | a list of three consecutive registers; with `*len`, of one more than the field says |
 //! | `Dd` `Ed` `Ed.long` | the low part of a vector register: of 64 bits, the size of an element, twice that size |
 //! | `Rd` without `?` | a register of the width that holds an element |
@@ -290,7 +291,7 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     // Advanced SIMD: all elements
     ("{ADD,SMAX,SMIN,UMAX,UMIN}V_T", "$1v Ed, Vn.T"),
     ("{S,U}ADDLV_T", "$1addlv Ed.long, Vn.T"),
-    ("ADDP_D", "addp Dd, Vn.2d"),
+    ("ADDP_E", "addp Ed, Vn.2E"),
     // Advanced SIMD: copies
     ("DUP_elem_T", "dup Vd.T, Vn.E[index]"),
     ("DUP_gen_T", "dup Vd.T, Rn"),
