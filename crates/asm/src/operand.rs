@@ -205,6 +205,7 @@ impl Marks {
         match text {
             "T" => own(),
             "E" => own().element(),
+            "2E" => Arrangement { count: Some(2), ..own() },
             "long" => own().long(),
             "pairs" => own().pairs(),
             _ => Arrangement::named(text).unwrap_or_else(|| panic!("no arrangement {text}")),

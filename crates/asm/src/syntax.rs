@@ -17,6 +17,7 @@
 //! | `Vd.long` | the arrangement of elements twice as long as those of `T`, in a whole register |
 //! | `Vd.pairs` | the arrangement of elements that are pairs of those of `T` |
 //! | `Vd.E[index]` | an element of the size of `E`, or of the elements of `T`; `[H:L:M]` is for those fields that the row has |
+//! | `Vn.2E` | two elements |
 //! | `{Vt.T*3}` | a list of three consecutive registers; with `*len`, of one more than the field says |
 //! | `Dd` `Ed` `Ed.long` | the low part of a vector register: of 64 bits, the size of an element, twice that size |
 //! | `Rd` without `?` | a register of the width that holds an element |
@@ -290,7 +291,7 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     // Advanced SIMD: all elements
     ("{ADD,SMAX,SMIN,UMAX,UMIN}V_T", "$1v Ed, Vn.T"),
     ("{S,U}ADDLV_T", "$1addlv Ed.long, Vn.T"),
-    ("ADDP_D", "addp Dd, Vn.2d"),
+    ("ADDP_E", "addp Ed, Vn.2E"),
     // Advanced SIMD: copies
     ("DUP_elem_T", "dup Vd.T, Vn.E[index]"),
     ("DUP_gen_T", "dup Vd.T, Rn"),
@@ -359,4 +360,27 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("{ST,LD}{1,2,3,4}_elem_post_E", "$1$2 {Vt.E*$2}[Q:S:size], [Xn/sp], step*$2*E"),
     ("LD{1,2,3,4}R_T", "ld$1r {Vt.T*$1}, [Xn/sp]"),
     ("LD{1,2,3,4}R_post_T", "ld$1r {Vt.T*$1}, [Xn/sp], step*$1*E"),
+    // Floating point
+    ("{FMOV,FABS,FNEG,FSQRT}_E", "$1 Ed, En"),
+    ("FRINT{N,P,M,Z,A,X,I,32Z,32X,64Z,64X}_E", "frint$1 Ed, En"),
+    ("FCVT_H_E", "fcvt Hd, En"),
+    ("FCVT_S_E", "fcvt Sd, En"),
+    ("FCVT_D_E", "fcvt Dd, En"),
+    ("BFCVT", "bfcvt Hd, Sn"),
+    ("{FMUL,FDIV,FADD,FSUB,FMAX,FMIN,FMAXNM,FMINNM,FNMUL}_E", "$1 Ed, En, Em"),
+    ("{FMADD,FMSUB,FNMADD,FNMSUB}_E", "$1 Ed, En, Em, Ea"),
+    ("{FCMP,FCMPE}_E", "$1 En, Em"),
+    ("{FCMP,FCMPE}_zero_E", "$1 En, 0.0"),
+    ("{FCCMP,FCCMPE}_E", "$1 En, Em, nzcv, cond"),
+    ("FCSEL_E", "fcsel Ed, En, Em, cond"),
+    ("FMOV_imm_E", "fmov Ed, float"),
+    ("FMOV_to_?_E", "fmov Rd, En"),
+    ("FMOV_from_?_E", "fmov Ed, Rn"),
+    ("FMOV_to_X_D1", "fmov Xd, Vn.d[1]"),
+    ("FMOV_from_X_D1", "fmov Vd.d[1], Xn"),
+    ("FCVT{N,A,P,M,Z}{S,U}_?_E", "fcvt$1$2 Rd, En"),
+    ("FCVTZ{S,U}_fixed_?_E", "fcvtz$1 Rd, En, rsize-scale"),
+    ("{S,U}CVTF_?_E", "$1cvtf Ed, Rn"),
+    ("{S,U}CVTF_fixed_?_E", "$1cvtf Ed, Rn, rsize-scale"),
+    ("FJCVTZS", "fjcvtzs Wd, Dn"),
 ];

@@ -46,7 +46,10 @@ const KNOWN: &[Known] = &[
         what: "The result of DUP is undefined, or of the wrong size.",
         affects: |row, _| row.name.starts_with("DUP_scalar"),
     },
-    Known { what: "A register of the wrong size.", affects: |row, _| row.name == "INS_gen_D" },
+    Known {
+        what: "A register of the wrong size.",
+        affects: |row, _| row.name == "INS_gen_D" || row.name.starts_with("FCVT_"),
+    },
 ];
 
 fn extension_is_lost(word: u32) -> bool {

@@ -1,6 +1,6 @@
 // Every way to write an instruction, a number or a directive. GNU as gives the bytes in syntax.hex; so must we.
 // Bare numbers as addresses (`b 0x10000`) are left out: GNU as takes them for distances.
-        .arch   armv8.5-a+crypto+fp16
+        .arch   armv8.6-a+crypto+fp16
         .text
         .global start
 start:
@@ -2092,6 +2092,130 @@ start:
         ld4r    {v5.2d, v6.2d, v7.2d, v8.2d}, [sp], 32
         LD1     {V0.4S}, [X1]
         ld4     {v0.b - v3.b}[1], [x0], x30
+
+// Floating point
+        fmov    h0, h31
+        fmov    s1, s2
+        fabs    s0, s31
+        fabs    d1, d2
+        fneg    d0, d31
+        fneg    h1, h2
+        fsqrt   h0, h31
+        fsqrt   s1, s2
+        frintn  h3, h4
+        frintp  s3, s4
+        frintm  d3, d4
+        frintz  h3, h4
+        frinta  s3, s4
+        frintx  d3, d4
+        frinti  h3, h4
+        frint32z s3, s4
+        frint32x d3, d4
+        frint64z s3, s4
+        frint64x d3, d4
+        fcvt    h0, s31
+        fcvt    h0, d31
+        fcvt    s0, h31
+        fcvt    s0, d31
+        fcvt    d0, h31
+        fcvt    d0, s31
+        bfcvt   h0, s1
+        fmul    h0, h1, h31
+        fdiv    s0, s1, s31
+        fadd    d0, d1, d31
+        fsub    h0, h1, h31
+        fmax    s0, s1, s31
+        fmin    d0, d1, d31
+        fmaxnm  h0, h1, h31
+        fminnm  s0, s1, s31
+        fnmul   d0, d1, d31
+        FADD    S0, s1, S2
+        fmadd   h0, h1, h31, h7
+        fmsub   s0, s1, s31, s7
+        fnmadd  d0, d1, d31, d7
+        fnmsub  h0, h1, h31, h7
+        fcmp    h0, h31
+        fcmp    s0, s31
+        fcmp    d0, d31
+        fcmp    h1, #0.0
+        fcmp    s1, 0.0
+        fcmp    d1, #0
+        fcmpe   h0, h31
+        fcmpe   s0, s31
+        fcmpe   d0, d31
+        fcmpe   h1, #0.0
+        fcmpe   s1, 0.0
+        fcmpe   d1, #0
+        fcmp    s1, #0.0e5
+        fccmp   s0, s1, #15, ne
+        fccmp   h0, h1, #0, al
+        fccmpe  d0, d1, 1, hs
+        fcsel   s0, s1, s2, eq
+        fcsel   d0, d1, d2, nv
+        fcsel   h0, h1, h2, lo
+        fmov    h0, #1.0
+        fmov    h0, -31
+        fmov    h0, #0.125
+        fmov    s0, #1.0
+        fmov    s0, -31
+        fmov    s0, #0.125
+        fmov    d0, #1.0
+        fmov    d0, -31
+        fmov    d0, #0.125
+        fmov    s0, #0x3f800000
+        fmov    d0, #0x3ff0000000000000
+        fmov    d31, #2.5e0
+        fmov    w0, h1
+        fmov    x0, h1
+        fmov    w0, s1
+        fmov    x0, d1
+        fmov    h0, w1
+        fmov    h0, xzr
+        fmov    s0, wzr
+        fmov    d0, x1
+        fmov    x0, v1.d[1]
+        fmov    v1.d[1], xzr
+        fcvtns  w0, h1
+        fcvtns  xzr, d1
+        fcvtnu  x0, s1
+        fcvtnu  wzr, h1
+        fcvtas  w0, d1
+        fcvtas  xzr, s1
+        fcvtau  x0, h1
+        fcvtau  wzr, d1
+        fcvtps  w0, s1
+        fcvtps  xzr, h1
+        fcvtpu  x0, d1
+        fcvtpu  wzr, s1
+        fcvtms  w0, h1
+        fcvtms  xzr, d1
+        fcvtmu  x0, s1
+        fcvtmu  wzr, h1
+        fcvtzs  w0, d1
+        fcvtzs  xzr, s1
+        fcvtzu  x0, h1
+        fcvtzu  wzr, d1
+        fcvtzs  w0, s1, #1
+        fcvtzs  w0, h1, #32
+        fcvtzs  x0, d1, 64
+        fcvtzs  x0, s1, #1
+        scvtf   s0, w1
+        scvtf   d0, xzr
+        scvtf   h0, x1
+        scvtf   d0, w1, #32
+        scvtf   h0, x1, #64
+        scvtf   s0, w1, 1
+        fcvtzu  w0, s1, #1
+        fcvtzu  w0, h1, #32
+        fcvtzu  x0, d1, 64
+        fcvtzu  x0, s1, #1
+        ucvtf   s0, w1
+        ucvtf   d0, xzr
+        ucvtf   h0, x1
+        ucvtf   d0, w1, #32
+        ucvtf   h0, x1, #64
+        ucvtf   s0, w1, 1
+        fjcvtzs w0, d1
 
 // Numbers and symbols
         .equ    five, 5
