@@ -9,6 +9,11 @@ pub(crate) mod arrangement;
 mod by_element;
 mod copy;
 mod elements;
+mod float_across;
+mod float_by_element;
+mod float_convert;
+mod float_three_same;
+mod float_two_misc;
 pub(crate) mod immediate;
 mod loads_stores;
 mod permute;
@@ -31,6 +36,11 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     immediate::ROWS,
     shift::ROWS,
     by_element::ROWS,
+    float_three_same::ROWS,
+    float_two_misc::ROWS,
+    float_convert::ROWS,
+    float_across::ROWS,
+    float_by_element::ROWS,
     loads_stores::ROWS,
     structures::ROWS,
 ];

@@ -28,7 +28,10 @@ pub(super) const ROWS: &[&[Row]] = &[
 type Combine = for<'b> fn(Sign, Val<'b>, Val<'b>) -> Val<'b>;
 
 /// Combines all elements, those side by side first.
-fn combined<'b>(elements: &[Val<'b>], f: &impl Fn(Val<'b>, Val<'b>) -> Val<'b>) -> Val<'b> {
+pub(super) fn combined<'b>(
+    elements: &[Val<'b>],
+    f: &impl Fn(Val<'b>, Val<'b>) -> Val<'b>,
+) -> Val<'b> {
     match elements {
         [one] => *one,
         _ => {
@@ -38,7 +41,8 @@ fn combined<'b>(elements: &[Val<'b>], f: &impl Fn(Val<'b>, Val<'b>) -> Val<'b>) 
     }
 }
 
-fn set_element<'b>(cx: &Context<'b>, lane: Lane, element: Val<'b>) {
+/// Sets the result to one element.
+pub(super) fn set_element<'b>(cx: &Context<'b>, lane: Lane, element: Val<'b>) {
     cx.set_elements(Arrangement { lane, part: Part::Element }, &[element]);
 }
 

@@ -184,3 +184,57 @@ pub(crate) const ACROSS: Arrangements = &[
     ("8H", "1|01", whole(Lane::H)),
     ("4S", "1|10", whole(Lane::S)),
 ];
+
+/// Numbers in instructions on three registers: Q, then the bits after `a`, then those before the operation code.
+pub(crate) const FLOATS: Arrangements = &[
+    ("4H", "0|10|00", half(Lane::H)),
+    ("8H", "1|10|00", whole(Lane::H)),
+    ("2S", "0|01|11", half(Lane::S)),
+    ("4S", "1|01|11", whole(Lane::S)),
+    ("2D", "1|11|11", whole(Lane::D)),
+];
+
+/// Single numbers, by the same bits without Q.
+pub(crate) const FLOAT_SCALAR: Arrangements = &[
+    ("H", "10|00", element(Lane::H)),
+    ("S", "01|11", element(Lane::S)),
+    ("D", "11|11", element(Lane::D)),
+];
+
+/// Numbers in instructions on two registers: Q, then the bits between `a` and the operation code.
+pub(crate) const FLOATS_MISC: Arrangements = &[
+    ("4H", "0|1 11100", half(Lane::H)),
+    ("8H", "1|1 11100", whole(Lane::H)),
+    ("2S", "0|0 10000", half(Lane::S)),
+    ("4S", "1|0 10000", whole(Lane::S)),
+    ("2D", "1|1 10000", whole(Lane::D)),
+];
+
+/// The same without halves.
+pub(crate) const FLOATS_MISC_SD: Arrangements = &[
+    ("2S", "0|0 10000", half(Lane::S)),
+    ("4S", "1|0 10000", whole(Lane::S)),
+    ("2D", "1|1 10000", whole(Lane::D)),
+];
+
+/// Single numbers, by the same bits without Q.
+pub(crate) const FLOAT_MISC_SCALAR: Arrangements = &[
+    ("H", "1 11100", element(Lane::H)),
+    ("S", "0 10000", element(Lane::S)),
+    ("D", "1 10000", element(Lane::D)),
+];
+
+/// The smaller numbers of conversions between formats, by Q and `sz`.
+pub(crate) const FLOATS_NARROW: Arrangements = &[
+    ("4H", "0|0", half(Lane::H)),
+    ("8H", "1|0", whole(Lane::H)),
+    ("2S", "0|1", half(Lane::S)),
+    ("4S", "1|1", whole(Lane::S)),
+];
+
+/// Halfwords; the bit is Q alone.
+pub(crate) const HALFWORDS: Arrangements =
+    &[("4H", "0", half(Lane::H)), ("8H", "1", whole(Lane::H))];
+
+/// Words; the bit is Q alone.
+pub(crate) const WORDS: Arrangements = &[("2S", "0", half(Lane::S)), ("4S", "1", whole(Lane::S))];

@@ -63,10 +63,14 @@ pub(super) const ROWS: &[&[Row]] = &[
 ];
 
 /// The element that the others are multiplied with.
-fn multiplier<'b>(cx: &Context<'b>, lane: Lane, sign: Sign) -> Val<'b> {
-    let high = (cx.field("H") << 1) | cx.field("L");
-    let index = if lane == Lane::H { (high << 1) | cx.field("M") } else { high };
-    cx.element_at("Rm", lane, index, sign)
+pub(super) fn multiplier<'b>(cx: &Context<'b>, lane: Lane, sign: Sign) -> Val<'b> {
+    let bits: &[&str] = match lane {
+        Lane::B | Lane::H => &["H", "L", "M"],
+        Lane::S => &["H", "L"],
+        Lane::D => &["H"],
+    };
+    let index = bits.iter().map(|bit| cx.field(bit)).reduce(|index, bit| (index << 1) | bit);
+    cx.element_at("Rm", lane, index.expect("an index has bits"), sign)
 }
 
 fn products<'b>(cx: &Context<'b>, t: Arrangement) -> Vector<'b> {
