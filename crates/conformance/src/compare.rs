@@ -5,7 +5,7 @@ use kvrm_oracles::{Outcome, OutcomeKind};
 
 use crate::describe::describe;
 use crate::generate::{Generator, Test};
-use crate::known::{KNOWN, OWN};
+use crate::known::{OWN, known};
 use crate::oracle::{ORACLES, Oracles, Tools, Which};
 use crate::ours::{FORMS, Ours, Ran};
 use crate::random::Random;
@@ -47,7 +47,7 @@ pub struct RowReport {
     pub dropped: u64,
     /// How cases compare, by oracle.
     pub tallies: [Tally; 2],
-    /// How often each entry of [`KNOWN`] was needed, by oracle.
+    /// How often each entry of [`known`] was needed, by oracle.
     pub known: Vec<[u64; 2]>,
     /// Cases that differ without a known reason.
     pub different: u64,
@@ -63,7 +63,7 @@ impl RowReport {
             cases: 0,
             dropped: 0,
             tallies: Default::default(),
-            known: vec![[0; 2]; KNOWN.len()],
+            known: vec![[0; 2]; known().count()],
             different: 0,
             descriptions: Vec::new(),
         }
@@ -125,6 +125,9 @@ impl Bench {
             self.batch(&tests, &mut report)?;
         }
         report.dropped = generator.dropped;
+        for description in &mut report.descriptions {
+            *description = format!("seed {seed:#x}, {description}");
+        }
         Ok(report)
     }
 
@@ -188,9 +191,7 @@ fn judge(oracle: usize, test: &Test, ours: &Ran, theirs: Option<&Outcome>, repor
         return;
     }
     let seen = Seen { test, ours, theirs };
-    let reason = KNOWN
-        .iter()
-        .position(|known| known.oracles.contains(&ORACLES[oracle]) && (known.explains)(&seen));
+    let reason = known().position(|known| known.is_reason(ORACLES[oracle], &seen));
     if let Some(reason) = reason {
         report.known[reason][oracle] += 1;
         report.tallies[oracle].explained += 1;

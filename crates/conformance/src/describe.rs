@@ -41,29 +41,49 @@ pub fn describe_case(case: &Case, results: &[(&str, &Outcome)], note: &str) -> S
     for (i, word) in case.code.iter().enumerate().filter(|(_, word)| **word != NOP) {
         text += &format!("    {:#x}: {}\n", case.code_address + 4 * i as u64, instruction(*word));
     }
-    text += &format!("  before: {}\n", registers(&case.state, None));
+    text += &format!("  before: {}\n", before(&case.state, &case.code));
     for (name, outcome) in results {
         let Outcome { kind, detail, pc, .. } = outcome;
         text += &format!(
             "  {name}: {kind:?} {detail:#x}, pc {pc:#x}; changed: {}\n",
-            registers(&outcome.state, Some(&case.state))
+            registers(&outcome.state, &case.state)
         );
         text += &window_changes(case, outcome);
     }
     text + "  " + note + "\n"
 }
 
-/// Lists the registers, or those that differ from `before`. Vectors are left out if all are zero.
-pub(crate) fn registers(state: &State, before: Option<&State>) -> String {
-    let without = before.copied().unwrap_or_default();
-    let no_vectors = [*state, without].iter().all(|s| s.without_vectors() == *s);
-    let (old, new) = (before.map(list), list(state));
-    let shown = new.into_iter().enumerate().filter(|(i, (name, value))| {
-        let is_vector = name.starts_with(['v', 'f']);
-        old.as_ref().is_none_or(|old| old[*i].1 != *value) && !(no_vectors && is_vector)
-    });
-    shown.map(|(_, (name, value))| format!("{name}={value:#x} ")).collect()
+/// Lists the registers that code starts with; of vectors, only those that it can name.
+pub(crate) fn before(state: &State, code: &[u32]) -> String {
+    // An instruction may name the first of up to four registers.
+    let named: Vec<u32> = code
+        .iter()
+        .filter_map(|word| Some((word, decode(*word)?)))
+        .flat_map(|(word, row)| {
+            let fields = row.pattern.fields.iter().filter(|field| field.name.starts_with('R'));
+            fields.flat_map(|field| (0..4).map(|i| (field.get(*word) + i) % 32))
+        })
+        .collect();
+    let mut shown = *state;
+    for (_, v) in (0..).zip(&mut shown.v).filter(|(i, _)| !named.contains(i)) {
+        *v = 0;
+    }
+    let general: String = list(&shown).into_iter().take(GENERAL).map(show).collect();
+    general + &registers(&shown, &shown.without_vectors())
 }
+
+/// Lists the registers that differ from those before.
+pub(crate) fn registers(state: &State, before: &State) -> String {
+    let both = list(state).into_iter().zip(list(before));
+    both.filter(|(new, old)| new != old).map(|(new, _)| show(new)).collect()
+}
+
+fn show((name, value): (String, u128)) -> String {
+    format!("{name}={value:#x} ")
+}
+
+/// Registers that every case has: X0 to X30, SP, NZCV and TPIDR_EL0.
+const GENERAL: usize = 34;
 
 /// Returns all registers with their names.
 fn list(state: &State) -> Vec<(String, u128)> {

@@ -11,7 +11,7 @@ use kvrm_oracles::{CODE_START, Case, OutcomeKind, State, WINDOW_LEN};
 use crate::compare::{Bench, Seen};
 use crate::describe::{describe, instruction};
 use crate::generate::{Test, random_word};
-use crate::known::KNOWN;
+use crate::known::known;
 use crate::oracle::ORACLES;
 use crate::random::Random;
 
@@ -163,8 +163,7 @@ fn expect_undefined(
     let test = Test { row, word, case: case.clone(), touches: Vec::new() };
     let explained = (0..2).all(|oracle| {
         let seen = Seen { test: &test, ours: &ours, theirs: theirs[oracle] };
-        let mut known = KNOWN.iter().filter(|known| known.oracles.contains(&ORACLES[oracle]));
-        known.any(|known| (known.explains)(&seen))
+        known().any(|known| known.is_reason(ORACLES[oracle], &seen))
     });
     if explained {
         report.explained += 1;

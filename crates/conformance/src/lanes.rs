@@ -22,6 +22,7 @@ use case::{LaneCase, Maker, Subject};
 use compare::{Ending, Outcome, describe};
 use layout::{Layout, random_data};
 
+use crate::quota::Quota;
 use crate::random::Random;
 
 /// Instructions of the second run: enough to reach the end of the longest sequence.
@@ -39,7 +40,7 @@ pub struct Plan {
     /// The rows to test. If these are all rows, words that belong to no row are tested too.
     pub rows: Vec<&'static Instruction>,
     /// Cases for each.
-    pub cases: u64,
+    pub cases: Quota,
     /// The seed of all random numbers.
     pub seed: u64,
     /// The most lanes of a machine; it has more if one case of each row needs more.
@@ -104,22 +105,32 @@ impl Plan {
         let empty = |&subject| RowReport { subject, cases: 0, different: 0, descriptions: vec![] };
         let mut summary =
             Summary { rows: subjects.iter().map(empty).collect(), ..Summary::default() };
-        let most = (self.lanes.saturating_sub(1) / subjects.len().max(1)).max(1) as u64;
-        let rounds = self.cases.div_ceil(most);
-        if rounds == 0 || subjects.is_empty() {
+        let counts: Vec<_> = subjects.iter().map(|subject| self.cases_of(*subject)).collect();
+        let total: u64 = counts.iter().sum();
+        // A round has a case of every row at least, if there are as many rounds.
+        let most = self.lanes.saturating_sub(1).max(subjects.len()) as u64;
+        let rounds = total.div_ceil(most.max(1));
+        if rounds == 0 {
             return Ok(summary);
         }
         // The same number in each round, so that the last one is not nearly empty.
-        let share = self.cases.div_ceil(rounds);
-        let layout = Layout { lanes: 1 + share as usize * subjects.len(), model: self.model };
+        let share = total.div_ceil(rounds) as usize;
+        let layout = Layout { lanes: 1 + share, model: self.model };
         let mut machine = self.machine(&layout)?;
+        let mut jobs = jobs(&counts);
         for round in 0..rounds {
-            let numbers = round * share..self.cases.min((round + 1) * share);
-            self.round(round, numbers, &subjects, &mut machine, &mut summary)?;
-            let total = self.cases * subjects.len() as u64;
+            let jobs: Vec<_> = jobs.by_ref().take(share).collect();
+            self.round(round, &jobs, &subjects, &mut machine, &mut summary)?;
             progress(summary.cases(), total, summary.different());
         }
         Ok(summary)
+    }
+
+    fn cases_of(&self, subject: Subject) -> u64 {
+        match subject {
+            Subject::Row(row) => self.cases.of(row),
+            Subject::Unallocated => self.cases.row,
+        }
     }
 
     fn subjects(&self) -> Vec<Subject> {
@@ -137,14 +148,14 @@ impl Plan {
     fn round(
         &self,
         round: u64,
-        numbers: Range<u64>,
+        jobs: &[Job],
         subjects: &[Subject],
         machine: &mut Machine,
         summary: &mut Summary,
     ) -> kvrm::Result<()> {
         let start = Instant::now();
         let layout = Layout { lanes: machine.lanes(), model: self.model };
-        let round = self.make(round, numbers, subjects, layout);
+        let round = self.make(round, jobs, subjects, layout);
         let made = Instant::now();
         let expected = self.expect(&round)?;
         let evaluated = Instant::now();
@@ -153,7 +164,7 @@ impl Plan {
         summary.evaluating += evaluated - made;
         summary.running += evaluated.elapsed();
         for (i, case) in round.cases.iter().enumerate() {
-            let report = &mut summary.rows[i % subjects.len()];
+            let report = &mut summary.rows[jobs[i].subject];
             report.cases += 1;
             if expected[i] != found[i] {
                 report.differs(case, &expected[i], &found[i], machine.engine());
@@ -162,17 +173,16 @@ impl Plan {
         Ok(())
     }
 
-    fn make(&self, round: u64, numbers: Range<u64>, subjects: &[Subject], layout: Layout) -> Round {
+    fn make(&self, round: u64, jobs: &[Job], subjects: &[Subject], layout: Layout) -> Round {
         let data = random_data(&mut Random::part(self.seed, 1 << 63 | round), &layout);
         let padded = !round.is_multiple_of(2);
-        let count = subjects.len() * (numbers.end - numbers.start) as usize;
-        let cases = in_parallel(self.threads, count, |part| {
+        let cases = in_parallel(self.threads, jobs.len(), |part| {
             let mut maker = Maker::new(layout, self.seed, &data, padded);
-            let case = |i| {
-                let number = numbers.start + (i / subjects.len()) as u64;
-                maker.case(1 + i, subjects[i % subjects.len()], number)
+            let mut case = |i: usize| {
+                let Job { subject, number } = jobs[i];
+                maker.case(1 + i, subjects[subject], number)
             };
-            part.map(case).collect()
+            part.map(&mut case).collect()
         });
         Round { layout, data, first_run: 1 + u64::from(padded), cases }
     }
@@ -184,6 +194,23 @@ impl Plan {
         });
         Ok(endings.into_iter().collect::<kvrm::Result<Vec<_>>>()?.concat())
     }
+}
+
+/// A case to make: its subject, by position in the plan, and its number among the subject's cases.
+#[derive(Clone, Copy)]
+struct Job {
+    subject: usize,
+    number: u64,
+}
+
+/// Returns all jobs, given the number of each subject's cases: the first case of every subject, then the second, and so
+/// on.
+fn jobs(counts: &[u64]) -> impl Iterator<Item = Job> {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    (0..most).flat_map(|number| {
+        let subjects = counts.iter().enumerate().filter(move |(_, count)| number < **count);
+        subjects.map(move |(subject, _)| Job { subject, number })
+    })
 }
 
 impl RowReport {
@@ -286,7 +313,8 @@ mod tests {
 
     fn plan(model: MemoryModel) -> Plan {
         let rows = table().iter().collect();
-        Plan { engine: EngineKind::Eval, model, rows, cases: 2, seed: 1, lanes: 0, threads: 2 }
+        let cases = Quota::each(2);
+        Plan { engine: EngineKind::Eval, model, rows, cases, seed: 1, lanes: 0, threads: 2 }
     }
 
     /// One round with all rows.
@@ -294,7 +322,8 @@ mod tests {
         let (plan, cases) = (plan(model), 2);
         let subjects = plan.subjects();
         let layout = Layout { lanes: 1 + cases * subjects.len(), model };
-        plan.make(number, 0..cases as u64, &subjects, layout)
+        let jobs: Vec<_> = jobs(&vec![cases as u64; subjects.len()]).collect();
+        plan.make(number, &jobs, &subjects, layout)
     }
 
     #[test]
@@ -320,7 +349,8 @@ mod tests {
             let plan = Plan { threads, ..plan(MemoryModel::Private) };
             let layout = Layout { lanes: 50, model: plan.model };
             let subjects = plan.subjects();
-            let cases = plan.make(1, 3..4, &subjects[..49], layout).cases;
+            let jobs: Vec<_> = (0..49).map(|subject| Job { subject, number: 3 }).collect();
+            let cases = plan.make(1, &jobs, &subjects, layout).cases;
             cases.into_iter().map(|case| (case.words, case.registers)).collect::<Vec<_>>()
         };
         assert_eq!(registers(1), registers(5));
@@ -347,6 +377,12 @@ mod tests {
             assert!(starts.chain(ends).all(|at| found.contains(&at)));
             assert!(!found.iter().any(|at| layout.all_data().contains(at)));
         }
+    }
+
+    #[test]
+    fn rows_have_as_many_cases_as_they_should() {
+        let found: Vec<_> = jobs(&[2, 0, 3]).map(|job| (job.subject, job.number)).collect();
+        assert_eq!(found, [(0, 0), (2, 0), (0, 1), (2, 1), (2, 2)]);
     }
 
     #[test]

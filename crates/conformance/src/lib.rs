@@ -7,7 +7,8 @@
 //! - [`oracle`] runs them on Unicorn and QEMU, and [`compare`] compares everything with everything;
 //! - [`known`] lists the differences that are allowed, each with its reason;
 //! - [`invalid`] tries words that are not instructions, [`programs`] runs random programs;
-//! - [`suite`] runs all of this, for the tests and for the command `conformance`;
+//! - [`quota`] says how many cases a row gets, and [`suite`] runs all of this, for the tests and for the command
+//!   `conformance`;
 //! - [`lanes`] compares an engine with the evaluator alone, on very many lanes: the command `conformance
 //!   lanes`, for engines on devices.
 //!
@@ -24,6 +25,7 @@ pub mod oracle;
 pub mod ours;
 pub mod program;
 pub mod programs;
+pub mod quota;
 pub mod report;
 pub mod sequence;
 pub mod suite;

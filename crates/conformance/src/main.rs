@@ -9,6 +9,7 @@ use kvrm::{EngineKind, MemoryModel};
 use kvrm_a64::Instruction;
 use kvrm_conformance::lanes;
 use kvrm_conformance::oracle::Tools;
+use kvrm_conformance::quota::Quota;
 use kvrm_conformance::report;
 use kvrm_conformance::suite::{Plan, SEED, Summary};
 
@@ -23,9 +24,12 @@ struct Options {
     /// Test only rows whose name contains this; several can be given.
     #[arg(long)]
     rows: Vec<String>,
-    /// Cases for each row.
-    #[arg(long, default_value_t = 2000)]
-    cases: u64,
+    /// Cases for each row; without this, 2000, but at most 40000 for all rows of a group.
+    #[arg(long)]
+    cases: Option<u64>,
+    /// The most cases for all rows of a group together.
+    #[arg(long)]
+    group_cases: Option<u64>,
     /// Words to try that may be no instructions.
     #[arg(long, default_value_t = 100_000)]
     invalid: u64,
@@ -35,7 +39,7 @@ struct Options {
     /// Where random numbers start.
     #[arg(long, default_value_t = SEED)]
     seed: u64,
-    /// Go on with new seeds for this long.
+    /// Go on for this long and no longer, with new seeds when all is done.
     #[arg(long)]
     seconds: Option<u64>,
     /// Go on with new seeds until something differs.
@@ -68,6 +72,9 @@ struct LanesOptions {
     /// Cases for each row.
     #[arg(long, default_value_t = 1000)]
     cases: u64,
+    /// The most cases for all rows of a group together.
+    #[arg(long)]
+    group_cases: Option<u64>,
     /// Test only rows whose name contains this; several can be given.
     #[arg(long)]
     rows: Vec<String>,
@@ -98,7 +105,7 @@ impl LanesOptions {
             engine: self.engine,
             model: if self.shared { MemoryModel::Shared } else { MemoryModel::Private },
             rows: chosen(&self.rows),
-            cases: self.cases,
+            cases: Quota { row: self.cases, group: self.group_cases },
             seed: self.seed,
             lanes: self.lanes.unwrap_or(lanes),
             threads: self.threads.unwrap_or(cores),
@@ -150,16 +157,25 @@ impl Choice {
 }
 
 impl Options {
-    fn plan(&self, seed: u64) -> Plan {
+    fn quota(&self) -> Quota {
+        match (self.cases, self.group_cases) {
+            (None, None) => Quota::USUAL,
+            (cases, group) => Quota { row: cases.unwrap_or(Quota::USUAL.row), group },
+        }
+    }
+
+    fn plan(&self, seed: u64, until: Option<Instant>) -> Plan {
         let both = self.oracle.wanted() == [true; 2];
         let all = self.rows.is_empty();
         Plan {
             rows: chosen(&self.rows),
-            cases: self.cases,
+            cases: self.quota(),
             // Only both oracles together can say that a word is invalid.
             invalid: if both && all { self.invalid } else { 0 },
             programs: if all { self.programs } else { 0 },
             seed,
+            other_seed: None,
+            until,
             threads: self.threads,
         }
     }
@@ -167,14 +183,14 @@ impl Options {
     /// Runs rounds until the time is over or something differs.
     fn run(&self) -> Result<Summary, String> {
         let tools = Tools::find(self.oracle.wanted())?;
-        let start = Instant::now();
+        let until = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let mut total = Summary::default();
         for round in 0.. {
             let seed = self.seed.wrapping_add(round);
-            total.add(self.plan(seed).run(&tools, &|done, of, different| {
+            total.add(self.plan(seed, until).run(&tools, &|done, of, different| {
                 progress(seed, &format!("{done} of {of} done"), different, done == of);
             })?);
-            let time_left = self.seconds.is_some_and(|s| start.elapsed() < Duration::from_secs(s));
+            let time_left = until.is_some_and(|until| Instant::now() < until);
             if total.different() > 0 || !(self.forever || time_left) {
                 break;
             }

@@ -6,11 +6,16 @@
 //! (or, in one flavour, something that stops it).
 
 use kvrm_a64::{Instruction, table};
-use kvrm_oracles::{CODE_START, Case, WINDOW_START};
+use kvrm_oracles::{CODE_START, Case, OutcomeKind, WINDOW_LEN, WINDOW_START};
+use kvrm_random::vectors::Element;
 
+use crate::flat::Flat;
 use crate::generate::{has_preferred_bits, random_state, random_window, random_word};
+use crate::known::is_unreliable;
+use crate::oracle::Which;
 use crate::random::Random;
 use crate::sequence::{row, with};
+use crate::vectors::{self, touches};
 
 /// Always holds [`BASE_ADDRESS`].
 const BASE: u32 = 28;
@@ -36,8 +41,8 @@ pub enum Flavour {
     Plain,
     /// Like `Plain`, but with instructions that stop it somewhere: faults, BRK, undefined words.
     Stopping,
-    /// With LDSMAX and LDSMIN, which Unicorn gets wrong.
-    WithSignedAtomics,
+    /// With what Unicorn lacks or gets wrong.
+    BeyondUnicorn,
     /// With instructions that the program itself replaces while it runs. Cases for the oracles must not write code, so
     /// only our engines are compared.
     SelfModifying,
@@ -50,6 +55,10 @@ pub struct Programmer {
     code: Vec<u32>,
     data_rows: Vec<&'static Instruction>,
     access_rows: Vec<&'static Instruction>,
+    /// The same of rows that touch vectors.
+    vector_rows: Vec<&'static Instruction>,
+    vector_access_rows: Vec<&'static Instruction>,
+    flat: Flat,
 }
 
 /// Groups of instructions that touch registers and flags alone.
@@ -86,6 +95,10 @@ const OTHER_DATA: [&str; 13] = [
     "DSB",
     "ISB",
 ];
+/// They write bits of FPCR and FPSR that only the oracles have.
+const WRITES_RESERVED_BITS: [&str; 2] = ["MSR_FPCR", "MSR_FPSR"];
+/// Of so many instructions that touch registers or memory, one touches vectors.
+const VECTORS_ONCE_IN: u64 = 3;
 const CONDITIONAL: [&str; 7] = ["B_cond", "CBZ_W", "CBNZ_W", "CBZ_X", "CBNZ_X", "TBZ", "TBNZ"];
 
 fn is_access(row: &Instruction) -> bool {
@@ -104,17 +117,29 @@ impl Programmer {
     pub fn new(random: Random, flavour: Flavour) -> Programmer {
         let is_data =
             |row: &&Instruction| DATA_GROUPS.contains(&row.group) || OTHER_DATA.contains(&row.name);
-        let is_signed = |row: &Instruction| row.name.starts_with("LDSM");
-        let signed = matches!(flavour, Flavour::WithSignedAtomics | Flavour::SelfModifying);
+        let beyond_unicorn = matches!(flavour, Flavour::BeyondUnicorn | Flavour::SelfModifying);
+        let usable = |row: &&'static Instruction| {
+            (beyond_unicorn || !is_unreliable(Which::Unicorn, row))
+                && (flavour == Flavour::SelfModifying || !is_unreliable(Which::Qemu, row))
+        };
+        let (vector, integer): (Vec<_>, Vec<_>) =
+            table().iter().filter(usable).partition(|row| touches(row).vectors);
+        let (vector_access_rows, vector_rows): (Vec<_>, Vec<_>) = vector
+            .into_iter()
+            .filter(|row| !WRITES_RESERVED_BITS.contains(&row.name))
+            .partition(|row| touches(row).more_than_registers);
         Programmer {
             random,
             flavour,
             code: Vec::new(),
-            data_rows: table().iter().filter(is_data).collect(),
-            access_rows: table()
-                .iter()
-                .filter(|row| is_access(row) && (signed || !is_signed(row)))
+            data_rows: integer.iter().copied().filter(is_data).collect(),
+            access_rows: integer.iter().copied().filter(|row| is_access(row)).collect(),
+            vector_rows,
+            vector_access_rows: vector_access_rows
+                .into_iter()
+                .filter(|row| row.pattern.field("Rn").is_some())
                 .collect(),
+            flat: Flat::default(),
         }
     }
 
@@ -128,6 +153,8 @@ impl Programmer {
         self.emit("HINT", &[]);
         let mut state = random_state(&mut self.random);
         state.x[BASE as usize] = BASE_ADDRESS;
+        let element = self.random.pick(&Element::ALL);
+        vectors::fill_all(&mut self.random, element, &mut state);
         Case {
             code: self.code.clone(),
             max_instructions: MAX_EXECUTED,
@@ -191,7 +218,9 @@ impl Programmer {
     }
 
     fn data(&mut self) {
-        let row = self.random.pick(&self.data_rows);
+        let with_vectors = !self.vector_rows.is_empty() && self.random.once_in(VECTORS_ONCE_IN);
+        let rows = if with_vectors { &self.vector_rows } else { &self.data_rows };
+        let row = self.random.pick(rows);
         let word = self.free_word(row);
         self.code.push(word);
     }
@@ -252,15 +281,56 @@ impl Programmer {
             with(row("ADR"), row("ADR").pattern.value, &[("immhi", words), ("Rd", OFFSET)]);
     }
 
-    /// Sets the scratch base to a multiple of 16 in the window, with room for any pair's offset.
-    fn scratch_base(&mut self) {
-        let offset = 16 * self.random.below(11) as u32;
-        let name = self.random.pick(&["ADD_imm_X", "SUB_imm_X"]);
-        self.emit(name, &[("imm12", offset), ("Rn", BASE), ("Rd", SCRATCH)]);
+    /// Sets the scratch base to a multiple of 16 in the window, with room for any pair's offset; returns it.
+    fn scratch_base(&mut self) -> u64 {
+        let offset = 16 * self.random.below(11);
+        let (name, base) = self
+            .random
+            .pick(&[("ADD_imm_X", BASE_ADDRESS + offset), ("SUB_imm_X", BASE_ADDRESS - offset)]);
+        self.emit(name, &[("imm12", offset as u32), ("Rn", BASE), ("Rd", SCRATCH)]);
+        base
+    }
+
+    /// Emits a load or a store of vector registers in the window, if one is found quickly.
+    fn vector_access(&mut self) {
+        let row = self.random.pick(&self.vector_access_rows);
+        let offset = self.random.below(16) as u32;
+        self.emit("MOVZ_X", &[("imm16", offset), ("Rd", OFFSET)]);
+        let base = self.scratch_base();
+        for _ in 0..100 {
+            let small = self.random.below(16) as u32;
+            let small = self.random.pick(&[small, small.wrapping_neg()]);
+            let immediates = ["imm7", "imm9", "imm12"].map(|field| (field, small));
+            let word = with(row, self.free_word(row), &[("Rn", SCRATCH), ("Rm", OFFSET)]);
+            let word = with(row, word, &immediates);
+            if self.stays_in_window(word, base, offset) {
+                self.code.push(word);
+                return;
+            }
+        }
+    }
+
+    /// True if an instruction completes and touches nothing but the window.
+    fn stays_in_window(&mut self, word: u32, base: u64, offset: u32) -> bool {
+        let mut case = Case {
+            code: vec![word],
+            max_instructions: 1,
+            code_address: CODE_START,
+            state: Default::default(),
+            vectors: true,
+            window: [0; WINDOW_LEN],
+        };
+        case.state.x[SCRATCH as usize] = base;
+        case.state.x[OFFSET as usize] = offset.into();
+        let (ran, touches) = self.flat.run(&case);
+        ran.outcome.kind == OutcomeKind::Done && touches.iter().all(|t| t.addr >= WINDOW_START)
     }
 
     /// Emits a load, a store or an atomic operation in the window.
     fn access(&mut self) {
+        if !self.vector_access_rows.is_empty() && self.random.once_in(VECTORS_ONCE_IN) {
+            return self.vector_access();
+        }
         let row = self.random.pick(&self.access_rows);
         let word = self.free_word(row);
         let field = |name| row.pattern.field(name).is_some();

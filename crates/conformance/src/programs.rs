@@ -54,7 +54,7 @@ impl ProgramReport {
 pub fn run_programs(bench: &mut Bench, programs: u64, seed: u64) -> Result<ProgramReport, String> {
     let mut report = ProgramReport::default();
     let flavours =
-        [Flavour::Plain, Flavour::Stopping, Flavour::WithSignedAtomics, Flavour::SelfModifying];
+        [Flavour::Plain, Flavour::Stopping, Flavour::BeyondUnicorn, Flavour::SelfModifying];
     let mut batches = 0;
     while report.programs < programs {
         let flavour = flavours[batches % flavours.len()];
@@ -77,9 +77,7 @@ fn run_batch(
     let cases: Vec<_> = (0..count).map(|_| programmer.program()).collect();
     let answers = match flavour {
         Flavour::SelfModifying => [None, None],
-        Flavour::Plain | Flavour::Stopping | Flavour::WithSignedAtomics => {
-            bench.oracles.run(&cases)?
-        }
+        Flavour::Plain | Flavour::Stopping | Flavour::BeyondUnicorn => bench.oracles.run(&cases)?,
     };
     for (i, case) in cases.iter().enumerate() {
         report.programs += 1;
@@ -97,7 +95,7 @@ fn run_batch(
             report.differs(|| describe_case(case, &[("ours", &ours.outcome)], &note));
         }
         for (oracle, answers) in answers.iter().enumerate() {
-            let skip = oracle == 0 && flavour == Flavour::WithSignedAtomics;
+            let skip = oracle == 0 && flavour == Flavour::BeyondUnicorn;
             let answer = answers.as_ref().and_then(|answers| answers[i].as_ref());
             let Some(theirs) = answer.filter(|_| !skip) else { continue };
             report.compared[oracle] += 1;

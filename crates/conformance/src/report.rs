@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::invalid::missing_words;
-use crate::known::KNOWN;
+use crate::known::known;
 use crate::suite::Summary;
 
 /// Totals of a group of rows.
@@ -22,7 +22,7 @@ struct Group {
 pub fn text(summary: &Summary) -> String {
     let mut text = table(summary);
     // Writing to a string cannot fail.
-    for (entry, known) in KNOWN.iter().enumerate() {
+    for (entry, known) in known().enumerate() {
         let [unicorn, qemu] = summary.known(entry);
         if unicorn + qemu > 0 {
             let _ = writeln!(text, "  known, {unicorn} unicorn, {qemu} qemu: {}", known.reason);
@@ -105,8 +105,7 @@ pub fn json(summary: &Summary, problems: &[String]) -> String {
             )
         })
         .collect();
-    let known: Vec<_> = KNOWN
-        .iter()
+    let known: Vec<_> = known()
         .enumerate()
         .map(|(entry, known)| {
             format!(r#"{{"reason":{},"needed":{:?}}}"#, quoted(known.reason), summary.known(entry))

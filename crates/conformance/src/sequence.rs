@@ -1,9 +1,8 @@
-//! Instructions around the one under test, where it alone shows nothing: a store-exclusive needs a
-//! load-exclusive before it, and what goes into FPCR is seen by reading it back.
+//! Instructions around the one under test, where it alone shows nothing: a store-exclusive needs a load-exclusive before
+//! it.
 
 use kvrm_a64::{Instruction, table};
 
-use crate::generate::random_word;
 use crate::random::Random;
 
 /// The longest sequence.
@@ -35,13 +34,8 @@ fn plain(name: &str, fields: &[(&str, u32)]) -> u32 {
 
 /// Returns the code of a case for `word`, an instruction of `subject`.
 pub fn around(random: &mut Random, subject: &'static Instruction, word: u32) -> Vec<u32> {
-    let rt = subject.pattern.field("Rt").map_or(0, |f| f.get(word));
     match subject.name {
         "CLREX" => around_clrex(random, word),
-        "MSR_FPCR" => vec![word, random_word(random, row("MRS_FPCR"))],
-        "MSR_FPSR" => vec![word, random_word(random, row("MRS_FPSR"))],
-        "MRS_FPCR" => vec![plain("MSR_FPCR", &[("Rt", rt)]), word],
-        "MRS_FPSR" => vec![plain("MSR_FPSR", &[("Rt", rt)]), word],
         name if name.starts_with("STX") => before_store(random, subject, word),
         name if name.starts_with("LDX") && random.once_in(2) => {
             let size = partner_size(random, subject);

@@ -1,19 +1,22 @@
 //! The whole suite: what to run, on how many threads, and the results.
 
 use std::sync::Mutex;
+use std::time::Instant;
 
 use kvrm_a64::{Instruction, table};
 
 use crate::compare::{Bench, RowReport};
 use crate::invalid::{InvalidReport, try_words};
-use crate::known::{KNOWN, OWN};
+use crate::known::{Known, OWN, known};
 use crate::oracle::{ORACLES, Tools};
 use crate::programs::{ProgramReport, run_programs};
+use crate::quota::Quota;
 use crate::random::Random;
 
 /// The seed of test runs: the same cases every time.
 pub const SEED: u64 = 0x6b76_726d;
-/// If every row has this many cases, every entry in the list of known differences must have been needed.
+/// If every row has this many cases, or its usual share, every entry in the list of known differences must have been
+/// needed.
 const ENOUGH: u64 = 1000;
 /// Words and programs that one thread takes at a time.
 const WORDS_PER_UNIT: u64 = 20_000;
@@ -25,13 +28,18 @@ pub struct Plan {
     /// The rows to test.
     pub rows: Vec<&'static Instruction>,
     /// Cases for each.
-    pub cases: u64,
+    pub cases: Quota,
     /// Words to try that may be invalid.
     pub invalid: u64,
     /// Random programs to run.
     pub programs: u64,
     /// The seed of all random numbers.
     pub seed: u64,
+    /// The seed of half the cases of rows that get fewer than others: with another one in every run, all runs together
+    /// make up for that.
+    pub other_seed: Option<u64>,
+    /// When to stop, if not at the end.
+    pub until: Option<Instant>,
     /// Threads, each with oracles of its own.
     pub threads: usize,
 }
@@ -39,7 +47,7 @@ pub struct Plan {
 /// A piece of the work.
 #[derive(Clone, Copy)]
 enum Unit {
-    Row(&'static Instruction),
+    Row { row: &'static Instruction, cases: u64, seed: u64 },
     Words { count: u64, part: u64 },
     Programs { count: u64, part: u64 },
 }
@@ -64,11 +72,30 @@ impl Plan {
             split(self.invalid, WORDS_PER_UNIT).map(|(count, part)| Unit::Words { count, part });
         let programs = split(self.programs, PROGRAMS_PER_UNIT)
             .map(|(count, part)| Unit::Programs { count, part });
-        let rows = self.rows.iter().filter(|_| self.cases > 0);
-        rows.map(|row| Unit::Row(row)).chain(words).chain(programs).collect()
+        let rows = self.rows.iter().flat_map(|row| self.row_units(row));
+        let mut units: Vec<_> = rows.chain(words).chain(programs).collect();
+        if self.until.is_some() {
+            // In another order with every seed, so that all get their turn.
+            let mut random = Random::part(self.seed, 3 << 32);
+            units.sort_by_cached_key(|_| random.next());
+        }
+        units
     }
 
-    /// Runs everything. `progress` is called with the number of units that are finished, the number of all units, and
+    fn row_units(&self, row: &'static Instruction) -> impl Iterator<Item = Unit> + use<> {
+        let cases = self.cases.of(row);
+        let other = self.other_seed.filter(|_| cases < self.cases.row);
+        let others = if other.is_some() { cases / 2 } else { 0 };
+        let units = [(cases - others, self.seed), (others, other.unwrap_or(self.seed))];
+        let units = units.into_iter().filter(|(cases, _)| *cases > 0);
+        units.map(move |(cases, seed)| Unit::Row { row, cases, seed })
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Runs everything, or as much as there is time for. `progress` is called with the number of units that are finished, the number of all units, and
     /// the number of differences so far.
     pub fn run(
         &self,
@@ -86,7 +113,7 @@ impl Plan {
                     *taken += 1;
                     units.get(*taken - 1).copied()
                 };
-                let Some(unit) = unit else { return Ok(()) };
+                let Some(unit) = unit.filter(|_| !self.is_over()) else { return Ok(()) };
                 let done = self.unit(&mut bench, unit)?;
                 let (_, finished, summary) = &mut *state.lock().expect("no thread panicked");
                 *finished += 1;
@@ -106,7 +133,7 @@ impl Plan {
     fn unit(&self, bench: &mut Bench, unit: Unit) -> Result<Summary, String> {
         let mut summary = Summary::default();
         match unit {
-            Unit::Row(row) => summary.rows.push(bench.row(row, self.cases, self.seed)?),
+            Unit::Row { row, cases, seed } => summary.rows.push(bench.row(row, cases, seed)?),
             Unit::Words { count, part } => {
                 // The lower parts are those of the rows.
                 summary.invalid = try_words(bench, count, Random::part(self.seed, 1 << 32 | part))?;
@@ -146,7 +173,7 @@ impl Summary {
         rows.chain(&self.invalid.descriptions).chain(&self.programs.descriptions)
     }
 
-    /// Returns how often an entry of [`KNOWN`] was needed, by oracle.
+    /// Returns how often an entry of [`known`] was needed, by oracle.
     pub fn known(&self, entry: usize) -> [u64; 2] {
         self.rows.iter().fold([0; 2], |sum, report| {
             [sum[0] + report.known[entry][0], sum[1] + report.known[entry][1]]
@@ -158,9 +185,10 @@ impl Summary {
     pub fn problems(&self, asked: [bool; 2]) -> Vec<String> {
         let mut problems: Vec<_> =
             self.rows.iter().flat_map(|report| row_problems(report, asked)).collect();
-        let complete =
-            self.rows.len() == table().len() && self.rows.iter().all(|r| r.cases >= ENOUGH);
-        for (entry, known) in KNOWN.iter().enumerate().filter(|_| complete) {
+        let enough = |report: &RowReport| report.cases >= Quota::USUAL.of(report.row).min(ENOUGH);
+        let complete = self.rows.len() == table().len() && self.rows.iter().all(enough);
+        let is_about_some = |known: &Known| table().iter().any(known.rows);
+        for (entry, known) in known().enumerate().filter(|(_, k)| complete && is_about_some(k)) {
             for (oracle, needed) in self.known(entry).into_iter().enumerate() {
                 if needed == 0 && asked[oracle] && known.oracles.contains(&ORACLES[oracle]) {
                     let name = ORACLES[oracle].name();

@@ -3,6 +3,7 @@
 use kvrm::{EngineKind, MemoryModel};
 use kvrm_a64::table;
 use kvrm_conformance::lanes::{Plan, report};
+use kvrm_conformance::quota::Quota;
 use kvrm_conformance::suite::SEED;
 
 fn check(model: MemoryModel, cases: u64) {
@@ -10,7 +11,7 @@ fn check(model: MemoryModel, cases: u64) {
         engine: EngineKind::Cpu,
         model,
         rows: table().iter().collect(),
-        cases,
+        cases: Quota::each(cases),
         seed: SEED,
         // Two rounds: one has first runs of one instruction, the other of two, and fewer cases.
         lanes: 1 + cases.div_ceil(2) as usize * (table().len() + 1),

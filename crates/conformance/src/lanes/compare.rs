@@ -3,7 +3,7 @@
 use kvrm::{Machine, Registers, Stop};
 
 use super::case::LaneCase;
-use crate::describe::{instruction, registers};
+use crate::describe::{before, instruction, registers};
 use crate::ours::state;
 
 /// A lane after a run.
@@ -49,7 +49,7 @@ pub fn describe(case: &LaneCase, endings: [(&str, &Ending); 2]) -> String {
         let mark = if at == case.registers.pc { "  starts here" } else { "" };
         text += &format!("    {at:#x}: {}{mark}\n", instruction(word));
     }
-    text += &format!("  before: {}\n", registers(&state(&case.registers), None));
+    text += &format!("  before: {}\n", before(&state(&case.registers), &case.words));
     let [expected, found] = endings.map(|(_, ending)| ending);
     let same_at_first = expected.after_first == found.after_first;
     let run = if same_at_first { "last" } else { "first" };
@@ -63,7 +63,7 @@ pub fn describe(case: &LaneCase, endings: [(&str, &Ending); 2]) -> String {
 fn changes(case: &LaneCase, outcome: &Outcome) -> String {
     let Outcome { registers: after, stop, cycles, total_cycles } = outcome;
     let stop = stop.map_or("no stop".to_string(), |stop| stop.to_string());
-    let changed = registers(&state(after), Some(&state(&case.registers)));
+    let changed = registers(&state(after), &state(&case.registers));
     format!(
         "{stop}, {cycles} instructions, {total_cycles} in all, pc {:#x}; changed: {changed}",
         after.pc
