@@ -8,9 +8,11 @@ mod across;
 pub(crate) mod arrangement;
 mod by_element;
 mod copy;
+mod dot;
 mod elements;
 mod float_across;
 mod float_by_element;
+mod float_complex;
 mod float_convert;
 mod float_three_same;
 mod float_two_misc;
@@ -41,6 +43,8 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     float_convert::ROWS,
     float_across::ROWS,
     float_by_element::ROWS,
+    float_complex::ROWS,
+    dot::ROWS,
     loads_stores::ROWS,
     structures::ROWS,
 ];
