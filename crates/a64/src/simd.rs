@@ -8,6 +8,10 @@ mod across;
 pub(crate) mod arrangement;
 mod by_element;
 mod copy;
+mod crypto_aes;
+mod crypto_sha;
+mod crypto_sha512;
+mod crypto_sm;
 mod dot;
 mod elements;
 mod float_across;
@@ -16,6 +20,7 @@ mod float_complex;
 mod float_convert;
 mod float_three_same;
 mod float_two_misc;
+mod galois;
 pub(crate) mod immediate;
 mod loads_stores;
 mod permute;
@@ -45,6 +50,10 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     float_by_element::ROWS,
     float_complex::ROWS,
     dot::ROWS,
+    crypto_aes::ROWS,
+    crypto_sha::ROWS,
+    crypto_sha512::ROWS,
+    crypto_sm::ROWS,
     loads_stores::ROWS,
     structures::ROWS,
 ];

@@ -50,6 +50,11 @@ pub(super) fn shift_right<'b>(sign: Sign, n: Val<'b>, amount: Val<'b>) -> Val<'b
     }
 }
 
+/// Rotates right by 1 to one less than the width of the type.
+pub(super) fn rotated_right(n: Val<'_>, amount: u32) -> Val<'_> {
+    (n >> amount) | (n << (n.ty().bits() - amount))
+}
+
 fn half(sign: Sign, n: Val<'_>) -> Val<'_> {
     match sign {
         Sign::Signed => n.sar(1),
