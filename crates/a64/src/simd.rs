@@ -18,6 +18,7 @@ mod float_across;
 mod float_by_element;
 mod float_complex;
 mod float_convert;
+mod float_long;
 mod float_three_same;
 mod float_two_misc;
 mod galois;
@@ -26,6 +27,8 @@ mod loads_stores;
 mod permute;
 mod shift;
 mod structures;
+#[cfg(test)]
+mod tests;
 mod three_different;
 pub(crate) mod three_same;
 mod two_misc;
@@ -49,6 +52,7 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     float_across::ROWS,
     float_by_element::ROWS,
     float_complex::ROWS,
+    float_long::ROWS,
     dot::ROWS,
     crypto_aes::ROWS,
     crypto_sha::ROWS,
