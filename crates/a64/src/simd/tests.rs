@@ -129,7 +129,7 @@ fn aes_round() {
 
 /// The first 32 bits of the fractions of the cube roots of the first 64 primes.
 fn sha256_constants() -> Vec<u32> {
-    let is_prime = |n: &u128| (2..*n).all(|d| n % d != 0);
+    let is_prime = |n: &u128| (2..*n).all(|d| !n.is_multiple_of(d));
     let root = |p: u128| {
         let cube = p << 96;
         (0..40).rev().fold(0u128, |root, bit| {
@@ -322,4 +322,101 @@ fn halves_are_flushed_as_fpcr_says() {
     r.set(0, 0);
     r.three("FMLAL_2S", [0, 1, 2]);
     assert_eq!((r.get(0), r.cpu.var(FPSR)), (0, 0));
+}
+
+/// Numbers without a pattern.
+fn noise(count: usize) -> Vec<u64> {
+    let mut x = 1u64;
+    let next = || {
+        x = x.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        x ^ x >> 29
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+#[test]
+fn two_rounds_of_sha512() {
+    let numbers = noise(10);
+    let [a, b, c, d, e, f, g, h] = numbers[..8].try_into().unwrap();
+    let mut expected = [a, b, c, d, e, f, g, h];
+    for k in &numbers[8..] {
+        let [a, b, c, d, e, f, g, h] = expected;
+        let sigma1 = e.rotate_right(14) ^ e.rotate_right(18) ^ e.rotate_right(41);
+        let sigma0 = a.rotate_right(28) ^ a.rotate_right(34) ^ a.rotate_right(39);
+        let t1 = [sigma1, e & f ^ !e & g, *k].into_iter().fold(h, u64::wrapping_add);
+        let t2 = sigma0.wrapping_add(a & b ^ a & c ^ b & c);
+        expected = [t1.wrapping_add(t2), a, b, c, d.wrapping_add(t1), e, f, g];
+    }
+    let mut r = Registers::new();
+    let sum = [g.wrapping_add(numbers[9]), h.wrapping_add(numbers[8])];
+    for (i, pair) in [[a, b], [c, d], sum, [f, g], [d, e]].into_iter().enumerate() {
+        r.vectors.v[i] = pair;
+    }
+    r.three("SHA512H", [2, 3, 4]);
+    let [t1_second, t1_first] = r.vectors.v[2];
+    assert_eq!([c.wrapping_add(t1_second), d.wrapping_add(t1_first)], expected[4..6]);
+    r.three("SHA512H2", [2, 1, 0]);
+    assert_eq!(r.vectors.v[2], expected[..2]);
+}
+
+#[test]
+fn schedule_of_sha512() {
+    let w = noise(16);
+    let mut r = Registers::new();
+    for (register, first) in [0, 2, 9, 14].into_iter().enumerate() {
+        r.vectors.v[register] = [w[first], w[first + 1]];
+    }
+    r.two("SHA512SU0", [0, 1]);
+    r.three("SHA512SU1", [0, 3, 2]);
+    let expected = |i: usize| {
+        let (x, y) = (w[i + 1], w[i + 14]);
+        let sigma0 = x.rotate_right(1) ^ x.rotate_right(8) ^ x >> 7;
+        let sigma1 = y.rotate_right(19) ^ y.rotate_right(61) ^ y >> 6;
+        [sigma0, w[i + 9], sigma1].into_iter().fold(w[i], u64::wrapping_add)
+    };
+    assert_eq!(r.vectors.v[0], [expected(0), expected(1)]);
+}
+
+#[test]
+fn schedule_of_sm3() {
+    let mut w: Vec<u32> = noise(16).into_iter().map(|x| x as u32).collect();
+    let mut r = Registers::new();
+    for (register, first) in [7, 0, 12, 10, 3].into_iter().enumerate() {
+        r.set_words(register, &w[first..first + 4]);
+    }
+    r.three("SM3PARTW1", [0, 1, 2]);
+    r.three("SM3PARTW2", [0, 3, 4]);
+    for j in 16..20 {
+        let x = w[j - 16] ^ w[j - 9] ^ w[j - 3].rotate_left(15);
+        let permuted = x ^ x.rotate_left(15) ^ x.rotate_left(23);
+        w.push(permuted ^ w[j - 13].rotate_left(7) ^ w[j - 6]);
+    }
+    assert_eq!(r.words(0), w[16..]);
+}
+
+#[test]
+fn round_of_sm3() {
+    let numbers: Vec<u32> = noise(11).into_iter().map(|x| x as u32).collect();
+    let [a, b, c, d, e, f, g, h] = numbers[..8].try_into().unwrap();
+    let [t, w, w_prime] = numbers[8..].try_into().unwrap();
+    for (suffix, ff, gg) in
+        [("A", a ^ b ^ c, e ^ f ^ g), ("B", a & b | a & c | b & c, e & f | !e & g)]
+    {
+        let mut r = Registers::new();
+        r.set_words(0, &[d, c, b, a]);
+        r.set_words(1, &[h, g, f, e]);
+        r.set_words(2, &[0, 0, 0, t]);
+        r.set_words(3, &[0, w, w_prime, 0]);
+        r.run("SM3SS1", &[("Rd", 4), ("Rn", 0), ("Rm", 2), ("Ra", 1)]);
+        let fields = |d, i| [("Rd", d), ("Rn", 4), ("Rm", 3), ("imm2", i)];
+        r.run(&format!("SM3TT1{suffix}"), &fields(0, 2));
+        r.run(&format!("SM3TT2{suffix}"), &fields(1, 1));
+        let sum = |numbers: &[u32]| numbers.iter().fold(0, |sum: u32, x| sum.wrapping_add(*x));
+        let ss1 = sum(&[a.rotate_left(12), e, t]).rotate_left(7);
+        let tt1 = sum(&[ff, d, ss1 ^ a.rotate_left(12), w_prime]);
+        let tt2 = sum(&[gg, h, ss1, w]);
+        assert_eq!(r.words(0), [c, b.rotate_left(9), a, tt1]);
+        let permuted = tt2 ^ tt2.rotate_left(9) ^ tt2.rotate_left(17);
+        assert_eq!(r.words(1), [g, f.rotate_left(19), e, permuted]);
+    }
 }
