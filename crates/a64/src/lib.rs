@@ -27,7 +27,6 @@ mod context;
 mod data_immediate;
 mod data_register;
 mod exclusives;
-#[cfg_attr(not(test), expect(dead_code, reason = "semantics that call them follow"))]
 mod float;
 mod flow;
 mod fp;

@@ -8,17 +8,27 @@ mod across;
 pub(crate) mod arrangement;
 mod by_element;
 mod copy;
+mod crypto_aes;
+mod crypto_sha;
+mod crypto_sha512;
+mod crypto_sm;
+mod dot;
 mod elements;
 mod float_across;
 mod float_by_element;
+mod float_complex;
 mod float_convert;
+mod float_long;
 mod float_three_same;
 mod float_two_misc;
+mod galois;
 pub(crate) mod immediate;
 mod loads_stores;
 mod permute;
 mod shift;
 mod structures;
+#[cfg(test)]
+mod tests;
 mod three_different;
 pub(crate) mod three_same;
 mod two_misc;
@@ -41,6 +51,13 @@ pub(crate) const ROWS: &[&[&[Row]]] = &[
     float_convert::ROWS,
     float_across::ROWS,
     float_by_element::ROWS,
+    float_complex::ROWS,
+    float_long::ROWS,
+    dot::ROWS,
+    crypto_aes::ROWS,
+    crypto_sha::ROWS,
+    crypto_sha512::ROWS,
+    crypto_sm::ROWS,
     loads_stores::ROWS,
     structures::ROWS,
 ];

@@ -4,7 +4,7 @@ use kvrm_ir::{Type, Val};
 
 use super::round::{Rounding, Unrounded};
 use super::unpack::Finite;
-use super::{DN, Format, Fp, IOC};
+use super::{DN, Format, Fp, HALF, IOC, SINGLE};
 
 impl<'b> Fp<'b> {
     /// The number in another format, and the flags.
@@ -69,6 +69,20 @@ impl<'b> Fp<'b> {
                 [sign | (magnitude + (u64::from(rebias) << to.format.fraction)), b.u32(0)]
             },
         )
+    }
+
+    /// A half as a single, flushed if FZ16 says so. A NaN stays quiet or signalling.
+    pub(super) fn half_as_single(self, op: Val<'b>) -> [Val<'b>; 1] {
+        let to = Fp { format: SINGLE, ..self };
+        let place = SINGLE.fraction - HALF.fraction;
+        let ([op], _) = self.flush([op]);
+        let special = self.exponent(op).eq(u64::from(HALF.max_exponent()));
+        let Finite { exponent, significand } = self.finite(op);
+        let exponent = exponent + u64::from(SINGLE.bias() - HALF.bias());
+        let finite = (exponent << SINGLE.fraction) + (significand << place);
+        let finite = self.is_zero(op).select(to.k(0), finite);
+        let infinite = ((op & HALF.fraction_mask()) << place) | SINGLE.infinity();
+        [self.sign_in(op, to) | special.select(infinite, finite)]
     }
 
     /// To a format that lacks some numbers of this one. All its denormals are less than half the least number

@@ -154,6 +154,13 @@ pub(crate) fn fp_convert(from: Format, to: Format) -> &'static Function {
     }
 }
 
+/// A half as the single that `FPMulAddH` computes with: NaNs are as they were, and FPSR gains nothing.
+pub(crate) fn fp_unpack_half() -> &'static Function {
+    static FUNCTION: Function =
+        function!("FPUnpackHalf", HALF, (op: W) -> (W), |fp| fp.half_as_single(op));
+    &FUNCTION
+}
+
 /// Converts a double to a single, rounding to odd.
 pub(crate) fn fp_convert_odd() -> &'static Function {
     static FUNCTION: Function = function!(

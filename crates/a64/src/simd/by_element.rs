@@ -3,7 +3,7 @@
 use kvrm_ir::Val;
 
 use super::arrangement::{Arrangement, Lane, Part};
-use super::elements::{Rounding, multiply_high};
+use super::elements::{Rounding, accumulate_high, multiply_high};
 use super::three_different::{accumulate, accumulate_doubled};
 use super::three_same::SIGN;
 use super::two_misc::extended;
@@ -36,6 +36,7 @@ const DOUBLED: &[Choice<Option<AddSub>>] =
     &[("MLAL", "0011", Some(Add)), ("MLSL", "0111", Some(Sub)), ("MULL", "1011", None)];
 const HIGH: &[Choice<Rounding>] =
     &[("SQDMULH", "1100", Rounding::Down), ("SQRDMULH", "1101", Rounding::Nearest)];
+const HIGH_ACCUMULATE: &[Choice<AddSub>] = &[("SQRDMLAH", "1101", Add), ("SQRDMLSH", "1111", Sub)];
 const MLA_MLS: &[Choice<AddSub>] = &[("MLA", "0000", Add), ("MLS", "0100", Sub)];
 
 pub(super) const ROWS: &[&[Row]] = &[
@@ -59,6 +60,12 @@ pub(super) const ROWS: &[&[Row]] = &[
     },
     rows! { "Advanced SIMD scalar x indexed element" for (op in HIGH, t in INDEXED_SCALAR):
         "{op}_elem_{t}" "01 0 11111 {t} {op} {t} 0 Rn:5 Rd:5" => high_products(t, op);
+    },
+    rows! { "Advanced SIMD vector x indexed element" for (op in HIGH_ACCUMULATE, t in INDEXED):
+        "{op}_elem_{t}" "0 {t} 1 01111 {t} {op} {t} 0 Rn:5 Rd:5" => accumulate_high_products(t, op);
+    },
+    rows! { "Advanced SIMD scalar x indexed element" for (op in HIGH_ACCUMULATE, t in INDEXED_SCALAR):
+        "{op}_elem_{t}" "01 1 11111 {t} {op} {t} 0 Rn:5 Rd:5" => accumulate_high_products(t, op);
     },
 ];
 
@@ -116,6 +123,16 @@ fn high_products(cx: &Context<'_>, t: Arrangement, rounding: Rounding) {
     let m = multiplier(cx, t.lane, Sign::Signed);
     let n = cx.vector_of("Rn").elements(t, Sign::Signed);
     let results = n.into_iter().map(|n| multiply_high(t.lane, rounding, n, m));
+    let (elements, saturation): (Vec<_>, Vec<_>) = results.unzip();
+    cx.set_elements(t, &elements);
+    cx.set_saturation(saturation);
+}
+
+/// SQRDMLAH, SQRDMLSH.
+fn accumulate_high_products(cx: &Context<'_>, t: Arrangement, op: AddSub) {
+    let m = multiplier(cx, t.lane, Sign::Signed);
+    let [d, n] = ["Rd", "Rn"].map(|field| cx.vector_of(field).elements(t, Sign::Signed));
+    let results = d.into_iter().zip(n).map(|(d, n)| accumulate_high(t.lane, op, d, n, m));
     let (elements, saturation): (Vec<_>, Vec<_>) = results.unzip();
     cx.set_elements(t, &elements);
     cx.set_saturation(saturation);

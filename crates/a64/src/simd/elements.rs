@@ -5,6 +5,7 @@ use kvrm_ir::{Type, Val};
 
 use super::arrangement::Lane;
 use crate::Sign;
+use crate::data_register::AddSub::{self, Add, Sub};
 
 /// What becomes of bits that are shifted out to the right.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,11 @@ pub(super) fn shift_right<'b>(sign: Sign, n: Val<'b>, amount: Val<'b>) -> Val<'b
         Sign::Signed => n.sar_by(amount),
         Sign::Unsigned => n.shr_by(amount),
     }
+}
+
+/// Rotates right by 1 to one less than the width of the type.
+pub(super) fn rotated_right(n: Val<'_>, amount: u32) -> Val<'_> {
+    (n >> amount) | (n << (n.ty().bits() - amount))
 }
 
 fn half(sign: Sign, n: Val<'_>) -> Val<'_> {
@@ -170,6 +176,24 @@ pub(super) fn multiply_high<'b>(
         Rounding::Nearest => product + (1u64 << (lane.bits() - 2)),
     };
     saturated(lane, Sign::Signed, rounded.sar(lane.bits() - 1))
+}
+
+/// The upper half of an element with zeros below it and the doubled signed product, added or subtracted and rounded.
+/// All is computed at half the size, which nothing is too large for.
+pub(super) fn accumulate_high<'b>(
+    lane: Lane,
+    op: AddSub,
+    d: Val<'b>,
+    n: Val<'b>,
+    m: Val<'b>,
+) -> (Val<'b>, Val<'b>) {
+    let [d, n, m] = [d, n, m].map(|x| wide(Sign::Signed, lane, x));
+    let old = (d << (lane.bits() - 1)) + (1u64 << (lane.bits() - 2));
+    let sum = match op {
+        Add => old + n * m,
+        Sub => old - n * m,
+    };
+    saturated(lane, Sign::Signed, sum.sar(lane.bits() - 1))
 }
 
 /// The product of polynomials over {0, 1}.

@@ -4,7 +4,7 @@ use kvrm_ir::{Type, Val};
 
 use super::arrangement::{ALL, Arrangement, BHS, BYTES, HS, SCALAR, SCALAR_D, SCALAR_HS};
 use super::elements::{
-    Rounding, Saturation, halving_add, halving_sub, mask, max, min, multiply_high,
+    Rounding, Saturation, accumulate_high, halving_add, halving_sub, mask, max, min, multiply_high,
     polynomial_multiply, saturating_add, saturating_sub, shift_by_register,
 };
 use super::vector::Vector;
@@ -25,6 +25,8 @@ const SATURATION: &[Choice<Saturation>] =
 /// Addition and subtraction, by a bit.
 const ADD_SUB: &[Choice<AddSub>] = &[("ADD", "0", Add), ("SUB", "1", Sub)];
 const MLA_MLS: &[Choice<AddSub>] = &[("MLA", "0", Add), ("MLS", "1", Sub)];
+/// Sums and differences with high products, by a bit.
+const HIGH: &[Choice<AddSub>] = &[("SQRDMLAH", "0", Add), ("SQRDMLSH", "1", Sub)];
 const LOGIC: &[Choice<Logic>] = &[
     ("AND", "0|00", Logic::And),
     ("BIC", "0|01", Logic::AndNot),
@@ -141,6 +143,12 @@ pub(super) const ROWS: &[&[Row]] = &[
     rows! { "Advanced SIMD scalar three same" for (t in SCALAR_HS):
         "SQDMULH_{t}"  "01 0 11110 {t} 1 Rm:5 10110 1 Rn:5 Rd:5" => high_products(t, Rounding::Down);
         "SQRDMULH_{t}" "01 1 11110 {t} 1 Rm:5 10110 1 Rn:5 Rd:5" => high_products(t, Rounding::Nearest);
+    },
+    rows! { "Advanced SIMD three same extra" for (op in HIGH, t in HS):
+        "{op}_{t}" "0 {t} 1 01110 {t} 0 Rm:5 1 000{op} 1 Rn:5 Rd:5" => accumulate_high_products(t, op);
+    },
+    rows! { "Advanced SIMD scalar three same extra" for (op in HIGH, t in SCALAR_HS):
+        "{op}_{t}" "01 1 11110 {t} 0 Rm:5 1 000{op} 1 Rn:5 Rd:5" => accumulate_high_products(t, op);
     },
     rows! { "Advanced SIMD three same" for (op in LOGIC, t in BYTES):
         "{op}_{t}" "0 {t} {op} 01110 {op} 1 Rm:5 00011 1 Rn:5 Rd:5" => logic(t, op);
@@ -308,6 +316,15 @@ fn polynomial(cx: &Context<'_>, t: Arrangement) {
 /// SQDMULH, SQRDMULH.
 fn high_products(cx: &Context<'_>, t: Arrangement, rounding: Rounding) {
     each_saturating(cx, t, Sign::Signed, |n, m| multiply_high(t.lane, rounding, n, m));
+}
+
+/// SQRDMLAH, SQRDMLSH.
+fn accumulate_high_products(cx: &Context<'_>, t: Arrangement, op: AddSub) {
+    let [d, n, m] = ["Rd", "Rn", "Rm"].map(|field| cx.vector_of(field).elements(t, Sign::Signed));
+    let results = (0..t.count()).map(|i| accumulate_high(t.lane, op, d[i], n[i], m[i]));
+    let (elements, saturation): (Vec<_>, Vec<_>) = results.unzip();
+    cx.set_elements(t, &elements);
+    cx.set_saturation(saturation);
 }
 
 fn logic(cx: &Context<'_>, t: Arrangement, op: Logic) {
