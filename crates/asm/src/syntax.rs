@@ -2,7 +2,9 @@
 //!
 //! **Rows.** `{A,B}` stands for either, as in a shell; `?` for `W` or `X`. So `{ADD,SUB}_imm_?` names four rows.
 //! `_T` stands for the arrangements of vectors, `_8B` to `_2D`, and `_E` for the sizes of elements, `_B` to `_Q`, of which
-//! there is a row. So `{ADD,SUB}_T` names fourteen rows, and `{ADD,SUB}_E` two, as there is only `_D`.
+//! there is a row. So `{ADD,SUB}_T` names fourteen rows, and `{ADD,SUB}_E` two, as there is only `_D`. Where elements
+//! become longer or shorter, `T` is the arrangement of the small ones: `XTN_8B` is `xtn v0.8b, v1.8h`, and `XTN_16B`,
+//! which writes the upper half, `xtn2 v0.16b, v1.8h`; so they are `xtn<2> Vd.T, Vn.long`.
 //!
 //! **Text.** The mnemonic, then operands as they are written; `$1` is what the first braces stand for, in
 //! lower case. `{, …}` may be left out. What is upper case or named is an operand:
@@ -16,7 +18,7 @@
 //! | `Vd.16b` `Vd.T` | a vector register with this arrangement |
 //! | `Vd.long` | the arrangement of elements twice as long as those of `T`, in a whole register |
 //! | `Vd.pairs` | the arrangement of elements that are pairs of those of `T` |
-//! | `Vd.E[index]` | an element of the size of `E`, or of the elements of `T`; `[H:L:M]` is for those fields that the row has |
+//! | `Vd.E[index]` | an element of `E` or `T`; `[H:L:M]` is for those fields that the row has, `[1]` always the second |
 //! | `Vn.2E` | two elements |
 //! | `{Vt.T*3}` | a list of three consecutive registers; with `*len`, of one more than the field says |
 //! | `Dd` `Ed` `Ed.long` | the low part of a vector register: of 64 bits, the size of an element, twice that size |
