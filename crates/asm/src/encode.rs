@@ -236,7 +236,8 @@ impl<'a> Encoder<'a> {
             _ => format!("an element (v0.{arrangement}[0] to v{last}.{arrangement}[0])"),
         };
         self.vector_where(&what, |n, other| {
-            is_element && n < limit && other.lane == arrangement.lane
+            let is_register = other.count.is_none() || matches!(other.bytes(), 8 | 16);
+            is_element && is_register && n < limit && other.lane == arrangement.lane
         })
     }
 

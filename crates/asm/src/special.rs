@@ -451,7 +451,7 @@ impl Encoder<'_> {
     fn float_zero(&mut self) -> Result<()> {
         let start = self.cursor;
         match self.float(Lane::S) {
-            Ok(0.0) => Ok(()),
+            Ok(zero) if zero.to_bits() == 0 => Ok(()),
             _ => {
                 self.cursor = start;
                 self.cursor.expected("0.0")

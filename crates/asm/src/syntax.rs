@@ -2,7 +2,9 @@
 //!
 //! **Rows.** `{A,B}` stands for either, as in a shell; `?` for `W` or `X`. So `{ADD,SUB}_imm_?` names four rows.
 //! `_T` stands for the arrangements of vectors, `_8B` to `_2D`, and `_E` for the sizes of elements, `_B` to `_Q`, of which
-//! there is a row. So `{ADD,SUB}_T` names fourteen rows, and `{ADD,SUB}_E` two, as there is only `_D`.
+//! there is a row. So `{ADD,SUB}_T` names fourteen rows, and `{ADD,SUB}_E` two, as there is only `_D`. Where elements
+//! become longer or shorter, `T` is the arrangement of the small ones: `XTN_8B` is `xtn v0.8b, v1.8h`, and `XTN_16B`,
+//! which writes the upper half, `xtn2 v0.16b, v1.8h`; so they are `xtn<2> Vd.T, Vn.long`.
 //!
 //! **Text.** The mnemonic, then operands as they are written; `$1` is what the first braces stand for, in
 //! lower case. `{, …}` may be left out. What is upper case or named is an operand:
@@ -16,7 +18,7 @@
 //! | `Vd.16b` `Vd.T` | a vector register with this arrangement |
 //! | `Vd.long` | the arrangement of elements twice as long as those of `T`, in a whole register |
 //! | `Vd.pairs` | the arrangement of elements that are pairs of those of `T` |
-//! | `Vd.E[index]` | an element of the size of `E`, or of the elements of `T`; `[H:L:M]` is for those fields that the row has |
+//! | `Vd.E[index]` | an element of `E` or `T`; `[H:L:M]` is for those fields that the row has, `[1]` always the second |
 //! | `Vn.2E` | two elements |
 //! | `{Vt.T*3}` | a list of three consecutive registers; with `*len`, of one more than the field says |
 //! | `Dd` `Ed` `Ed.long` | the low part of a vector register: of 64 bits, the size of an element, twice that size |
@@ -383,4 +385,29 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("{S,U}CVTF_?_E", "$1cvtf Ed, Rn"),
     ("{S,U}CVTF_fixed_?_E", "$1cvtf Ed, Rn, rsize-scale"),
     ("FJCVTZS", "fjcvtzs Wd, Dn"),
+    // Floating point in vectors, or in single elements as in vectors
+    ("F{ADD,SUB,MUL,DIV,MAX,MIN,MAXNM,MINNM,MLA,MLS}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{ABD,MULX,RECPS,RSQRTS}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{ABD,MULX,RECPS,RSQRTS}_E", "f$1 Ed, En, Em"),
+    ("F{ADD,MAX,MIN,MAXNM,MINNM}P_T", "f$1p Vd.T, Vn.T, Vm.T"),
+    ("F{ADD,MAX,MIN,MAXNM,MINNM}P_E", "f$1p Ed, Vn.2E"),
+    ("F{MAX,MIN,MAXNM,MINNM}V_T", "f$1v Ed, Vn.T"),
+    ("F{CMEQ,CMGE,CMGT,ACGE,ACGT}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{CMEQ,CMGE,CMGT,ACGE,ACGT}_E", "f$1 Ed, En, Em"),
+    ("FCM{GT,GE,EQ,LE,LT}_zero_T", "fcm$1 Vd.T, Vn.T, 0.0"),
+    ("FCM{GT,GE,EQ,LE,LT}_zero_E", "fcm$1 Ed, En, 0.0"),
+    ("{FABS,FNEG,FSQRT,FRECPE,FRSQRTE,URECPE,URSQRTE}_T", "$1 Vd.T, Vn.T"),
+    ("{FRECPE,FRSQRTE,FRECPX}_E", "$1 Ed, En"),
+    ("FRINT{N,P,M,Z,A,X,I,32Z,32X,64Z,64X}_T", "frint$1 Vd.T, Vn.T"),
+    ("FCVT{N,A,P,M,Z}{S,U}_T", "fcvt$1$2 Vd.T, Vn.T"),
+    ("FCVT{N,A,P,M,Z}{S,U}_E", "fcvt$1$2 Ed, En"),
+    ("{S,U}CVTF_T", "$1cvtf Vd.T, Vn.T"),
+    ("{S,U}CVTF_E", "$1cvtf Ed, En"),
+    ("{FCVTZS,FCVTZU,SCVTF,UCVTF}_fixed_T", "$1 Vd.T, Vn.T, esize-imm"),
+    ("{FCVTZS,FCVTZU,SCVTF,UCVTF}_fixed_E", "$1 Ed, En, esize-imm"),
+    ("{FCVTN,FCVTXN,BFCVTN}_T", "$1<2> Vd.T, Vn.long"),
+    ("FCVTXN_E", "fcvtxn Ed, En.long"),
+    ("FCVTL_T", "fcvtl<2> Vd.long, Vn.T"),
+    ("F{MLA,MLS,MUL,MULX}_elem_T", "f$1 Vd.T, Vn.T, Vm.E[H:L:M]"),
+    ("F{MLA,MLS,MUL,MULX}_elem_E", "f$1 Ed, En, Vm.E[H:L:M]"),
 ];

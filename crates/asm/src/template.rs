@@ -216,6 +216,9 @@ mod tests {
         let names = |pattern| expand(pattern).into_iter().map(|n| n.text).collect::<Vec<_>>();
         assert_eq!(names("A{B,}_?"), ["AB_W", "AB_X", "A_W", "A_X"]);
         assert_eq!(expand("A{B,C}D{E}")[1].choices, ["c", "e"]);
+        assert_eq!(names("TST_E_T1")[..2], ["TST_B_T1", "TST_H_T1"]);
+        let arrangement = expand("A_T").pop().and_then(|name| name.marks.arrangement);
+        assert_eq!(arrangement, Arrangement::named("2d"));
     }
 
     #[test]
@@ -227,6 +230,8 @@ mod tests {
         assert_eq!((field("ldaddal", "A"), field("ldaddal", "R")), (1, 1));
         assert_eq!((field("ldaddl", "A"), field("ldaddl", "R")), (0, 1));
         assert_eq!((field("ldar", "o0"), field("ldlar", "o0")), (1, 0));
+        let row = |mnemonic: &str| forms(mnemonic).unwrap()[0].row.name;
+        assert_eq!((row("xtn"), row("xtn2")), ("XTN_8B", "XTN_16B"));
         assert_eq!((field("b.lo", "cond"), field("bne", "cond")), (3, 1));
     }
 }

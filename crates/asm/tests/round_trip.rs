@@ -50,6 +50,18 @@ const KNOWN: &[Known] = &[
         what: "A register of the wrong size.",
         affects: |row, _| row.name == "INS_gen_D" || row.name.starts_with("FCVT_"),
     },
+    Known {
+        what: "Arrangements that are undefined or wrong where numbers are combined with their neighbours.",
+        affects: |row, _| {
+            let combines =
+                ["across lanes", "scalar pairwise"].iter().any(|g| row.group.ends_with(g));
+            combines && row.name.starts_with('F')
+        },
+    },
+    Known {
+        what: "Fixed-point numbers of the wrong size.",
+        affects: |row, _| row.group.contains("scalar shift") && row.name.contains("_fixed_"),
+    },
 ];
 
 fn extension_is_lost(word: u32) -> bool {

@@ -2217,6 +2217,146 @@ start:
         ucvtf   s0, w1, 1
         fjcvtzs w0, d1
 
+// Floating point in vectors, or in single elements as in vectors
+        fadd    v0.4h, v1.4h, v31.4h
+        fsub    v0.8h, v1.8h, v31.8h
+        fmul    v0.2s, v1.2s, v31.2s
+        fdiv    v0.4s, v1.4s, v31.4s
+        fmax    v0.2d, v1.2d, v31.2d
+        fmin    v0.4h, v1.4h, v31.4h
+        fmaxnm  v0.8h, v1.8h, v31.8h
+        fminnm  v0.2s, v1.2s, v31.2s
+        fmla    v0.4s, v1.4s, v31.4s
+        fmls    v0.2d, v1.2d, v31.2d
+        fabd    v0.4h, v1.4h, v31.4h
+        fmulx   v0.8h, v1.8h, v31.8h
+        frecps  v0.2s, v1.2s, v31.2s
+        frsqrts v0.4s, v1.4s, v31.4s
+        fabd    d0, d1, d31
+        fmulx   h0, h1, h31
+        frecps  s0, s1, s31
+        frsqrts d0, d1, d31
+        faddp   v0.4s, v1.4s, v31.4s
+        fmaxp   v0.2d, v1.2d, v31.2d
+        fminp   v0.4h, v1.4h, v31.4h
+        fmaxnmp v0.8h, v1.8h, v31.8h
+        fminnmp v0.2s, v1.2s, v31.2s
+        faddp   h0, v31.2h
+        fmaxp   s0, v31.2s
+        fminp   d0, v31.2d
+        fmaxnmp h0, v31.2h
+        fminnmp s0, v31.2s
+        fmaxv   s0, v31.4s
+        fminv   h0, v31.4h
+        fmaxnmv h0, v31.8h
+        fminnmv s0, v31.4s
+        fcmeq   v0.4s, v1.4s, v31.4s
+        fcmge   v0.2d, v1.2d, v31.2d
+        fcmgt   v0.4h, v1.4h, v31.4h
+        facge   v0.8h, v1.8h, v31.8h
+        facgt   v0.2s, v1.2s, v31.2s
+        fcmeq   s0, s1, s31
+        fcmge   d0, d1, d31
+        fcmgt   h0, h1, h31
+        facge   s0, s1, s31
+        facgt   d0, d1, d31
+        fcmgt   v0.4h, v1.4h, #0.0
+        fcmgt   h0, h31, #0.0
+        fcmge   v0.8h, v1.8h, 0
+        fcmge   s0, s31, #0.0
+        fcmeq   v0.2s, v1.2s, #0
+        fcmeq   d0, d31, #0.0
+        fcmle   v0.4s, v1.4s, 0.0
+        fcmle   h0, h31, #0.0
+        fcmlt   v0.2d, v1.2d, #0.0
+        fcmlt   s0, s31, #0.0
+        fabs    v0.4s, v31.4s
+        fneg    v0.2d, v31.2d
+        fsqrt   v0.4h, v31.4h
+        frecpe  v0.8h, v31.8h
+        frsqrte v0.2s, v31.2s
+        urecpe  v0.2s, v31.2s
+        ursqrte v0.4s, v31.4s
+        frecpe  d0, d31
+        frsqrte h0, h31
+        frecpx  s0, s31
+        frintn  v0.8h, v31.8h
+        frintp  v0.2s, v31.2s
+        frintm  v0.4s, v31.4s
+        frintz  v0.2d, v31.2d
+        frinta  v0.4h, v31.4h
+        frintx  v0.8h, v31.8h
+        frinti  v0.2s, v31.2s
+        frint32z v0.2s, v31.2s
+        frint32x v0.4s, v31.4s
+        frint64z v0.2d, v31.2d
+        frint64x v0.2s, v31.2s
+        fcvtns  v0.4s, v31.4s
+        fcvtns  s0, s31
+        fcvtnu  v0.4h, v31.4h
+        fcvtnu  h0, h31
+        fcvtas  v0.2s, v31.2s
+        fcvtas  d0, d31
+        fcvtau  v0.2d, v31.2d
+        fcvtau  s0, s31
+        fcvtps  v0.8h, v31.8h
+        fcvtps  h0, h31
+        fcvtpu  v0.4s, v31.4s
+        fcvtpu  d0, d31
+        fcvtms  v0.4h, v31.4h
+        fcvtms  s0, s31
+        fcvtmu  v0.2s, v31.2s
+        fcvtmu  h0, h31
+        fcvtzs  v0.2d, v31.2d
+        fcvtzs  d0, d31
+        fcvtzu  v0.8h, v31.8h
+        fcvtzu  s0, s31
+        scvtf   v0.4s, v31.4s
+        scvtf   h0, h31
+        ucvtf   v0.4h, v31.4h
+        ucvtf   d0, d31
+        fcvtzs  v0.8h, v31.8h, #16
+        fcvtzs  h0, h31, 16
+        fcvtzs  v0.2s, v31.2s, #1
+        fcvtzs  s0, s31, 1
+        fcvtzu  v0.2s, v31.2s, #32
+        fcvtzu  s0, s31, 32
+        fcvtzu  v0.2d, v31.2d, #1
+        fcvtzu  h0, h31, 1
+        scvtf   v0.4s, v31.4s, #32
+        scvtf   d0, d31, 64
+        scvtf   v0.8h, v31.8h, #1
+        scvtf   d0, d31, 1
+        ucvtf   v0.2d, v31.2d, #64
+        ucvtf   h0, h31, 16
+        ucvtf   v0.4s, v31.4s, #1
+        ucvtf   s0, s31, 1
+        fcvtn   v0.4h, v31.4s
+        fcvtn   v0.2s, v31.2d
+        fcvtn2  v0.8h, v31.4s
+        fcvtn2  v0.4s, v31.2d
+        fcvtxn  v0.2s, v31.2d
+        fcvtxn2 v0.4s, v31.2d
+        fcvtxn  s0, d31
+        bfcvtn  v0.4h, v31.4s
+        bfcvtn2 v0.8h, v31.4s
+        fcvtl   v0.4s, v31.4h
+        fcvtl   v0.2d, v31.2s
+        fcvtl2  v0.4s, v31.8h
+        fcvtl2  v0.2d, v31.4s
+        fmla    v0.4h, v1.4h, v15.h[7]
+        fmla    v0.8h, v1.8h, v15.h[7]
+        fmla    h0, h1, v2.h[0]
+        fmls    v0.2s, v1.2s, v31.s[3]
+        fmls    v0.4s, v1.4s, v31.s[3]
+        fmls    s0, s1, v2.s[0]
+        fmul    v0.2d, v1.2d, v31.d[1]
+        fmul    v0.4h, v1.4h, v15.h[7]
+        fmul    d0, d1, v2.d[0]
+        fmulx   v0.8h, v1.8h, v15.h[7]
+        fmulx   v0.2s, v1.2s, v31.s[3]
+        fmulx   h0, h1, v2.h[0]
+
 // Numbers and symbols
         .equ    five, 5
         .set    later, end - start
