@@ -59,6 +59,14 @@ const KNOWN: &[Known] = &[
         },
     },
     Known {
+        what: "Arrangements that are undefined.",
+        affects: |row, _| ["BFMMLA", "FCADD_2D", "FCMLA_2D", "FCMLA_elem_4S"].contains(&row.name),
+    },
+    Known {
+        what: "The upper half of the registers is taken for the lower.",
+        affects: |row, word| row.name.contains("DOT_elem") && word >> 20 & 1 == 1,
+    },
+    Known {
         what: "Fixed-point numbers of the wrong size.",
         affects: |row, _| row.group.contains("scalar shift") && row.name.contains("_fixed_"),
     },

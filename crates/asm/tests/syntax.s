@@ -1,6 +1,6 @@
 // Every way to write an instruction, a number or a directive. GNU as gives the bytes in syntax.hex; so must we.
 // Bare numbers as addresses (`b 0x10000`) are left out: GNU as takes them for distances.
-        .arch   armv8.6-a+crypto+fp16
+        .arch   armv8.6-a+crypto+fp16+fp16fml+sha3+sm4
         .text
         .global start
 start:
@@ -1527,6 +1527,10 @@ start:
         sqrdmulh v31.4h, v0.4h, v30.4h
         sqdmulh s16, s5, s25
         sqrdmulh h18, h4, h24
+        sqrdmlah v0.4h, v1.4h, v31.4h
+        sqrdmlsh v0.4s, v1.4s, v31.4s
+        sqrdmlah h0, h1, h31
+        sqrdmlsh s0, s1, s31
         and     v31.16b, v8.16b, v17.16b
         bic     v1.8b, v20.8b, v0.8b
         orr     v2.16b, v2.16b, v5.16b
@@ -1862,6 +1866,10 @@ start:
         sqrdmulh v14.4s, v16.4s, v31.s[1]
         sqdmulh h25, h16, v15.h[6]
         sqrdmulh s31, s31, v15.s[2]
+        sqrdmlah v0.8h, v1.8h, v15.h[7]
+        sqrdmlsh v0.2s, v1.2s, v31.s[3]
+        sqrdmlah s0, s1, v31.s[0]
+        sqrdmlsh h0, h1, v15.h[1]
         mul     v0.8h, v1.8h, v15.h[7]
         mul     v0.2s, v1.2s, v31.s[3]
         mul     v0.4h, v1.4h, v15.4h[7]
@@ -2356,6 +2364,76 @@ start:
         fmulx   v0.8h, v1.8h, v15.h[7]
         fmulx   v0.2s, v1.2s, v31.s[3]
         fmulx   h0, h1, v2.h[0]
+        fcadd   v0.4h, v1.4h, v31.4h, #90
+        fcadd   v0.2d, v1.2d, v31.2d, 270
+        fcmla   v0.8h, v1.8h, v31.8h, #0
+        fcmla   v0.2s, v1.2s, v31.2s, 90
+        fcmla   v0.2d, v1.2d, v31.2d, #270
+        fcmla   v0.4h, v1.4h, v31.h[1], #180
+        fcmla   v0.8h, v1.8h, v31.h[3], #90
+        fcmla   v0.4s, v1.4s, v31.s[1], #0
+        fmlal   v0.2s, v1.2h, v31.2h
+        fmlal2  v0.4s, v1.4h, v31.4h
+        fmlsl   v0.4s, v1.4h, v31.4h
+        fmlsl2  v0.2s, v1.2h, v31.2h
+        fmlal   v0.2s, v1.2h, v15.h[7]
+        fmlal2  v0.4s, v1.4h, v0.h[1]
+        fmlsl   v0.4s, v1.4h, v15.h[0]
+        fmlsl2  v0.2s, v1.2h, v7.h[2]
+
+// Sums of products
+        sdot    v0.2s, v1.8b, v31.8b
+        udot    v0.4s, v1.16b, v31.16b
+        usdot   v0.2s, v1.8b, v31.8b
+        sdot    v0.4s, v1.16b, v31.4b[3]
+        udot    v0.2s, v1.8b, v31.4b[2]
+        usdot   v0.2s, v1.8b, v31.4b[1]
+        sudot   v0.4s, v1.16b, v31.4b[0]
+        smmla   v0.4s, v1.16b, v31.16b
+        ummla   v0.4s, v1.16b, v31.16b
+        usmmla  v0.4s, v1.16b, v31.16b
+        bfdot   v0.2s, v1.4h, v31.4h
+        bfdot   v0.4s, v1.8h, v31.8h
+        bfdot   v0.2s, v1.4h, v31.2h[3]
+        bfdot   v0.4s, v1.8h, v31.2h[0]
+        bfmmla  v0.4s, v1.8h, v31.8h
+        bfmlalb v0.4s, v1.8h, v31.8h
+        bfmlalt v0.4s, v1.8h, v31.8h
+        bfmlalb v0.4s, v1.8h, v15.h[7]
+        bfmlalt v0.4s, v1.8h, v15.h[0]
+
+// Cryptography
+        aese    v0.16b, v31.16b
+        aesd    v0.16b, v31.16b
+        aesmc   v0.16b, v31.16b
+        aesimc  v0.16b, v31.16b
+        sha1c   q0, s1, v31.4s
+        sha1p   q0, s1, v31.4s
+        sha1m   q0, s1, v31.4s
+        sha1h   s0, s31
+        sha1su0 v0.4s, v1.4s, v31.4s
+        sha1su1 v0.4s, v31.4s
+        sha256h q0, q1, v31.4s
+        sha256h2 q0, q1, v31.4s
+        sha256su0 v0.4s, v31.4s
+        sha256su1 v0.4s, v1.4s, v31.4s
+        sha512h q0, q1, v31.2d
+        sha512h2 q0, q1, v31.2d
+        sha512su0 v0.2d, v31.2d
+        sha512su1 v0.2d, v1.2d, v31.2d
+        rax1    v0.2d, v1.2d, v31.2d
+        eor3    v0.16b, v1.16b, v2.16b, v31.16b
+        bcax    v0.16b, v1.16b, v2.16b, v31.16b
+        xar     v0.2d, v1.2d, v31.2d, #63
+        sm3ss1  v0.4s, v1.4s, v2.4s, v31.4s
+        sm3tt1a v0.4s, v1.4s, v31.s[3]
+        sm3tt1b v0.4s, v1.4s, v31.s[0]
+        sm3tt2a v0.4s, v1.4s, v31.s[1]
+        sm3tt2b v0.4s, v1.4s, v31.s[2]
+        sm3partw1 v0.4s, v1.4s, v31.4s
+        sm3partw2 v0.4s, v1.4s, v31.4s
+        sm4e    v0.4s, v31.4s
+        sm4ekey v0.4s, v1.4s, v31.4s
 
 // Numbers and symbols
         .equ    five, 5
