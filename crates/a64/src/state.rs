@@ -52,7 +52,9 @@ impl VectorState {
     /// let mut vectors = kvrm_a64::state::VectorState::new();
     /// vectors.set(3, 7 << 64 | 9);
     /// assert_eq!((vectors.v[3], vectors.get(3)), ([9, 7], 7 << 64 | 9));
-    /// assert_eq!(vectors.whole()[3], vectors.get(3));
+    /// let mut all = [0; 32];
+    /// vectors.copy_to(&mut all);
+    /// assert_eq!(all[3], vectors.get(3));
     /// ```
     pub fn get(&self, n: usize) -> u128 {
         joined(self.v[n])
@@ -63,9 +65,11 @@ impl VectorState {
         self.v[n] = [value as u64, (value >> 64) as u64];
     }
 
-    /// All registers, as wholes.
-    pub fn whole(&self) -> [u128; V_REGISTERS] {
-        self.v.map(joined)
+    /// Copies all registers, as wholes.
+    pub fn copy_to(&self, values: &mut [u128; V_REGISTERS]) {
+        for (value, halves) in values.iter_mut().zip(&self.v) {
+            *value = joined(*halves);
+        }
     }
 }
 

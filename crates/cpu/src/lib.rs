@@ -399,7 +399,7 @@ impl Engine for CpuEngine {
     }
 
     fn copy_vectors(&self, rows: &mut [[u128; V_REGISTERS]]) -> Result<(), EngineError> {
-        self.copy_rows(rows, |_, vectors, row| *row = vectors.whole())
+        self.copy_rows(rows, |_, vectors, row| vectors.copy_to(row))
     }
 
     fn visit_statuses(

@@ -256,7 +256,7 @@ pub trait Engine: Send {
         let lanes = 0..rows.len();
         let mut rows = rows.iter_mut();
         self.visit_vectors(lanes, &mut |vectors| {
-            *rows.next().expect("there is a row for each lane") = vectors.whole();
+            vectors.copy_to(rows.next().expect("there is a row for each lane"));
         })
     }
 

@@ -227,13 +227,15 @@ impl Registers {
     }
 
     pub(crate) fn of(state: &CpuState, vectors: &VectorState) -> Registers {
+        let mut v = [0; V_REGISTERS];
+        vectors.copy_to(&mut v);
         Registers {
             x: std::array::from_fn(|n| state.x[n]),
             sp: state.x[SP as usize],
             pc: state.pc,
             nzcv: state.nzcv(),
             tpidr_el0: state.tpidr_el0,
-            v: vectors.whole(),
+            v,
             fpcr: state.fpcr,
             fpsr: state.fpsr,
         }
