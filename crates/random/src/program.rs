@@ -11,6 +11,7 @@
 use kvrm_a64::{Instruction, table};
 
 use crate::Random;
+use crate::vectors::Element;
 
 /// Words of a program.
 pub const WORDS: u64 = 64;
@@ -61,6 +62,10 @@ pub struct Start {
     pub sp: u64,
     /// The flags, in bits 31 to 28.
     pub nzcv: u64,
+    /// V0 to V31.
+    pub v: [u128; 32],
+    /// The floating-point control register.
+    pub fpcr: u64,
 }
 
 impl Programs {
@@ -134,7 +139,10 @@ impl Programs {
             // So that it branches around every shape, to the primer's end.
             x[0] = 0;
         }
-        Start { pc, len, x, sp: DATA / 2 + 16 * random.below(64), nzcv: random.below(16) << 28 }
+        let (sp, nzcv) = (DATA / 2 + 16 * random.below(64), random.below(16) << 28);
+        let element = random.pick(&Element::ALL);
+        let v = std::array::from_fn(|_| random.hard_vector(element));
+        Start { pc, len, x, sp, nzcv, v, fpcr: random.hard_fpcr() }
     }
 }
 
@@ -161,10 +169,13 @@ impl Shape {
     }
 }
 
+fn loads_or_stores(row: &Instruction) -> bool {
+    row.group.starts_with("Load/store") || row.group.contains("load/store")
+}
+
 fn accesses_memory(row: &Instruction) -> bool {
-    ["Load/store", "Atomic memory", "Compare and swap", "LDAPR", "Prefetch"]
-        .iter()
-        .any(|group| row.group.starts_with(group))
+    let others = ["Atomic memory", "Compare and swap", "LDAPR", "Prefetch"];
+    loads_or_stores(row) || others.iter().any(|group| row.group.starts_with(group))
 }
 
 /// Changes registers and offsets of a word so that its accesses reach the data and its branches stay in the program,
@@ -179,7 +190,7 @@ fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u3
                 field.set(tame, number - BASES.start)
             }
             "Rn" if accesses_memory(row) => field.set(tame, base(random)),
-            "Rm" if row.group.starts_with("Load/store") => field.set(tame, OFFSET),
+            "Rm" if loads_or_stores(row) => field.set(tame, OFFSET),
             "Rn" if matches!(row.name, "BR" | "BLR" | "RET") => field.set(tame, LINK),
             "imm26" | "imm19" | "imm14" => {
                 let offset = random.below(WORDS).wrapping_sub(position);

@@ -1,7 +1,7 @@
 //! Compares engines on random programs, very many lanes at a time.
 
 use kvrm_engine::{RunControl, Stop};
-use kvrm_random::program::Programs;
+use kvrm_random::program::{Programs, Start};
 
 use super::{Agreement, Verdict, Verifier};
 use crate::{Machine, MachineBuilder, Registers, Result};
@@ -113,9 +113,9 @@ impl RandomPrograms {
         let starts: Vec<_> = (0..self.lanes).map(|lane| self.programs.start(round, lane)).collect();
         let inputs = |machine: &mut Machine| {
             for (lane, start) in starts.iter().enumerate() {
-                let (x, sp, pc, nzcv) = (start.x, start.sp, start.pc, start.nzcv);
-                machine
-                    .set_registers(lane, &Registers { x, sp, pc, nzcv, ..Registers::default() })?;
+                let Start { pc, len: _, x, sp, nzcv, v, fpcr } = *start;
+                let registers = Registers { x, sp, pc, nzcv, v, fpcr, ..Registers::default() };
+                machine.set_registers(lane, &registers)?;
             }
             Ok(())
         };
