@@ -392,3 +392,29 @@ fn is_allowed(test: &Test, touch: Touch) -> bool {
     let sees_marker = addr < marker + 4 && addr + u64::from(len) > marker;
     !write && is_literal(test.row) && !sees_marker
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sequence::row;
+
+    #[test]
+    fn words_with_vectors_are_tried_in_several_states() {
+        let tests = Generator::new(Random::new(1)).tests(row("MRS_FPCR"), 20);
+        let code = |test: &Test| (test.case.code_address, test.case.code.clone());
+        let codes: Vec<_> = tests.chunk_by(|a, b| code(a) == code(b)).map(<[_]>::len).collect();
+        assert_eq!(codes, [8, 8, 4]);
+        assert!(tests.iter().all(|test| test.case.vectors));
+        let states: Vec<_> = tests.iter().map(|test| test.case.state.v).collect();
+        assert!((1..20).all(|i| !states[..i].contains(&states[i])));
+    }
+
+    #[test]
+    fn other_words_are_tried_once() {
+        let tests = Generator::new(Random::new(1)).tests(row("ADD_shift_X"), 20);
+        assert!(tests.windows(2).all(|pair| pair[0].case.code != pair[1].case.code));
+        assert!(
+            tests.iter().all(|t| !t.case.vectors && t.case.state == t.case.state.without_vectors())
+        );
+    }
+}

@@ -68,30 +68,8 @@ pub fn fill_all(random: &mut Random, element: Element, state: &mut State) {
         let element = if is_other { random.pick(&Element::ALL) } else { element };
         random.hard_vector(element)
     });
-    state.fpcr = random_fpcr(random);
-    state.fpsr = random_fpsr(random);
-}
-
-/// Draws the rounding mode and the control bits FZ16, FZ, DN and AHP; all are zero in most cases.
-fn random_fpcr(random: &mut Random) -> u64 {
-    const CONTROLS: [u64; 4] = [1 << 19, 1 << 24, 1 << 25, 1 << 26];
-    if random.once_in(2) {
-        return 0;
-    }
-    let rounding = random.below(4) << 22;
-    CONTROLS
-        .into_iter()
-        .fold(rounding, |bits, bit| if random.once_in(4) { bits | bit } else { bits })
-}
-
-/// Draws cumulative exceptions and QC. Most cases have few of them: one that is set already cannot be seen to be set.
-fn random_fpsr(random: &mut Random) -> u64 {
-    const FLAGS: [u64; 7] = [1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 7, 1 << 27];
-    match random.below(4) {
-        0 | 1 => 0,
-        2 => random.pick(&FLAGS),
-        _ => random.next() & FLAGS.iter().sum::<u64>(),
-    }
+    state.fpcr = random.hard_fpcr();
+    state.fpsr = random.hard_fpsr();
 }
 
 /// Guesses what a word's vectors consist of, from the places where encodings mostly have the size (C4.1).
@@ -167,4 +145,43 @@ fn product(format: Format, a: u128, b: u128) -> u128 {
         let [a, b] = [a, b].map(|vector| format.to_f64(element.get(vector, i)));
         format.from_f64(a * b)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sequence::row;
+
+    #[test]
+    fn what_rows_touch_is_known_from_their_routines() {
+        let names = ["ADD_imm_X", "MRS_FPCR", "MSR_FPSR", "LDR_X_uimm", "B"];
+        let found = names.map(|name| touches(row(name)));
+        let nothing = Touches::default();
+        let controls = Touches { vectors: true, ..nothing };
+        let more = Touches { more_than_registers: true, ..nothing };
+        assert_eq!(found, [nothing, Touches { fpcr: true, ..controls }, controls, more, more]);
+    }
+
+    #[test]
+    fn elements_are_those_that_the_word_names() {
+        let share = |word, is_float, element| {
+            likely_elements(word, is_float).into_iter().filter(|e| *e == element).count()
+        };
+        // fadd s0, s1, s2 and its siblings of other sizes.
+        assert_eq!(share(0x1e22_2820, true, Element::Float(Format::SINGLE)), 8);
+        assert_eq!(share(0x1e62_2820, true, Element::Float(Format::DOUBLE)), 8);
+        assert_eq!(share(0x1ee2_2820, true, Element::Float(Format::HALF)), 8);
+        // fadd v0.2d, v1.2d, v2.2d; add v0.4s, v1.4s, v2.4s; sshr v0.8h, v1.8h, #1
+        assert!(share(0x4e62_d420, true, Element::Float(Format::DOUBLE)) >= 3);
+        assert!(share(0x4ea2_8420, false, Element::Integer(32)) >= 4);
+        assert!(share(0x4f1f_0420, false, Element::Integer(16)) >= 4);
+    }
+
+    #[test]
+    fn what_is_added_is_close_to_the_product() {
+        let half = |value: f64| u128::from(Format::HALF.from_f64(value));
+        let product =
+            product(Format::HALF, half(-1.5) << 16 | half(3.0), half(2.0) << 16 | half(0.5));
+        assert_eq!(product, half(-3.0) << 16 | half(1.5));
+    }
 }

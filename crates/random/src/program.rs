@@ -148,7 +148,7 @@ impl Programs {
             random.hard_vector(element)
         });
         // Most programs leave the rounding mode and the others as they are.
-        let fpcr = if random.once_in(4) { random.next() & FPCR_MASK } else { 0 };
+        let fpcr = random.hard_fpcr() & FPCR_MASK;
         let fpsr = if random.once_in(2) { random.next() & FPSR_MASK } else { 0 };
         Start { pc, len, x, sp, nzcv, v, fpcr, fpsr }
     }
@@ -177,10 +177,13 @@ impl Shape {
     }
 }
 
+fn loads_or_stores(row: &Instruction) -> bool {
+    row.group.starts_with("Load/store") || row.group.contains("load/store")
+}
+
 fn accesses_memory(row: &Instruction) -> bool {
-    ["Load/store", "Atomic memory", "Compare and swap", "LDAPR", "Prefetch"]
-        .iter()
-        .any(|group| row.group.starts_with(group))
+    let others = ["Atomic memory", "Compare and swap", "LDAPR", "Prefetch"];
+    loads_or_stores(row) || others.iter().any(|group| row.group.starts_with(group))
 }
 
 /// Changes registers and offsets of a word so that its accesses reach the data and its branches stay in the program,
@@ -195,7 +198,7 @@ fn tamed(random: &mut Random, row: &Instruction, word: u32, position: u64) -> u3
                 field.set(tame, number - BASES.start)
             }
             "Rn" if accesses_memory(row) => field.set(tame, base(random)),
-            "Rm" if row.group.starts_with("Load/store") => field.set(tame, OFFSET),
+            "Rm" if loads_or_stores(row) => field.set(tame, OFFSET),
             "Rn" if matches!(row.name, "BR" | "BLR" | "RET") => field.set(tame, LINK),
             "imm26" | "imm19" | "imm14" => {
                 let offset = random.below(WORDS).wrapping_sub(position);

@@ -295,6 +295,28 @@ impl Random {
         }
     }
 
+    /// Returns contents for FPCR: the rounding mode and the control bits FZ16, FZ, DN and AHP, all zero as often as not.
+    pub fn hard_fpcr(&mut self) -> u64 {
+        const CONTROLS: [u64; 4] = [1 << 19, 1 << 24, 1 << 25, 1 << 26];
+        if self.once_in(2) {
+            return 0;
+        }
+        let rounding = self.below(4) << 22;
+        let with = |bits, bit| if self.once_in(4) { bits | bit } else { bits };
+        CONTROLS.into_iter().fold(rounding, with)
+    }
+
+    /// Returns contents for FPSR: cumulative exceptions and QC. Mostly they are few, because one that is set already
+    /// cannot be seen to be set.
+    pub fn hard_fpsr(&mut self) -> u64 {
+        const FLAGS: [u64; 7] = [1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 7, 1 << 27];
+        match self.below(4) {
+            0 | 1 => 0,
+            2 => self.pick(&FLAGS),
+            _ => self.next() & FLAGS.iter().sum::<u64>(),
+        }
+    }
+
     /// Returns an element that is the same as another or differs in a way that shows mistakes: next to it, negated,
     /// twice as large.
     pub fn related_element(&mut self, element: Element, value: u64) -> u64 {
@@ -407,6 +429,20 @@ mod tests {
                 assert!(drawn.iter().any(|value| value & 0xff == index), "{index} in {bits} bits");
             }
         }
+    }
+
+    #[test]
+    fn control_bits_are_on_and_off() {
+        let mut random = Random::new(5);
+        let drawn: Vec<_> = (0..2000).map(|_| random.hard_fpcr()).collect();
+        let zero = drawn.iter().filter(|fpcr| **fpcr == 0).count();
+        assert!((1000..1600).contains(&zero), "{zero}");
+        for bit in [19, 22, 23, 24, 25, 26] {
+            let on = drawn.iter().filter(|fpcr| *fpcr >> bit & 1 == 1).count();
+            assert!((100..1000).contains(&on), "bit {bit} is on in {on}");
+        }
+        assert!(drawn.iter().all(|fpcr| fpcr & !0x07c8_0000 == 0));
+        assert!((0..100).all(|_| random.hard_fpsr() & !0x0800_009f == 0));
     }
 
     #[test]
