@@ -54,6 +54,7 @@ static const uint WORKGROUP = 64u;
 static const uint LOCKS = 4096u;
 static const uint STATE_WORDS = 86u;
 static const uint X_SLOTS = 34u;
+static const uint V_SLOTS = 64u;
 static const uint PC_WORD = 68u;
 static const uint FLAGS_WORD = 85u;
 static const uint EXCLUSIVE_LEN_WORD = 84u;
@@ -232,6 +233,16 @@ void branch_far(uint64_t goal_1)
         continue_at((_e18 + uint((offset_5 >> 2u))));
         return;
     }
+}
+
+void load_vectors()
+{
+    return;
+}
+
+void save_vectors()
+{
+    return;
 }
 
 uint64_t memory_word(uint word_2)
@@ -1130,6 +1141,7 @@ void load_state()
     flag_z = ((flags & 256u) != 0u);
     flag_c = ((flags & 65536u) != 0u);
     flag_v = ((flags & 16777216u) != 0u);
+    load_vectors();
     return;
 }
 
@@ -1164,6 +1176,7 @@ void save_state(uint64_t counter)
     uint _e41 = state;
     states.Store((_e41 + FLAGS_WORD)*4, asuint(flags_1));
     set_wide(PC_WORD, counter);
+    save_vectors();
     uint _e47 = stop_1;
     if ((_e47 >= FIRST_EXCEPTION)) {
         uint _e52 = state;

@@ -69,6 +69,7 @@ constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
 constant uint STATE_WORDS = 86u;
 constant uint X_SLOTS = 34u;
+constant uint V_SLOTS = 64u;
 constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 85u;
 constant uint EXCLUSIVE_LEN_WORD = 84u;
@@ -261,6 +262,16 @@ void branch_far(
         continue_at(_e18 + static_cast<uint>(offset_5 >> 2u), at, limit);
         return;
     }
+}
+
+void load_vectors(
+) {
+    return;
+}
+
+void save_vectors(
+) {
+    return;
 }
 
 ulong memory_word(
@@ -1439,6 +1450,7 @@ void load_state(
     flag_z = (flags & 256u) != 0u;
     flag_c = (flags & 65536u) != 0u;
     flag_v = (flags & 16777216u) != 0u;
+    load_vectors();
     return;
 }
 
@@ -1482,6 +1494,7 @@ void save_state(
     uint _e41 = state;
     states[_e41 + FLAGS_WORD] = flags_1;
     set_wide(PC_WORD, counter, states, state, _buffer_sizes);
+    save_vectors();
     uint _e47 = stop_1;
     if (_e47 >= FIRST_EXCEPTION) {
         uint _e52 = state;

@@ -2,6 +2,7 @@ const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
 const STATE_WORDS: u32 = 86u;
 const X_SLOTS: u32 = 34u;
+const V_SLOTS: u32 = 64u;
 const PC_WORD: u32 = 68u;
 const FLAGS_WORD: u32 = 85u;
 const EXCLUSIVE_LEN_WORD: u32 = 84u;
@@ -180,6 +181,9 @@ fn branch_far(goal: u64) {
     continue_at(base + u32(offset >> 2u));
   }
 }
+
+fn load_vectors() {}
+fn save_vectors() {}
 
 @group(1) @binding(0) var<storage, read_write> memory0: array<atomic<u64>>;
 
@@ -701,6 +705,7 @@ fn load_state() {
   flag_z = (flags & 0x100u) != 0u;
   flag_c = (flags & 0x10000u) != 0u;
   flag_v = (flags & 0x1000000u) != 0u;
+  load_vectors();
 }
 
 fn save_state(counter: u64) {
@@ -711,6 +716,7 @@ fn save_state(counter: u64) {
     | select(0u, 0x10000u, flag_c) | select(0u, 0x1000000u, flag_v);
   states[state + FLAGS_WORD] = flags;
   set_wide(PC_WORD, counter);
+  save_vectors();
   // An exception clears the exclusive monitor.
   if (stop >= FIRST_EXCEPTION) {
     states[state + EXCLUSIVE_LEN_WORD] = 0u;
