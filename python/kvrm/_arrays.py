@@ -18,6 +18,29 @@ def to_lanes(value: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.ui
     return np.ascontiguousarray(array).astype(np.uint64, copy=False)
 
 
+def to_vectors(value: Any, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
+    """Returns the bytes of vector registers: of elements of any type, 16 bytes of them along the last axis, as they are,
+    or of whole numbers from 0 to 255, one for each byte."""
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        array = _exact(value, "vectors")
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"vectors must be an array of numbers, not of {array.dtype}")
+    if array.itemsize <= 8 and array.ndim > 0 and array.shape[-1] * array.itemsize == shape[-1]:
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        array = np.ascontiguousarray(little).view(np.uint8)
+    elif array.dtype.kind == "f" or array.size and not 0 <= array.min() <= array.max() < 256:
+        raise ValueError(
+            "vectors must have 16 bytes along the last axis, such as 2 of float64 or 4 of float32, or be numbers from "
+            f"0 to 255, not {array.dtype} of shape {array.shape}"
+        )
+    try:
+        array = np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"vectors of shape {array.shape} cannot be broadcast to {shape}") from None
+    return np.ascontiguousarray(array).astype(np.uint8, copy=False)
+
+
 class LaneArray(np.ndarray[Any, np.dtype[Any]]):
     """The registers of lanes when the array was read; assigning to items sets them in the machine, too.
 
@@ -107,7 +130,8 @@ def _whole(value: Any, what: str) -> npt.NDArray[Any]:
     if array.dtype.kind not in "iub" and not isinstance(value, np.ndarray):
         array = _exact(value, what)
     if array.dtype.kind not in "iub":
-        raise TypeError(f"{what} must be whole numbers, not {array.dtype}")
+        advice = "; view(np.float64) takes floating-point numbers" if what == "vectors" else ""
+        raise TypeError(f"{what} must be whole numbers, not {array.dtype}{advice}")
     return array
 
 

@@ -90,8 +90,9 @@ class State:
 
     def set_register(self, register: int | str, value: int) -> None:
         """Sets a register: a number from 0 to 30, or one of the names ``x0`` to ``x30``, ``w0`` to ``w30``,
-        ``sp``, ``pc``, ``nzcv`` (flags in bits 31 to 28) and ``tpidr_el0``. Negative values are stored as
-        two's complement.
+        ``sp``, ``pc``, ``nzcv`` (flags in bits 31 to 28), ``tpidr_el0``, ``v0`` to ``v31`` (128 bits), ``d0``, ``s0``,
+        ``h0`` and ``b0`` to 31 (the low bits of these; the others become zero), ``fpcr`` and ``fpsr``. Negative values
+        are stored as two's complement. ``machine.set_float`` sets floating-point numbers.
 
         >>> from kvrm_metal import MetalCPU
         >>> cpu = MetalCPU(device="cpu")
@@ -99,6 +100,9 @@ class State:
         >>> cpu.set_register("sp", 0x10000)
         >>> hex(cpu.get_register("x3")), hex(cpu.get_register("w3")), cpu.get_register("sp")
         ('0xffffffffffffffff', '0xffffffff', 65536)
+        >>> cpu.set_register("v1", 1 << 100)
+        >>> hex(cpu.get_register("v1")), cpu.get_register("d1")
+        ('0x10000000000000000000000000', 0)
         """
         self._machine.set_register(register, value)
 

@@ -192,6 +192,16 @@ class TestDevices:
             MetalCPU(device=device)
 
 
+def test_vector_registers_have_names() -> None:
+    cpu = ParallelMetalCPU(num_lanes=2, device="cpu")
+    cpu.set_register("v31", -1)
+    assert cpu.get_register("q31") == 2**128 - 1 and cpu.get_register("d31") == 2**64 - 1
+    cpu.set_register("s31", 0x3FC00000)
+    assert cpu.machine.get_float("s31", lane=1) == 1.5 and cpu.get_register("v31") == 0x3FC00000
+    cpu.set_register("fpcr", 1 << 24)
+    assert cpu.get_register("fpcr") == 1 << 24 and cpu.get_register("fpsr") == 0
+
+
 def test_results_are_pickled() -> None:
     cpu = MetalCPU(device="cpu")
     cpu.load_program(kvrm.assemble("hlt #3"))

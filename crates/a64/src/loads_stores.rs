@@ -9,7 +9,7 @@ use crate::{SIZE, W, X};
 
 /// How the address comes about.
 #[derive(Clone, Copy)]
-enum Mode {
+pub(crate) enum Mode {
     /// Base plus `imm12` times the size.
     Unsigned,
     /// Base plus `imm9`.
@@ -24,7 +24,7 @@ enum Mode {
 
 /// How the address of a pair comes about.
 #[derive(Clone, Copy)]
-enum PairMode {
+pub(crate) enum PairMode {
     /// The base, which then grows by the offset.
     Post,
     /// The base after it has grown by the offset.
@@ -60,7 +60,7 @@ const TO: &[Choice<Type>] = &[("X", "0", X), ("W", "1", W)];
 /// The sizes of the registers of a pair, by the bits that Arm calls `opc`.
 const OPC: &[Choice<Type>] = &[("_W", "00", W), ("_X", "10", X)];
 /// Addressing modes of pairs.
-const PAIR_MODE: &[Choice<PairMode>] = &[
+pub(crate) const PAIR_MODE: &[Choice<PairMode>] = &[
     ("post", "001", PairMode::Post),
     ("off", "010", PairMode::Offset),
     ("pre", "011", PairMode::Pre),
@@ -86,7 +86,7 @@ macro_rules! transfers {
     };
 }
 
-const PLAIN: Order = Order::Plain;
+pub(crate) const PLAIN: Order = Order::Plain;
 const ORDERED: Order = Order::AcquireRelease;
 
 pub(crate) const ROWS: &[&[Row]] = &[
@@ -155,61 +155,92 @@ fn load_literal(cx: &Context<'_>, transfer: Transfer) {
 /// PRFM: a hint that never faults.
 fn prefetch(_: &Context<'_>) {}
 
-/// LDR, STR and their siblings.
-fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
-    let ty = transfer.memory_type();
-    let base = cx.reg_or_sp_of(X, "Rn");
-    let offset = match mode {
-        Mode::Unsigned => cx.field("imm12").zext(X) << ty.bytes().trailing_zeros(),
-        Mode::Unscaled | Mode::Post | Mode::Pre => cx.signed_field("imm9", 1),
-        Mode::Register => register_offset(cx, ty),
-    };
-    let moved = base + offset;
-    let addr = if matches!(mode, Mode::Post) { base } else { moved };
-    if order == ORDERED {
-        cx.check_aligned(addr, ty.bytes());
-    }
-    match transfer {
-        Store(_) => {
-            cx.store(order, addr, cx.reg_of(X, "Rt").trunc(ty));
+/// The address of an access, and what the base register becomes if it changes.
+pub(crate) struct Address<'b> {
+    pub(crate) addr: Val<'b>,
+    moved: Option<Val<'b>>,
+}
+
+impl<'b> Address<'b> {
+    /// Of an access of `bytes` bytes.
+    pub(crate) fn new(cx: &Context<'b>, mode: Mode, bytes: u32) -> Self {
+        let base = cx.reg_or_sp_of(X, "Rn");
+        let offset = match mode {
+            Mode::Unsigned => cx.field("imm12").zext(X) << bytes.trailing_zeros(),
+            Mode::Unscaled | Mode::Post | Mode::Pre => cx.signed_field("imm9", 1),
+            Mode::Register => register_offset(cx, bytes),
+        };
+        let moved = base + offset;
+        match mode {
+            Mode::Post => Address { addr: base, moved: Some(moved) },
+            Mode::Pre => Address { addr: moved, moved: Some(moved) },
+            Mode::Unsigned | Mode::Unscaled | Mode::Register => {
+                Address { addr: moved, moved: None }
+            }
         }
-        Load(_) | LoadSigned(..) => {
-            cx.set_reg_of("Rt", widened(transfer, cx.load(ty, order, addr)));
+    }
+
+    /// Of two accesses of `bytes` bytes each.
+    pub(crate) fn of_pair(cx: &Context<'b>, mode: PairMode, bytes: u32) -> Self {
+        let base = cx.reg_or_sp_of(X, "Rn");
+        let moved = base + cx.signed_field("imm7", bytes);
+        match mode {
+            PairMode::Post => Address { addr: base, moved: Some(moved) },
+            PairMode::Pre => Address { addr: moved, moved: Some(moved) },
+            PairMode::Offset => Address { addr: moved, moved: None },
         }
     }
-    if matches!(mode, Mode::Post | Mode::Pre) {
-        cx.set_reg_or_sp_of("Rn", moved);
+
+    /// Changes the base register, after the access.
+    pub(crate) fn write_back(&self, cx: &Context<'b>) {
+        if let Some(moved) = self.moved {
+            cx.set_reg_or_sp_of("Rn", moved);
+        }
     }
 }
 
+/// LDR, STR and their siblings.
+fn load_store(cx: &Context<'_>, mode: Mode, transfer: Transfer, order: Order) {
+    let ty = transfer.memory_type();
+    let address = Address::new(cx, mode, ty.bytes());
+    if order == ORDERED {
+        cx.check_aligned(address.addr, ty.bytes());
+    }
+    match transfer {
+        Store(_) => {
+            cx.store(order, address.addr, cx.reg_of(X, "Rt").trunc(ty));
+        }
+        Load(_) | LoadSigned(..) => {
+            cx.set_reg_of("Rt", widened(transfer, cx.load(ty, order, address.addr)));
+        }
+    }
+    address.write_back(cx);
+}
+
 /// The offset register, extended from 32 bits or not, and scaled by the access size or not.
-fn register_offset<'b>(cx: &Context<'b>, ty: Type) -> Val<'b> {
+fn register_offset<'b>(cx: &Context<'b>, bytes: u32) -> Val<'b> {
     let option = cx.shape("option") << 2 | cx.shape("size") | 2;
     let offset = extended(X, cx.reg_of(X, "Rm"), option);
-    if cx.shape("S") == 1 { offset << ty.bytes().trailing_zeros() } else { offset }
+    if cx.shape("S") == 1 { offset << bytes.trailing_zeros() } else { offset }
 }
 
 /// LDP, STP and their siblings.
 fn pair(cx: &Context<'_>, mode: PairMode, transfer: Transfer) {
     let ty = transfer.memory_type();
-    let base = cx.reg_or_sp_of(X, "Rn");
-    let moved = base + cx.signed_field("imm7", ty.bytes());
-    let addr = if matches!(mode, PairMode::Post) { base } else { moved };
+    let address = Address::of_pair(cx, mode, ty.bytes());
     match transfer {
         Store(_) => {
             let values = ["Rt", "Rt2"].map(|field| cx.reg_of(ty, field));
-            let place = cx.probe(Access::Write, addr, ty, 2);
+            let place = cx.probe(Access::Write, address.addr, ty, 2);
             place.store(PLAIN, 0, values[0]);
             place.store(PLAIN, 1, values[1]);
         }
         Load(_) | LoadSigned(..) => {
-            let place = cx.probe(Access::Read, addr, ty, 2);
+            let place = cx.probe(Access::Read, address.addr, ty, 2);
             let (first, second) = (place.load(PLAIN, 0), place.load(PLAIN, 1));
             cx.set_reg_of("Rt", widened(transfer, first));
             cx.set_reg_of("Rt2", widened(transfer, second));
         }
     }
-    if matches!(mode, PairMode::Post | PairMode::Pre) {
-        cx.set_reg_or_sp_of("Rn", moved);
-    }
+    address.write_back(cx);
 }

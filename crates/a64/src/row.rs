@@ -14,7 +14,7 @@ use crate::context::Context;
 ///
 /// A row with *axes* is one row for each combination of their choices. In the name `{sf}` stands for the
 /// choice's text, in the encoding for its bits; `imm6:5+sf` is a field of six bits where the bit of `sf`
-/// is set, and otherwise one of five bits after a zero.
+/// is set, and otherwise one of five bits after a zero. Bits in two parts, as in `1|00`, are for two marks.
 ///
 /// ```
 /// let row = kvrm_a64::decode(0x9100_0420).unwrap(); // add x0, x1, #1
@@ -59,10 +59,19 @@ impl Row {
         for (number, (text, bits)) in (0..).map_while(|i| (axis.choice)(i).map(|c| (i, c))) {
             picks.push(number);
             let mark = format!("{{{}}}", axis.name);
-            let encoding = longer_fields(&encoding, axis.name, bits).replace(&mark, bits);
+            let encoding = fill(&longer_fields(&encoding, axis.name, bits), &mark, bits);
             self.expand_axes(name.replace(&mark, text), encoding, picks, f);
             picks.pop();
         }
+    }
+}
+
+/// Replaces the marks of an axis by its bits. Those of several parts are for as many marks.
+fn fill(encoding: &str, mark: &str, bits: &str) -> String {
+    let parts: Vec<&str> = bits.split('|').collect();
+    match parts[..] {
+        [all] => encoding.replace(mark, all),
+        _ => parts.iter().fold(encoding.to_string(), |text, part| text.replacen(mark, part, 1)),
     }
 }
 
@@ -206,6 +215,12 @@ pub(crate) use rows;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_can_have_parts() {
+        assert_eq!(fill("{t} 0 {t}", "{t}", "1|01"), "1 0 01");
+        assert_eq!(fill("{t} 0 {t}", "{t}", "1"), "1 0 1");
+    }
 
     #[test]
     fn fields_grow_with_a_bit() {

@@ -45,6 +45,42 @@ impl VectorState {
     pub fn set_half(&mut self, slot: u32, value: u64) {
         self.v[slot as usize / 2][slot as usize % 2] = value;
     }
+
+    /// One of the registers, as a whole.
+    ///
+    /// ```
+    /// let mut vectors = kvrm_a64::state::VectorState::new();
+    /// vectors.set(3, 7 << 64 | 9);
+    /// assert_eq!((vectors.v[3], vectors.get(3)), ([9, 7], 7 << 64 | 9));
+    /// let mut all = [0; 32];
+    /// vectors.copy_to(&mut all);
+    /// assert_eq!(all[3], vectors.get(3));
+    /// ```
+    pub fn get(&self, n: usize) -> u128 {
+        joined(self.v[n])
+    }
+
+    /// Sets one of the registers, as a whole.
+    pub fn set(&mut self, n: usize, value: u128) {
+        self.v[n] = [value as u64, (value >> 64) as u64];
+    }
+
+    /// Copies all registers, as wholes.
+    pub fn copy_to(&self, values: &mut [u128; V_REGISTERS]) {
+        for (value, halves) in values.iter_mut().zip(&self.v) {
+            *value = joined(*halves);
+        }
+    }
+}
+
+impl From<&[u128; V_REGISTERS]> for VectorState {
+    fn from(values: &[u128; V_REGISTERS]) -> VectorState {
+        VectorState { v: values.map(|value| [value as u64, (value >> 64) as u64]) }
+    }
+}
+
+fn joined([low, high]: [u64; 2]) -> u128 {
+    u128::from(low) | u128::from(high) << 64
 }
 
 impl Default for VectorState {
@@ -120,6 +156,11 @@ state! {
     /// Exclusive monitor: bytes marked, or 0 if nothing is.
     8 EXCLUSIVE_LEN exclusive_len: U32 as u32;
 }
+
+/// The bits of FPCR that can be written: AHP, DN, FZ, RMode, FZ16. The others are zero.
+pub const FPCR_MASK: u64 = 0x07c8_0000;
+/// The bits of FPSR that can be written: QC and the cumulative exceptions. The others are zero.
+pub const FPSR_MASK: u64 = 0x0800_009f;
 
 impl Default for CpuState {
     fn default() -> Self {

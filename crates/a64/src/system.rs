@@ -8,7 +8,7 @@ use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
 
 use crate::context::Context;
 use crate::row::{Row, rows};
-use crate::state::{FPCR, FPSR, TPIDR_EL0, TPIDRRO_EL0};
+use crate::state::{FPCR, FPCR_MASK, FPSR, FPSR_MASK, TPIDR_EL0, TPIDRRO_EL0};
 use crate::{W, X, stop};
 
 /// Cache lines and DC ZVA blocks are 64 bytes, as a power of two of 4-byte words.
@@ -41,11 +41,6 @@ const ID_REGISTERS: &[(u64, u64, u64)] = &[
     // ID_AA64ISAR1_EL1: SB, RCPC2 (LRCPC = 2).
     (6, 1, 0x0000_0010_0020_0000),
 ];
-
-/// The bits of FPCR that can be written: AHP, DN, FZ, RMode.
-const FPCR_MASK: u64 = 0x07c0_0000;
-/// The bits of FPSR that can be written: QC and the cumulative exceptions.
-const FPSR_MASK: u64 = 0x0800_009f;
 
 pub(crate) const ROWS: &[&[Row]] = &[
     rows! { "Exception generation":

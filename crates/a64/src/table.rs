@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use crate::context::Context;
 use crate::row::{Pattern, Row};
-use crate::{branches, data_immediate, data_register, exclusives, loads_stores, lse, system};
+use crate::{
+    branches, data_immediate, data_register, exclusives, fp, loads_stores, lse, simd, system,
+};
 
 /// An instruction: one encoding, ready for use.
 pub struct Instruction {
@@ -88,7 +90,8 @@ static TABLE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
         system::ROWS,
     ];
     let mut table = Vec::new();
-    for row in sections.into_iter().flatten().flat_map(|rows| rows.iter()) {
+    let vectors = fp::ROWS.iter().chain(simd::ROWS).copied();
+    for row in sections.into_iter().chain(vectors).flatten().flat_map(|rows| rows.iter()) {
         row.expand(&mut |name, encoding, picks| {
             // The table lives as long as the program.
             let encoding: &'static str = String::leak(encoding);

@@ -2,7 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::{ErrorKind, Result};
-use crate::expression::{Scope, evaluate};
+use crate::expression::{Scope, decimal, evaluate};
 use crate::lexer::{Kind, Token};
 use crate::program::{Assembler, MAX_BYTES, Pass};
 
@@ -34,9 +34,9 @@ const IGNORED: &[&str] = &[
 /// The other directives, for suggestions.
 const KNOWN: &[&str] = &[
     ".byte", ".hword", ".short", ".half", ".word", ".long", ".int", ".quad", ".xword", ".dword",
-    ".inst", ".ascii", ".asciz", ".string", ".space", ".skip", ".zero", ".fill", ".align",
-    ".p2align", ".balign", ".equ", ".set", ".ltorg", ".pool", ".section", ".macro", ".endm",
-    ".rept", ".endr",
+    ".float", ".single", ".double", ".inst", ".ascii", ".asciz", ".string", ".space", ".skip",
+    ".zero", ".fill", ".align", ".p2align", ".balign", ".equ", ".set", ".ltorg", ".pool",
+    ".section", ".macro", ".endm", ".rept", ".endr",
 ];
 
 impl Assembler {
@@ -50,6 +50,8 @@ impl Assembler {
             ".hword" | ".short" | ".half" | ".2byte" => self.numbers(cursor, 2),
             ".word" | ".long" | ".int" | ".4byte" => self.numbers(cursor, 4),
             ".quad" | ".xword" | ".dword" | ".8byte" => self.numbers(cursor, 8),
+            ".float" | ".single" => self.floats(cursor, 4),
+            ".double" => self.floats(cursor, 8),
             ".inst" => {
                 self.align_instruction(directive)?;
                 self.numbers(cursor, 4)
@@ -99,6 +101,28 @@ impl Assembler {
             let place = cursor.peek();
             let value = self.number(cursor, bytes)?;
             self.fill(1, &value.to_le_bytes()[..bytes as usize], place)?;
+            if cursor.is_end() {
+                return Ok(());
+            }
+            cursor.expect(",")?;
+        }
+    }
+
+    /// Assembles floating-point numbers of this many bytes each.
+    fn floats(&mut self, cursor: &mut Cursor<'_>, bytes: u32) -> Result<()> {
+        loop {
+            let place = cursor.peek();
+            let text = decimal(cursor)?;
+            let single: f32 = text.parse().expect("a decimal number");
+            let double: f64 = text.parse().expect("a decimal number");
+            let (bits, is_finite) = match bytes {
+                4 => (single.to_bits().into(), single.is_finite()),
+                _ => (double.to_bits(), double.is_finite()),
+            };
+            if !is_finite {
+                return Err(place.error(ErrorKind::TooLargeFloat(text)));
+            }
+            self.fill(1, &bits.to_le_bytes()[..bytes as usize], place)?;
             if cursor.is_end() {
                 return Ok(());
             }

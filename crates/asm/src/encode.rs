@@ -7,7 +7,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expression::{Scope, evaluate, names_address};
 use crate::lexer::{Kind, Token};
 use crate::names::{self, Register, Width};
-use crate::template::{Form, Item, field_of, forms, mnemonics};
+use crate::operand::{Count, Item};
+use crate::template::{Form, field_of, forms, mnemonics};
+use crate::vector::{self, Arrangement, Lane};
 
 /// What encoding needs to know besides symbols.
 pub(crate) trait Place: Scope {
@@ -118,7 +120,21 @@ impl<'a> Encoder<'a> {
                 Ok(())
             }
             Item::NextRegister { width, field } => self.next_register(*width, *field),
-            Item::Number { fields, scale, signed } => self.scaled(fields, *scale, *signed),
+            Item::Vector { arrangement, fields } => {
+                let number = self.vector(*arrangement, 1 << fields[0].len)?;
+                fields.iter().for_each(|field| self.put(*field, number));
+                Ok(())
+            }
+            Item::Scalar { lane, fields } => {
+                let number = self.scalar(*lane)?;
+                fields.iter().for_each(|field| self.put(*field, number));
+                Ok(())
+            }
+            Item::List { arrangement, first, count } => self.list(*arrangement, *first, *count),
+            Item::Index { fields, fixed } => self.element_index(fields, *fixed),
+            Item::Number { fields, signed, scale, offset } => {
+                self.scaled(fields, *signed, (*scale).into(), (*offset).into())
+            }
             Item::Distance { field } => self.distance(&[*field], 4),
             Item::Special(special) => self.special(*special),
             Item::Optional(items) => self.optional(items),
@@ -206,6 +222,105 @@ impl<'a> Encoder<'a> {
         self.cursor.expected("an even register and the one after it")
     }
 
+    /// Takes a vector register below `limit`, or one of its elements.
+    fn vector(&mut self, arrangement: Arrangement, limit: u32) -> Result<u32> {
+        let last = limit - 1;
+        if arrangement.count.is_some() {
+            let what = format!("a vector register (v0.{arrangement} to v{last}.{arrangement})");
+            return self.vector_where(&what, |n, other| n < limit && other == arrangement);
+        }
+        // The number of elements may be written, too: `v0.4s[1]`.
+        let is_element = self.cursor.peek_by(1).is("[");
+        let what = match limit {
+            32 => format!("an element (v0.{arrangement}[0])"),
+            _ => format!("an element (v0.{arrangement}[0] to v{last}.{arrangement}[0])"),
+        };
+        self.vector_where(&what, |n, other| {
+            let is_register = other.count.is_none() || matches!(other.bytes(), 8 | 16);
+            is_element && is_register && n < limit && other.lane == arrangement.lane
+        })
+    }
+
+    fn vector_where(
+        &mut self,
+        what: &str,
+        right: impl Fn(u32, Arrangement) -> bool,
+    ) -> Result<u32> {
+        let register = self.cursor.name().and_then(vector::vector);
+        match register.filter(|(number, arrangement)| right(*number, *arrangement)) {
+            Some((number, _)) => {
+                self.cursor.next();
+                Ok(number)
+            }
+            None => self.cursor.expected(what),
+        }
+    }
+
+    fn scalar(&mut self, lane: Lane) -> Result<u32> {
+        let register = self.cursor.name().and_then(vector::scalar);
+        match register.filter(|(_, other)| *other == lane) {
+            Some((number, _)) => {
+                self.cursor.next();
+                Ok(number)
+            }
+            None => {
+                let letter = lane.letter();
+                self.cursor.expected(&format!("a scalar register ({letter}0 to {letter}31)"))
+            }
+        }
+    }
+
+    /// Takes `{v0.4s, v1.4s, v2.4s}` or `{v0.4s-v2.4s}`; V0 follows V31.
+    fn list(&mut self, arrangement: Arrangement, field: Field, count: Count) -> Result<()> {
+        let what = format!("a vector register (v0.{arrangement} to v31.{arrangement})");
+        let right = |_, other| other == arrangement;
+        let start = self.cursor;
+        self.cursor.expect("{")?;
+        let first = self.vector_where(&what, right)?;
+        let (mut last, mut found) = (first, 1);
+        if self.cursor.eat("-") {
+            let place = self.cursor;
+            last = self.vector_where(&what, right)?;
+            if last < first {
+                self.cursor = place;
+                return self.cursor.expected("a register after the first");
+            }
+            found = last - first + 1;
+        }
+        while self.cursor.eat(",") {
+            let place = self.cursor;
+            let next = self.vector_where(&what, right)?;
+            if next != (last + 1) % 32 {
+                self.cursor = place;
+                return self.cursor.expected("the register after the one before");
+            }
+            (last, found) = (next, found + 1);
+        }
+        self.cursor.expect("}")?;
+        let allowed = match count {
+            Count::Fixed(count) => count..=count,
+            Count::Field(field) => 1..=1 << field.len,
+        };
+        if !allowed.contains(&found) {
+            let wanted = registers(*allowed.start(), *allowed.end());
+            let kind = ErrorKind::Expected { wanted, found: found.to_string() };
+            return Err(start.peek().error(kind));
+        }
+        self.put(field, first);
+        if let Count::Field(field) = count {
+            self.put(field, found - 1);
+        }
+        Ok(())
+    }
+
+    fn element_index(&mut self, fields: &[Field], fixed: u32) -> Result<()> {
+        self.cursor.expect("[")?;
+        let bits: u32 = fields.iter().map(|field| field.len).sum();
+        let index = self.number_in(fixed, fixed + (1 << bits) - 1)?;
+        self.put_split(fields, index);
+        self.cursor.expect("]")
+    }
+
     /// Takes a number, with or without `#`.
     pub(crate) fn number(&mut self) -> Result<Number<'a>> {
         self.cursor.eat("#");
@@ -241,19 +356,21 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn scaled(&mut self, fields: &[Field], scale: u32, signed: bool) -> Result<()> {
+    fn scaled(&mut self, fields: &[Field], signed: bool, scale: i128, offset: i128) -> Result<()> {
         let number = self.number()?;
-        let bits: u32 = fields.iter().map(|field| field.len).sum();
-        let scale = i128::from(scale);
-        let range = limits(bits, signed);
-        let fits = number.value % scale == 0 && range.contains(&(number.value / scale));
-        if !fits {
-            let steps = if scale > 1 { format!(" in steps of {scale}") } else { String::new() };
-            let (min, max) = (range.start * scale, (range.end - 1) * scale);
-            return self.does_not_fit(number, format!("{min} to {max}{steps}"));
+        let range = limits(fields.iter().map(|field| field.len).sum(), signed);
+        let distance = number.value - offset;
+        if distance % scale == 0 && range.contains(&(distance / scale)) {
+            self.put_split(fields, (distance / scale) as u32);
+            return Ok(());
         }
-        self.put_split(fields, (number.value / scale) as u32);
-        Ok(())
+        let ends = [range.start, range.end - 1].map(|end| end * scale + offset);
+        let (min, max) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let steps = if scale.abs() > 1 { format!(" in steps of {scale}") } else { String::new() };
+        match min == max {
+            true => self.does_not_fit(number, format!("only {min}")),
+            false => self.does_not_fit(number, format!("{min} to {max}{steps}")),
+        }
     }
 
     /// Inserts a value into several fields; the first has its upper bits.
@@ -331,6 +448,15 @@ impl<'a> Encoder<'a> {
 pub(crate) struct Number<'a> {
     pub(crate) value: i128,
     pub(crate) start: Cursor<'a>,
+}
+
+/// Returns what a list of this many registers is called.
+fn registers(min: u32, max: u32) -> String {
+    match (min, max) {
+        (1, 1) => "1 register in the list".to_string(),
+        (min, max) if min == max => format!("{min} registers in the list"),
+        (min, max) => format!("{min} to {max} registers in the list"),
+    }
 }
 
 /// Returns the range of numbers of this many bits.

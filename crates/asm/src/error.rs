@@ -101,6 +101,14 @@ pub enum ErrorKind {
         "{0:#x} is not a bitmask: logical immediates are a run of ones, rotated, and repeated to fill the register"
     )]
     Bitmask(i128),
+    /// A number that floating-point instructions cannot have.
+    #[error(
+        "{0} has no short form: floating-point immediates are 16 to 31 sixteenths, times a power of two from 1/8 to 16"
+    )]
+    Float(String),
+    /// A floating-point number that is too large for its size.
+    #[error("{0} is too large")]
+    TooLargeFloat(String),
     /// Operands that are valid separately, but not together.
     #[error("{0} does not exist with these operands")]
     Unallocated(String),

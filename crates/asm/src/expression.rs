@@ -34,7 +34,7 @@ pub(crate) fn names_address(tokens: &[Token], scope: &dyn Scope) -> bool {
     tokens.iter().any(|token| match token.kind {
         Kind::Local(_) => true,
         Kind::Name => token.text == "." || scope.is_label(&token.text),
-        Kind::Number(_) | Kind::String(_) | Kind::Punct | Kind::End => false,
+        Kind::Number(_) | Kind::Float | Kind::String(_) | Kind::Punct | Kind::End => false,
     })
 }
 
@@ -142,9 +142,14 @@ fn atom(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
         Kind::Name if token.text == "." => Some(scope.here().into()),
         Kind::Name if names::is_register(&token.text) => return cursor.expected("a number"),
         Kind::Name => scope.symbol(&token.text),
+        Kind::Float => return cursor.expected("a whole number"),
         Kind::String(_) | Kind::Punct | Kind::End => return cursor.expected("a number"),
     };
     let Some(value) = value else {
+        // Symbols may have such names.
+        if names::is_vector_register(&token.text) {
+            return cursor.expected("a number");
+        }
         let name = token.text.clone();
         return cursor.fail(match scope.is_layout() {
             true => ErrorKind::UndefinedYet(name),
@@ -153,6 +158,25 @@ fn atom(cursor: &mut Cursor<'_>, scope: &dyn Scope) -> Result<i128> {
     };
     cursor.next();
     Ok(value)
+}
+
+/// Takes a decimal number with or without a point and returns its text, which [`str::parse`] understands.
+pub(crate) fn decimal(cursor: &mut Cursor<'_>) -> Result<String> {
+    let start = *cursor;
+    let sign = if cursor.eat("-") { "-" } else { "" };
+    if sign.is_empty() {
+        cursor.eat("+");
+    }
+    let token = cursor.next();
+    let is_whole = token.text.bytes().all(|byte| byte.is_ascii_digit());
+    match token.kind {
+        Kind::Float => Ok(format!("{sign}{}", token.text)),
+        Kind::Number(_) if is_whole => Ok(format!("{sign}{}", token.text)),
+        _ => {
+            *cursor = start;
+            cursor.expected("a decimal number")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -56,6 +56,29 @@ pub(crate) fn wide(bits: u64, width: Width) -> Option<(u32, u32)> {
     Some(((bits >> (16 * hw)) as u32, hw))
 }
 
+/// Returns 8 bits, one for each byte, of a number whose bytes are all zeros or all ones.
+pub(crate) fn byte_mask(bits: u64) -> Option<u32> {
+    let imm8 = (0..8).fold(0, |imm8, byte| imm8 | ((bits >> (8 * byte) & 1) as u32) << byte);
+    (byte_mask_value(imm8) == bits).then_some(imm8)
+}
+
+/// Returns the number whose bytes are all zeros or all ones, by the bits.
+pub(crate) fn byte_mask_value(imm8: u32) -> u64 {
+    (0..8).fold(0, |bits, byte| bits | (u64::from(imm8 >> byte & 1) * 0xff) << (8 * byte))
+}
+
+/// Returns the 8 bits of a floating-point number.
+pub(crate) fn float8(value: f64) -> Option<u32> {
+    (0..256).find(|imm8| float8_value(*imm8) == value)
+}
+
+/// Returns the floating-point number of 8 bits: a sign, 3 bits of exponent, and 4 of fraction.
+pub(crate) fn float8_value(imm8: u32) -> f64 {
+    let exponent = (imm8 >> 4 & 7 ^ 4) as i32 - 3;
+    let magnitude = f64::from(16 + (imm8 & 15)) / 16.0 * 2f64.powi(exponent);
+    if imm8 >> 7 == 1 { -magnitude } else { magnitude }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +125,17 @@ mod tests {
         assert_eq!(wide(0x1234_0000, Width::W), Some((0x1234, 1)));
         assert_eq!(wide(0x1234 << 48, Width::X), Some((0x1234, 3)));
         assert_eq!(wide(0x1_0001, Width::X), None);
+    }
+
+    #[test]
+    fn modified_immediates() {
+        assert_eq!(byte_mask(0xff00_0000_0000_00ff), Some(0x81));
+        assert_eq!(byte_mask(0x1ff), None);
+        assert_eq!(
+            (float8(1.0), float8(-0.125), float8(31.0)),
+            (Some(0x70), Some(0xc0), Some(0x3f))
+        );
+        assert_eq!((float8(0.0), float8(32.0), float8(1.03)), (None, None, None));
+        assert!((0..256).all(|imm8| float8(float8_value(imm8)) == Some(imm8)));
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     /// Mnemonics, registers, symbols, directives.
     Name,
     Number(i128),
+    /// A number with a point or an exponent; the text is its value.
+    Float,
     /// `1b`, `1f`.
     Local(Local),
     String(Vec<u8>),
@@ -117,6 +119,7 @@ impl<'a> Lexer<'a> {
             },
             '"' => self.string()?,
             '\'' => self.character()?,
+            _ if float_len(self.rest) > 0 => self.push(float_len(self.rest), Kind::Float),
             '0'..='9' => self.number()?,
             _ if is_name_start(first) => {
                 let len = name_len(self.rest);
@@ -255,6 +258,31 @@ fn name_len(text: &str) -> usize {
     text.find(|c: char| !is_name_start(c) && !c.is_ascii_digit()).unwrap_or(text.len())
 }
 
+/// Returns the length of the floating-point number that the text starts with: with a point or an exponent, and not
+/// part of a name such as `.2byte`.
+fn float_len(text: &str) -> usize {
+    let digits = |from: usize| {
+        let rest = &text[from..];
+        rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
+    };
+    let whole = digits(0);
+    let mut len = whole;
+    if text[len..].starts_with('.') {
+        let fraction = digits(len + 1);
+        len += 1 + fraction;
+        if whole + fraction == 0 {
+            return 0;
+        }
+    }
+    if whole + len > 0 && text[len..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[len + 1..].starts_with(['+', '-']));
+        let exponent = digits(len + 1 + sign);
+        len += if exponent > 0 { 1 + sign + exponent } else { 0 };
+    }
+    let goes_on = text[len..].starts_with(|c: char| is_name_start(c) || c.is_ascii_digit());
+    if len == whole || goes_on { 0 } else { len }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,6 +316,10 @@ mod tests {
         assert_eq!(kinds("'a'"), Kind::Number(97));
         assert_eq!(kinds("'\\n'"), Kind::Number(10));
         assert_eq!(kinds("0b"), Kind::Local(Local { number: 0, forward: false }));
+        for float in ["1.0", "0.5", "1.", ".125", "1e5", "1.25e+1", "1E-2", "00.5"] {
+            assert_eq!((kinds(float), texts(float)[0].as_str()), (Kind::Float, float));
+        }
+        assert_eq!(kinds(".2byte"), Kind::Name);
         assert_eq!(kinds("12f"), Kind::Local(Local { number: 12, forward: true }));
         for bad in ["0x", "0b2", "08", "1x", "18446744073709551616", "0x_1"] {
             assert!(tokens(bad, 1, 1).is_err(), "{bad}");

@@ -26,7 +26,7 @@
 //!   symbols, `.` for the address of the statement, `+ - * / % << >> & | ^ ~ ( )`. `:lo12:symbol` and
 //!   `:abs_g0:symbol` to `:abs_g3_nc:symbol` are parts of addresses. Precedence is that of GNU as: `*`, `/`, `%` and
 //!   shifts first, then `&`, `|` and `^`, then `+` and `-`.
-//! - **Constants**: `ldr x0, =expression` puts the constant at the next `.ltorg`, or after the end of the program.
+//! - **Constants**: `ldr x0, =expression`, or into `s0`, `d0` and `q0`, puts the constant at the next `.ltorg`, or after the end of the program.
 //! - **Comments**: `// …`, `/* … */`, and lines that begin with `#`. A `;` separates statements.
 //! - **Macros**: `.macro name a, b=1, c:req` to `.endm`, with `\a`, `\b`, `\@` (a number that differs in each use) and `\()`
 //!   (nothing); `.rept count` to `.endr`.
@@ -34,6 +34,7 @@
 //! | directive | |
 //! |---|---|
 //! | `.byte` `.hword` `.short` `.word` `.long` `.int` `.quad` `.xword` `.inst` | numbers |
+//! | `.float` `.single` `.double` | floating-point numbers, in decimal |
 //! | `.ascii` `.asciz` `.string` | strings; all but the first end with a zero |
 //! | `.space` `.skip` `.zero` `.fill` | many bytes |
 //! | `.align` `.p2align` `.balign` | to a multiple of a power of two, or of a number; with NOP, or the byte given |
@@ -59,12 +60,14 @@ mod immediate;
 mod lexer;
 mod macros;
 mod names;
+mod operand;
 mod print;
 mod program;
 mod similar;
 mod special;
 mod syntax;
 mod template;
+mod vector;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

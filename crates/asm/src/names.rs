@@ -1,5 +1,7 @@
 //! Names of operands.
 
+use crate::vector;
+
 /// Whether a register is used with 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
@@ -66,6 +68,12 @@ pub(crate) fn register(name: &str) -> Option<Register> {
 
 pub(crate) fn is_register(name: &str) -> bool {
     register(name).is_some()
+}
+
+/// True for `v0`, `v0.8b`, `d0` and so on.
+pub(crate) fn is_vector_register(name: &str) -> bool {
+    let vector = |name: &str| vector::vector(name).is_some() || vector::scalar(name).is_some();
+    vector(name) || vector(&format!("{name}.b"))
 }
 
 /// Conditions by number, with their other names.

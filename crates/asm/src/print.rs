@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use kvrm_a64::{Field, Instruction, decode};
 
-use crate::immediate::{bitmask_value, wide};
+use crate::immediate::{bitmask_value, byte_mask_value, float8_value, wide};
 use crate::names::{self, BARRIERS, CONDITIONS, Register, Width};
+use crate::operand::{Count, Item, Special};
 use crate::special::{EXTENSIONS, SHIFTS, SXTX, UXTW, UXTX};
-use crate::template::{Form, Item, Special, field_of, printed};
+use crate::template::{Form, field_of, printed};
+use crate::vector::Arrangement;
 
 /// Numbers from this on are written in hexadecimal.
 const LARGE: u64 = 1024;
@@ -43,12 +45,10 @@ impl Printer<'_> {
         if (self.word ^ self.form.word) & !free != 0 || !self.is_usual(mnemonic) {
             return None;
         }
-        for (index, item) in self.form.operands.iter().enumerate() {
-            if index == 0 {
-                self.out.push(' ');
-            }
-            self.item(item)?;
+        if !self.form.operands.is_empty() {
+            self.push(' ');
         }
+        self.items(&self.form.operands)?;
         Some(self.out)
     }
 
@@ -63,9 +63,15 @@ impl Printer<'_> {
         let mask = |field: &Field| field.set(0, u32::MAX);
         match item {
             Item::Punct(_) | Item::Word(_) | Item::NextRegister { .. } => 0,
-            Item::Register { fields, .. } | Item::Number { fields, .. } => {
+            Item::Register { fields, .. }
+            | Item::Vector { fields, .. }
+            | Item::Scalar { fields, .. }
+            | Item::Index { fields, .. }
+            | Item::Number { fields, .. } => {
                 fields.iter().fold(0, |bits, field| bits | mask(field))
             }
+            Item::List { first, count: Count::Fixed(_), .. } => mask(first),
+            Item::List { first, count: Count::Field(count), .. } => mask(first) | mask(count),
             Item::Distance { field } => mask(field),
             // System registers are not fields.
             Item::Special(Special::Numbered) => 0xffff << 5,
@@ -111,33 +117,78 @@ impl Printer<'_> {
         self.push(Register { width, number, is_sp: sp && number == 31 });
     }
 
+    fn items(&mut self, items: &[Item]) -> Option<()> {
+        for (index, item) in items.iter().enumerate() {
+            if index > 0
+                && matches!(items[index - 1], Item::Word(_))
+                && !matches!(item, Item::Punct(_))
+            {
+                self.push(' ');
+            }
+            self.item(item)?;
+        }
+        Some(())
+    }
+
+    /// Returns the number of a register that is in all of these fields.
+    fn same(&self, fields: &[Field]) -> Option<u32> {
+        let number = fields[0].get(self.word);
+        fields.iter().all(|field| field.get(self.word) == number).then_some(number)
+    }
+
     fn item(&mut self, item: &Item) -> Option<()> {
         match item {
             Item::Punct(",") => self.push(", "),
             Item::Punct(punct) => self.push(punct),
             Item::Word(word) => self.push(word),
             Item::Register { width, fields, sp } => {
-                let number = fields[0].get(self.word);
-                if fields.iter().any(|field| field.get(self.word) != number) {
-                    return None;
-                }
+                let number = self.same(fields)?;
                 self.register(*width, number, *sp);
             }
             Item::NextRegister { width, field } => {
                 let first = field.get(self.word);
                 self.register(*width, first.is_multiple_of(2).then_some(first + 1)?, false);
             }
-            Item::Number { fields, scale, signed } => {
+            Item::Vector { arrangement, fields } => {
+                let number = self.same(fields)?;
+                self.push(format_args!("v{number}.{arrangement}"));
+            }
+            Item::Scalar { lane, fields } => {
+                let number = self.same(fields)?;
+                self.push(format_args!("{}{number}", lane.letter()));
+            }
+            Item::List { arrangement, first, count } => self.list(*arrangement, *first, *count),
+            Item::Index { fields, fixed } => {
+                let (index, _) = self.joined(fields);
+                self.push(format_args!("[{}]", index + fixed));
+            }
+            Item::Number { fields, signed, scale, offset } => {
                 let (value, bits) = self.joined(fields);
                 let value = if *signed { extended(value, bits) } else { value.into() };
-                self.number(value * i64::from(*scale));
+                self.number(value * i64::from(*scale) + i64::from(*offset));
             }
             Item::Distance { field } => self.distance(&[*field], 4),
             Item::Special(special) => self.special(*special)?,
             Item::Optional(items) if self.is_default(items) => {}
-            Item::Optional(items) => items.iter().try_for_each(|item| self.item(item))?,
+            Item::Optional(items) => self.items(items)?,
         }
         Some(())
+    }
+
+    /// Prints consecutive registers, as a range if there are three or more.
+    fn list(&mut self, arrangement: Arrangement, first: Field, count: Count) {
+        let first = first.get(self.word);
+        let count = match count {
+            Count::Fixed(count) => count,
+            Count::Field(field) => field.get(self.word) + 1,
+        };
+        let last = first + count - 1;
+        let register = |number: u32| format!("v{}.{arrangement}", number % 32);
+        let registers: Vec<String> = match count > 2 && last < 32 {
+            true => vec![format!("{}-{}", register(first), register(last))],
+            false => (first..=last).map(register).collect(),
+        };
+        self.push(format_args!("{{{}}}", registers.join(", ")));
     }
 
     /// True if an optional part has its default value, so that it need not be printed.
@@ -181,6 +232,15 @@ impl Printer<'_> {
             }
             Special::Extended => self.extended(),
             Special::Index(scale) => self.index(scale),
+            Special::Step(bytes) => match self.get("Rm") {
+                31 => self.number(bytes.into()),
+                register => self.register(Width::X, register, false),
+            },
+            Special::Zero => self.number(0),
+            Special::FloatZero => self.push("#0.0"),
+            Special::Byte => self.number(self.imm8().into()),
+            Special::ByteMask => self.push(format_args!("#{:#x}", byte_mask_value(self.imm8()))),
+            Special::Float(_) => self.push(format_args!("#{:?}", float8_value(self.imm8()))),
             Special::Cond => self.push(CONDITIONS[self.get("cond") as usize][0]),
             Special::NotCond => {
                 let number = Some(self.get("cond") ^ 1).filter(|number| *number < 14)?;
@@ -196,14 +256,20 @@ impl Printer<'_> {
                 self.push(names::id_register_name(self.get("CRm"), self.get("op2"))?);
             }
             Special::Numbered => self.numbered(),
-            // These are in forms that are not printed, or optional.
-            Special::Negated
-            | Special::Inverted
-            | Special::Range
-            | Special::Zero
-            | Special::Operation => return None,
+            // These are in forms that are not printed.
+            Special::Negated | Special::Inverted | Special::Range | Special::Operation => {
+                return None;
+            }
         }
         Some(())
+    }
+
+    /// Returns the 8 bits of a modified immediate.
+    fn imm8(&self) -> u32 {
+        match self.form.row.pattern.field("imm8") {
+            Some(field) => field.get(self.word),
+            None => self.joined(&self.fields(["abc", "defgh"])).0,
+        }
     }
 
     fn fields<const N: usize>(&self, names: [&str; N]) -> [Field; N] {
@@ -342,6 +408,8 @@ impl Special {
             Special::Shift | Special::Rotation => &["shift", "imm6"],
             Special::Extended => &["Rm", "option", "imm3"],
             Special::Index(_) => &["Rm", "option", "size", "S"],
+            Special::Step(_) => &["Rm"],
+            Special::Byte | Special::ByteMask | Special::Float(_) => &["abc", "defgh", "imm8"],
             Special::Cond | Special::NotCond => &["cond"],
             Special::Literal => &["imm19"],
             Special::Prefetch => &["Rt"],
@@ -352,6 +420,7 @@ impl Special {
             | Special::Inverted
             | Special::Range
             | Special::Zero
+            | Special::FloatZero
             | Special::Operation => &[],
         }
     }

@@ -14,7 +14,7 @@ use crate::expression::{Scope, evaluate, names_address};
 use crate::immediate::register_bits;
 use crate::lexer::{Kind, Local, Token};
 use crate::names::{self, Width};
-use crate::{MOST_MISTAKES, Program, Statement, macros};
+use crate::{MOST_MISTAKES, Program, Statement, macros, vector};
 
 /// The largest program, in MiB.
 const MAX_MIB: u64 = 256;
@@ -151,7 +151,7 @@ impl Assembler {
                 is_instruction = true;
                 self.instruction(rest)?;
             }
-            Kind::Number(_) | Kind::Local(_) | Kind::String(_) | Kind::Punct => {
+            Kind::Number(_) | Kind::Float | Kind::Local(_) | Kind::String(_) | Kind::Punct => {
                 return Cursor::new(rest).expected("an instruction, a directive or a label");
             }
         }
@@ -274,13 +274,11 @@ impl Assembler {
         let mnemonic = tokens[0].text.to_ascii_lowercase();
         let is_load = matches!(mnemonic.as_str(), "ldr" | "ldrsw");
         let [_, register, comma, equals, expression @ ..] = tokens else { return };
-        let Some(register) = names::register(&register.text) else { return };
+        let Some(bytes) = literal_bytes(&mnemonic, &register.text) else { return };
         if !is_load || !comma.is(",") || !equals.is("=") {
             return;
         }
-        let wide = register.width == Width::X && mnemonic == "ldr";
-        let bytes = if wide { 8 } else { 4 };
-        let key = self.literal_key(expression, if wide { Width::X } else { Width::W });
+        let key = self.literal_key(expression, bytes);
         let same = |l: &Literal| (l.bytes, l.pool, l.key.as_str()) == (bytes, self.pool, &key);
         let index = self.literals.iter().position(same).unwrap_or_else(|| {
             let expression = expression.to_vec();
@@ -292,10 +290,10 @@ impl Assembler {
     }
 
     /// Returns the value of a constant if it is known and does not depend on addresses, else its text.
-    fn literal_key(&self, expression: &[Token], width: Width) -> String {
+    fn literal_key(&self, expression: &[Token], bytes: u32) -> String {
         if !names_address(expression, self)
             && let Ok(value) = evaluate(&mut Cursor::new(expression), self)
-            && let Some(bits) = register_bits(value, width)
+            && let Some(bits) = literal_bits(value, bytes)
         {
             return bits.to_string();
         }
@@ -305,9 +303,9 @@ impl Assembler {
         format!("{} {}", texts.join(" "), if position { self.statement } else { 0 })
     }
 
-    /// Writes the constants since the last time here: 4-byte ones, then 8-byte ones.
+    /// Writes the constants since the last time here: 4-byte ones, then 8-byte ones, then 16-byte ones.
     pub(crate) fn write_literals(&mut self) {
-        for bytes in [4, 8] {
+        for bytes in [4, 8, 16] {
             for index in 0..self.literals.len() {
                 let literal = &self.literals[index];
                 if (literal.pool, literal.bytes) == (self.pool, bytes) {
@@ -333,14 +331,32 @@ impl Assembler {
         let mut cursor = Cursor::new(&expression);
         let value = evaluate(&mut cursor, self)?;
         cursor.expect_end()?;
-        let width = if bytes == 8 { Width::X } else { Width::W };
-        let Some(bits) = register_bits(value, width) else {
-            let allowed = format!("at most {} bits", width.bits());
+        let Some(bits) = literal_bits(value, bytes as u32) else {
+            let allowed = format!("at most {} bits", 8 * bytes);
             return Err(place.error(ErrorKind::DoesNotFit { value, allowed }));
         };
         self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes as usize]);
         self.list(place.line, before, false);
         Ok(())
+    }
+}
+
+/// Returns the size of the constant that is loaded into a register, if there is such an instruction.
+fn literal_bytes(mnemonic: &str, register: &str) -> Option<u32> {
+    if let Some(register) = names::register(register) {
+        let bits = if mnemonic == "ldr" { register.width.bits() } else { 32 };
+        return Some(bits / 8);
+    }
+    let (_, lane) = vector::scalar(register)?;
+    (mnemonic == "ldr" && lane.bits() >= 32).then_some(lane.bits() / 8)
+}
+
+/// Returns the bits of a constant, signed or unsigned.
+fn literal_bits(value: i128, bytes: u32) -> Option<i128> {
+    match bytes {
+        4 => register_bits(value, Width::W).map(i128::from),
+        8 => register_bits(value, Width::X).map(i128::from),
+        _ => Some(value),
     }
 }
 

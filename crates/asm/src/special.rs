@@ -2,9 +2,12 @@
 
 use crate::encode::{Encoder, Number, list};
 use crate::error::{ErrorKind, Result};
-use crate::immediate::{bitmask, register_bits, wide};
+use crate::expression::decimal;
+use crate::immediate::{bitmask, byte_mask, float8, register_bits, wide};
+use crate::lexer::Kind;
 use crate::names::{self, Width};
-use crate::template::Special;
+use crate::operand::Special;
+use crate::vector::Lane;
 
 const ARITHMETIC: &str = "0 to 4095, or a multiple of 4096 up to 16773120";
 pub(crate) const SHIFTS: [&str; 4] = ["lsl", "lsr", "asr", "ror"];
@@ -37,6 +40,7 @@ impl Encoder<'_> {
             Special::Rotation => self.shift(&SHIFTS, "a shift (lsl, lsr, asr, ror)"),
             Special::Extended => self.extended(),
             Special::Index(scale) => self.index(scale),
+            Special::Step(bytes) => self.step(bytes),
             Special::Cond => self.condition(false),
             Special::NotCond => self.condition(true),
             Special::Literal => self.literal(),
@@ -54,6 +58,10 @@ impl Encoder<'_> {
                 Ok(())
             }
             Special::Zero => self.number_in(0, 0).map(|_| ()),
+            Special::FloatZero => self.float_zero(),
+            Special::Byte => self.byte(),
+            Special::ByteMask => self.byte_mask(),
+            Special::Float(lane) => self.float8(lane),
             Special::Identification => self.identification(),
             Special::Numbered => self.numbered(),
             Special::Operation => self.operation(),
@@ -334,6 +342,20 @@ impl Encoder<'_> {
         }
     }
 
+    fn step(&mut self, bytes: u32) -> Result<()> {
+        let Some(register) = self.cursor.name().and_then(names::register) else {
+            self.number_in(bytes, bytes)?;
+            self.put_named("Rm", 31);
+            return Ok(());
+        };
+        if register.width != Width::X || register.number == 31 {
+            return self.cursor.expected("a 64-bit register (x0 to x30)");
+        }
+        self.cursor.next();
+        self.put_named("Rm", register.number);
+        Ok(())
+    }
+
     fn condition(&mut self, inverted: bool) -> Result<()> {
         let name = self.cursor.name().unwrap_or_default();
         let Some(number) = names::condition(name) else {
@@ -361,6 +383,80 @@ impl Encoder<'_> {
             }
         };
         self.distance_to(target, &[self.field("imm19")], 4)
+    }
+
+    /// Inserts the 8 bits of a modified immediate.
+    fn put_imm8(&mut self, value: u32) {
+        match self.has_field("abc") {
+            true => self.put_split(&[self.field("abc"), self.field("defgh")], value),
+            false => self.put_named("imm8", value),
+        }
+    }
+
+    fn byte(&mut self) -> Result<()> {
+        let number = self.number()?;
+        if !(-128..256).contains(&number.value) {
+            return self.does_not_fit(number, "-128 to 255");
+        }
+        self.put_imm8(number.value as u32);
+        Ok(())
+    }
+
+    fn byte_mask(&mut self) -> Result<()> {
+        let number = self.number()?;
+        match byte_mask(number.value as u64) {
+            Some(imm8) => {
+                self.put_imm8(imm8);
+                Ok(())
+            }
+            None => self.does_not_fit(number, "each of its 8 bytes must be 0 or 0xff"),
+        }
+    }
+
+    /// Takes a floating-point number; `0x` begins the bits of one, of 64 bits for doublewords and else of 32.
+    fn float(&mut self, lane: Lane) -> Result<f64> {
+        self.cursor.eat("#");
+        let token = self.cursor.peek();
+        let Kind::Number(bits) = token.kind else { return self.decimal() };
+        let value = match lane {
+            _ if !token.text.to_ascii_lowercase().starts_with("0x") => return self.decimal(),
+            Lane::D => Some(f64::from_bits(bits as u64)),
+            _ => u32::try_from(bits).ok().map(|bits| f32::from_bits(bits).into()),
+        };
+        let Some(value) = value else { return self.cursor.expected("the bits of a float") };
+        self.cursor.next();
+        Ok(value)
+    }
+
+    fn decimal(&mut self) -> Result<f64> {
+        Ok(decimal(&mut self.cursor)?.parse().expect("a decimal number"))
+    }
+
+    fn float8(&mut self, lane: Lane) -> Result<()> {
+        let start = self.cursor;
+        let value = self.float(lane)?;
+        match float8(value) {
+            Some(imm8) => {
+                self.put_imm8(imm8);
+                Ok(())
+            }
+            None => {
+                self.cursor = start;
+                self.cursor.eat("#");
+                self.cursor.fail(ErrorKind::Float(value.to_string()))
+            }
+        }
+    }
+
+    fn float_zero(&mut self) -> Result<()> {
+        let start = self.cursor;
+        match self.float(Lane::S) {
+            Ok(zero) if zero.to_bits() == 0 => Ok(()),
+            _ => {
+                self.cursor = start;
+                self.cursor.expected("0.0")
+            }
+        }
     }
 
     fn identification(&mut self) -> Result<()> {

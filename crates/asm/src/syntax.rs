@@ -1,6 +1,10 @@
 //! How instructions are written: one line for each way, naming the rows of the instruction table it is for.
 //!
 //! **Rows.** `{A,B}` stands for either, as in a shell; `?` for `W` or `X`. So `{ADD,SUB}_imm_?` names four rows.
+//! `_T` stands for the arrangements of vectors, `_8B` to `_2D`, and `_E` for the sizes of elements, `_B` to `_Q`, of which
+//! there is a row. So `{ADD,SUB}_T` names fourteen rows, and `{ADD,SUB}_E` two, as there is only `_D`. Where elements
+//! become longer or shorter, `T` is the arrangement of the small ones: `XTN_8B` is `xtn v0.8b, v1.8h`, and `XTN_16B`,
+//! which writes the upper half, `xtn2 v0.16b, v1.8h`; so they are `xtn<2> Vd.T, Vn.long`.
 //!
 //! **Text.** The mnemonic, then operands as they are written; `$1` is what the first braces stand for, in
 //! lower case. `{, …}` may be left out. What is upper case or named is an operand:
@@ -11,15 +15,26 @@
 //! | `Xn/sp` | the same, with the stack pointer instead of the zero register |
 //! | `Rn=m` | a register for two fields, `Rn` and `Rm` |
 //! | `Rs+1` | the register after the one in `Rs` |
+//! | `Vd.16b` `Vd.T` | a vector register with this arrangement |
+//! | `Vd.long` | the arrangement of elements twice as long as those of `T`, in a whole register |
+//! | `Vd.pairs` | the arrangement of elements that are pairs of those of `T` |
+//! | `Vd.E[index]` | an element of `E` or `T`; `[H:L:M]` is for those fields that the row has, `[1]` always the second |
+//! | `Vn.2E` | two elements |
+//! | `{Vt.T*3}` | a list of three consecutive registers; with `*len`, of one more than the field says |
+//! | `Dd` `Ed` `Ed.long` | the low part of a vector register: of 64 bits, the size of an element, twice that size |
+//! | `Rd` without `?` | a register of the width that holds an element |
 //! | `imm16` `b5:b40` | a number from 0, into the field, or the fields with the first on top |
-//! | `imm12*8` | a multiple of 8; `*R` is the bytes of a register |
-//! | `-imm9` | the same with a sign |
+//! | `imm12*8` | a multiple of 8; `*R`, `*E`, `*T` are the bytes of a register, of an element, of all elements |
+//! | `shift*8+8` | the same and 8 more |
+//! | `64-scale` | a number, as its distance from 64; `esize` and `rsize` are the bits of an element and of an `R` register |
+//! | `-imm9` | a number with a sign |
 //! | `@imm19` | an address, as the distance in words from the instruction |
 //! | `'csync` | this word |
-//! | anything else | described at [`Special`](crate::template::Special) |
+//! | anything else | described at [`Special`](crate::operand::Special) |
 //!
 //! A mnemonic can set fields: `<o0:l>` is an `l` if `o0` is set; `<o0:|l>` if it is clear; `<cond>` is a
-//! condition. After `;` come fields that have a fixed value; `max` is all ones. Others are zero.
+//! condition. `<2>` is a 2 if `T` takes all of a register. After `;` come fields that have a fixed value; `max` is all
+//! ones. Others are zero.
 //!
 //! Where a mnemonic has several lines, the first that matches is taken. Words are printed by the last line that fits
 //! them, so that aliases follow what they stand for; `~` in front is for text that is understood and never printed.
@@ -245,4 +260,154 @@ pub(crate) const SYNTAX: &[(&str, &str)] = &[
     ("DC_{ZVA,CVAC,CVAU,CIVAC}", "dc '$1, Xt"),
     ("IC_IVAU", "~sys operation, Xt"),
     ("DC_{ZVA,CVAC,CVAU,CIVAC}", "~sys operation, Xt"),
+    // Advanced SIMD: registers of the same arrangement, or single elements
+    ("{ADD,SUB,ADDP,MUL,MLA,MLS,PMUL,SQDMULH,SQRDMULH}_T", "$1 Vd.T, Vn.T, Vm.T"),
+    ("{S,U}{HADD,HSUB,RHADD,ABD,ABA,MAX,MIN,MAXP,MINP,QADD,QSUB}_T", "$1$2 Vd.T, Vn.T, Vm.T"),
+    ("{S,U}{,Q,R,QR}SHL_T", "$1$2shl Vd.T, Vn.T, Vm.T"),
+    ("CM{GT,GE,HI,HS,EQ,TST}_T", "cm$1 Vd.T, Vn.T, Vm.T"),
+    ("{AND,BIC,ORR,ORN,EOR,BSL,BIT,BIF}_T", "$1 Vd.T, Vn.T, Vm.T"),
+    ("ORR_T", "mov Vd.T, Vn=m.T"),
+    ("{ADD,SUB,SQDMULH,SQRDMULH}_E", "$1 Ed, En, Em"),
+    ("{S,U}{QADD,QSUB}_E", "$1$2 Ed, En, Em"),
+    ("{S,U}{,Q,R,QR}SHL_E", "$1$2shl Ed, En, Em"),
+    ("CM{GT,GE,HI,HS,EQ,TST}_E", "cm$1 Ed, En, Em"),
+    // Advanced SIMD: arrangements that differ
+    ("{S,U}{ADDL,SUBL,ABAL,ABDL,MLAL,MLSL,MULL}_T", "$1$2<2> Vd.long, Vn.T, Vm.T"),
+    ("{SQDMLAL,SQDMLSL,SQDMULL,PMULL}_T", "$1<2> Vd.long, Vn.T, Vm.T"),
+    ("SQD{MLAL,MLSL,MULL}_E", "sqd$1 Ed.long, En, Em"),
+    ("{S,U}{ADD,SUB}W_T", "$1$2w<2> Vd.long, Vn.long, Vm.T"),
+    ("{,R}{ADD,SUB}HN_T", "$1$2hn<2> Vd.T, Vn.long, Vm.long"),
+    // Advanced SIMD: one operand
+    (
+        "{REV64,REV32,REV16,RBIT,NOT,CNT,CLS,CLZ,ABS,NEG,SQABS,SQNEG,SUQADD,USQADD}_T",
+        "$1 Vd.T, Vn.T",
+    ),
+    ("NOT_T", "mvn Vd.T, Vn.T"),
+    ("{ABS,NEG,SQABS,SQNEG,SUQADD,USQADD}_E", "$1 Ed, En"),
+    ("CM{GT,GE,EQ,LE,LT}_zero_T", "cm$1 Vd.T, Vn.T, zero"),
+    ("CM{GT,GE,EQ,LE,LT}_zero_E", "cm$1 Ed, En, zero"),
+    ("{S,U}{ADDLP,ADALP}_T", "$1$2 Vd.pairs, Vn.T"),
+    ("{XTN,SQXTN,UQXTN,SQXTUN}_T", "$1<2> Vd.T, Vn.long"),
+    ("{SQXTN,UQXTN,SQXTUN}_E", "$1 Ed, En.long"),
+    ("SHLL_T", "shll<2> Vd.long, Vn.T, esize"),
+    // Advanced SIMD: all elements
+    ("{ADD,SMAX,SMIN,UMAX,UMIN}V_T", "$1v Ed, Vn.T"),
+    ("{S,U}ADDLV_T", "$1addlv Ed.long, Vn.T"),
+    ("ADDP_E", "addp Ed, Vn.2E"),
+    // Advanced SIMD: copies
+    ("DUP_elem_T", "dup Vd.T, Vn.E[index]"),
+    ("DUP_gen_T", "dup Vd.T, Rn"),
+    ("DUP_scalar_E", "dup Ed, Vn.E[index]"),
+    ("DUP_scalar_E", "mov Ed, Vn.E[index]"),
+    ("INS_gen_E", "ins Vd.E[index], Rn"),
+    ("INS_gen_E", "mov Vd.E[index], Rn"),
+    ("INS_elem_E", "ins Vd.E[index], Vn.E[index2]"),
+    ("INS_elem_E", "mov Vd.E[index], Vn.E[index2]"),
+    ("UMOV_E", "umov Rd, Vn.E[index]"),
+    ("UMOV_S", "mov Wd, Vn.s[index]"),
+    ("UMOV_D", "mov Xd, Vn.d[index]"),
+    ("SMOV_?_E", "smov Rd, Vn.E[index]"),
+    // Advanced SIMD: permutations
+    ("{ZIP,UZP,TRN}{1,2}_T", "$1$2 Vd.T, Vn.T, Vm.T"),
+    ("EXT_T", "ext Vd.T, Vn.T, Vm.T, imm4"),
+    ("{TBL,TBX}_T", "$1 Vd.T, {Vn.16b*len}, Vm.T"),
+    // Advanced SIMD: modified immediates
+    ("{MOVI,MVNI}_{4H,8H,2S,4S}", "$1 Vd.$2, byte{, 'lsl shift*8}"),
+    ("{MOVI,MVNI}_msl_T", "$1 Vd.T, byte, 'msl shift*8+8"),
+    ("MOVI_{8B,16B}", "movi Vd.$1, byte"),
+    ("MOVI_D", "movi Dd, bytemask"),
+    ("MOVI_2D", "movi Vd.2d, bytemask"),
+    ("{ORR,BIC}_imm_T", "$1 Vd.T, byte{, 'lsl shift*8}"),
+    ("FMOV_imm_T", "fmov Vd.T, float"),
+    // Advanced SIMD: shifts by a number
+    ("{S,U}{,R}{SHR,SRA}_T", "$1$2$3 Vd.T, Vn.T, esize-imm"),
+    ("{S,U}{,R}{SHR,SRA}_E", "$1$2$3 Ed, En, esize-imm"),
+    ("{SHL,SLI}_T", "$1 Vd.T, Vn.T, imm"),
+    ("{SHL,SLI}_E", "$1 Ed, En, imm"),
+    ("SRI_T", "sri Vd.T, Vn.T, esize-imm"),
+    ("SRI_E", "sri Ed, En, esize-imm"),
+    ("{SQSHL,UQSHL,SQSHLU}_imm_T", "$1 Vd.T, Vn.T, imm"),
+    ("{SQSHL,UQSHL,SQSHLU}_imm_E", "$1 Ed, En, imm"),
+    (
+        "{SHRN,RSHRN,SQSHRN,SQRSHRN,UQSHRN,UQRSHRN,SQSHRUN,SQRSHRUN}_T",
+        "$1<2> Vd.T, Vn.long, esize-imm",
+    ),
+    ("{SQSHRN,SQRSHRN,UQSHRN,UQRSHRN,SQSHRUN,SQRSHRUN}_E", "$1 Ed, En.long, esize-imm"),
+    ("{S,U}SHLL_T", "$1shll<2> Vd.long, Vn.T, imm"),
+    ("{S,U}SHLL_T", "$1xtl<2> Vd.long, Vn.T"),
+    // Advanced SIMD: by one element
+    ("{MUL,MLA,MLS,SQDMULH,SQRDMULH}_elem_T", "$1 Vd.T, Vn.T, Vm.E[H:L:M]"),
+    ("{SQDMULH,SQRDMULH}_elem_E", "$1 Ed, En, Vm.E[H:L:M]"),
+    ("{S,U}{MLAL,MLSL,MULL}_elem_T", "$1$2<2> Vd.long, Vn.T, Vm.E[H:L:M]"),
+    ("SQD{MLAL,MLSL,MULL}_elem_T", "sqd$1<2> Vd.long, Vn.T, Vm.E[H:L:M]"),
+    ("SQD{MLAL,MLSL,MULL}_elem_E", "sqd$1 Ed.long, En, Vm.E[H:L:M]"),
+    // Loads and stores of vector registers
+    ("LDR_lit_E", "ldr Et, literal"),
+    ("{STR,LDR}_E_uimm", "$1 Et, [Xn/sp{, imm12*E}]"),
+    ("{STU,LDU}R_E", "$1r Et, [Xn/sp{, -imm9}]"),
+    ("{ST,LD}UR_E", "~$1r Et, [Xn/sp, -imm9]"),
+    ("{STR,LDR}_E_post", "$1 Et, [Xn/sp], -imm9"),
+    ("{STR,LDR}_E_pre", "$1 Et, [Xn/sp, -imm9]!"),
+    ("{STR,LDR}_E_reg", "$1 Et, [Xn/sp, index*E]"),
+    ("{STNP,LDNP}_E", "$1 Et, Et2, [Xn/sp{, -imm7*E}]"),
+    ("{STP,LDP}_E_off", "$1 Et, Et2, [Xn/sp{, -imm7*E}]"),
+    ("{STP,LDP}_E_post", "$1 Et, Et2, [Xn/sp], -imm7*E"),
+    ("{STP,LDP}_E_pre", "$1 Et, Et2, [Xn/sp, -imm7*E]!"),
+    // Structures
+    ("{ST1,LD1}_{1,2,3,4}_T", "$1 {Vt.T*$2}, [Xn/sp]"),
+    ("{ST1,LD1}_{1,2,3,4}_post_T", "$1 {Vt.T*$2}, [Xn/sp], step*$2*T"),
+    ("{ST,LD}{2,3,4}_T", "$1$2 {Vt.T*$2}, [Xn/sp]"),
+    ("{ST,LD}{2,3,4}_post_T", "$1$2 {Vt.T*$2}, [Xn/sp], step*$2*T"),
+    ("{ST,LD}{1,2,3,4}_elem_E", "$1$2 {Vt.E*$2}[Q:S:size], [Xn/sp]"),
+    ("{ST,LD}{1,2,3,4}_elem_post_E", "$1$2 {Vt.E*$2}[Q:S:size], [Xn/sp], step*$2*E"),
+    ("LD{1,2,3,4}R_T", "ld$1r {Vt.T*$1}, [Xn/sp]"),
+    ("LD{1,2,3,4}R_post_T", "ld$1r {Vt.T*$1}, [Xn/sp], step*$1*E"),
+    // Floating point
+    ("{FMOV,FABS,FNEG,FSQRT}_E", "$1 Ed, En"),
+    ("FRINT{N,P,M,Z,A,X,I,32Z,32X,64Z,64X}_E", "frint$1 Ed, En"),
+    ("FCVT_H_E", "fcvt Hd, En"),
+    ("FCVT_S_E", "fcvt Sd, En"),
+    ("FCVT_D_E", "fcvt Dd, En"),
+    ("BFCVT", "bfcvt Hd, Sn"),
+    ("{FMUL,FDIV,FADD,FSUB,FMAX,FMIN,FMAXNM,FMINNM,FNMUL}_E", "$1 Ed, En, Em"),
+    ("{FMADD,FMSUB,FNMADD,FNMSUB}_E", "$1 Ed, En, Em, Ea"),
+    ("{FCMP,FCMPE}_E", "$1 En, Em"),
+    ("{FCMP,FCMPE}_zero_E", "$1 En, 0.0"),
+    ("{FCCMP,FCCMPE}_E", "$1 En, Em, nzcv, cond"),
+    ("FCSEL_E", "fcsel Ed, En, Em, cond"),
+    ("FMOV_imm_E", "fmov Ed, float"),
+    ("FMOV_to_?_E", "fmov Rd, En"),
+    ("FMOV_from_?_E", "fmov Ed, Rn"),
+    ("FMOV_to_X_D1", "fmov Xd, Vn.d[1]"),
+    ("FMOV_from_X_D1", "fmov Vd.d[1], Xn"),
+    ("FCVT{N,A,P,M,Z}{S,U}_?_E", "fcvt$1$2 Rd, En"),
+    ("FCVTZ{S,U}_fixed_?_E", "fcvtz$1 Rd, En, rsize-scale"),
+    ("{S,U}CVTF_?_E", "$1cvtf Ed, Rn"),
+    ("{S,U}CVTF_fixed_?_E", "$1cvtf Ed, Rn, rsize-scale"),
+    ("FJCVTZS", "fjcvtzs Wd, Dn"),
+    // Floating point in vectors, or in single elements as in vectors
+    ("F{ADD,SUB,MUL,DIV,MAX,MIN,MAXNM,MINNM,MLA,MLS}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{ABD,MULX,RECPS,RSQRTS}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{ABD,MULX,RECPS,RSQRTS}_E", "f$1 Ed, En, Em"),
+    ("F{ADD,MAX,MIN,MAXNM,MINNM}P_T", "f$1p Vd.T, Vn.T, Vm.T"),
+    ("F{ADD,MAX,MIN,MAXNM,MINNM}P_E", "f$1p Ed, Vn.2E"),
+    ("F{MAX,MIN,MAXNM,MINNM}V_T", "f$1v Ed, Vn.T"),
+    ("F{CMEQ,CMGE,CMGT,ACGE,ACGT}_T", "f$1 Vd.T, Vn.T, Vm.T"),
+    ("F{CMEQ,CMGE,CMGT,ACGE,ACGT}_E", "f$1 Ed, En, Em"),
+    ("FCM{GT,GE,EQ,LE,LT}_zero_T", "fcm$1 Vd.T, Vn.T, 0.0"),
+    ("FCM{GT,GE,EQ,LE,LT}_zero_E", "fcm$1 Ed, En, 0.0"),
+    ("{FABS,FNEG,FSQRT,FRECPE,FRSQRTE,URECPE,URSQRTE}_T", "$1 Vd.T, Vn.T"),
+    ("{FRECPE,FRSQRTE,FRECPX}_E", "$1 Ed, En"),
+    ("FRINT{N,P,M,Z,A,X,I,32Z,32X,64Z,64X}_T", "frint$1 Vd.T, Vn.T"),
+    ("FCVT{N,A,P,M,Z}{S,U}_T", "fcvt$1$2 Vd.T, Vn.T"),
+    ("FCVT{N,A,P,M,Z}{S,U}_E", "fcvt$1$2 Ed, En"),
+    ("{S,U}CVTF_T", "$1cvtf Vd.T, Vn.T"),
+    ("{S,U}CVTF_E", "$1cvtf Ed, En"),
+    ("{FCVTZS,FCVTZU,SCVTF,UCVTF}_fixed_T", "$1 Vd.T, Vn.T, esize-imm"),
+    ("{FCVTZS,FCVTZU,SCVTF,UCVTF}_fixed_E", "$1 Ed, En, esize-imm"),
+    ("{FCVTN,FCVTXN,BFCVTN}_T", "$1<2> Vd.T, Vn.long"),
+    ("FCVTXN_E", "fcvtxn Ed, En.long"),
+    ("FCVTL_T", "fcvtl<2> Vd.long, Vn.T"),
+    ("F{MLA,MLS,MUL,MULX}_elem_T", "f$1 Vd.T, Vn.T, Vm.E[H:L:M]"),
+    ("F{MLA,MLS,MUL,MULX}_elem_E", "f$1 Ed, En, Vm.E[H:L:M]"),
 ];

@@ -7,16 +7,14 @@ use std::process::Command;
 
 use kvrm_a64::table;
 use kvrm_asm::{assemble, disassemble};
-use words::{ADDRESS, random_word, usual};
-
-const WORDS: usize = 2000;
+use words::{ADDRESS, count, random_word, usual};
 
 /// Returns random words of all rows.
 fn words() -> Vec<(&'static str, u32)> {
     let mut words = Vec::new();
     for row in table() {
         let mut state = row.index as u64;
-        let random = (0..WORDS).filter_map(|_| random_word(row, &mut state));
+        let random = (0..count(row)).filter_map(|_| random_word(row, &mut state));
         words.extend(random.map(|word| (row.name, usual(row, word))));
     }
     words
@@ -66,9 +64,13 @@ fn plain(text: &str, bits: u32) -> String {
     let words = text.split([' ', '\t']).filter(|word| !word.is_empty());
     let plain = words.map(|word| {
         let number = word.trim_start_matches(['[', '#']).trim_end_matches([',', ']', '!']);
-        match value(number) {
-            Some(value) => word.replace(number, &(value & (u64::MAX >> (64 - bits))).to_string()),
-            None => word.to_string(),
+        let float = number.contains('.').then(|| number.parse::<f64>().ok()).flatten();
+        match (value(number), float) {
+            (Some(value), _) => {
+                word.replace(number, &(value & (u64::MAX >> (64 - bits))).to_string())
+            }
+            (None, Some(value)) => word.replace(number, &value.to_string()),
+            (None, None) => word.to_string(),
         }
     });
     plain.collect::<Vec<_>>().join(" ").replace('#', "")

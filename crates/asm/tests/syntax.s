@@ -1,6 +1,6 @@
 // Every way to write an instruction, a number or a directive. GNU as gives the bytes in syntax.hex; so must we.
 // Bare numbers as addresses (`b 0x10000`) are left out: GNU as takes them for distances.
-        .arch   armv8.5-a
+        .arch   armv8.6-a+crypto+fp16
         .text
         .global start
 start:
@@ -1459,6 +1459,904 @@ start:
         sys     #3, c7, c5, #1, x3
         sys     3, C7, C4, 1, x3
 
+// Advanced SIMD: registers of the same arrangement, or single elements
+        shadd   v19.8b, v29.8b, v21.8b
+        uhadd   v24.4s, v31.4s, v31.4s
+        srhadd  v18.2s, v0.2s, v31.2s
+        urhadd  v29.8h, v31.8h, v19.8h
+        shsub   v31.4h, v1.4h, v3.4h
+        uhsub   v0.16b, v31.16b, v12.16b
+        sabd    v20.8b, v2.8b, v30.8b
+        uabd    v31.4s, v31.4s, v31.4s
+        saba    v0.2s, v29.2s, v15.2s
+        uaba    v16.8h, v0.8h, v23.8h
+        sqadd   v5.16b, v0.16b, v23.16b
+        uqadd   v7.2d, v0.2d, v3.2d
+        sqsub   v18.2s, v31.2s, v1.2s
+        uqsub   v29.4h, v0.4h, v10.4h
+        sqadd   s4, s17, s8
+        uqadd   d0, d14, d0
+        sqsub   b24, b0, b0
+        uqsub   h0, h24, h13
+        cmgt    v20.2d, v1.2d, v11.2d
+        cmge    v1.2s, v11.2s, v2.2s
+        cmhi    v0.4h, v24.4h, v18.4h
+        cmhs    v25.8b, v18.8b, v21.8b
+        cmtst   v27.4s, v8.4s, v31.4s
+        cmeq    v31.8h, v8.8h, v28.8h
+        cmgt    d0, d0, d22
+        cmge    d12, d1, d4
+        cmhi    d4, d3, d18
+        cmhs    d0, d16, d31
+        cmtst   d31, d0, d31
+        cmeq    d23, d2, d6
+        sshl    v19.8h, v9.8h, v14.8h
+        srshl   v14.16b, v13.16b, v0.16b
+        sqshl   v5.2d, v25.2d, v1.2d
+        sqrshl  v24.2s, v1.2s, v25.2s
+        ushl    v30.4h, v29.4h, v11.4h
+        urshl   v0.8b, v21.8b, v0.8b
+        uqshl   v2.4s, v10.4s, v31.4s
+        uqrshl  v31.8h, v27.8h, v24.8h
+        sshl    d9, d31, d31
+        srshl   d11, d14, d10
+        ushl    d3, d14, d14
+        urshl   d16, d27, d28
+        sqshl   s0, s18, s3
+        sqrshl  d0, d10, d1
+        uqshl   b0, b3, b31
+        uqrshl  h2, h15, h3
+        smax    v0.4h, v24.4h, v0.4h
+        smin    v5.16b, v0.16b, v23.16b
+        umax    v2.8b, v5.8b, v0.8b
+        umin    v0.4s, v0.4s, v31.4s
+        smaxp   v0.2s, v31.2s, v2.2s
+        sminp   v0.8h, v29.8h, v0.8h
+        umaxp   v21.4h, v4.4h, v7.4h
+        uminp   v27.16b, v1.16b, v0.16b
+        add     v0.2s, v27.2s, v2.2s
+        sub     v15.4h, v26.4h, v4.4h
+        add     d0, d0, d26
+        sub     d21, d14, d0
+        mla     v26.4h, v0.4h, v2.4h
+        mls     v8.16b, v1.16b, v28.16b
+        mul     v3.8b, v11.8b, v0.8b
+        pmul    v0.16b, v0.16b, v6.16b
+        addp    v18.4h, v12.4h, v0.4h
+        sqdmulh v21.4s, v17.4s, v0.4s
+        sqrdmulh v31.4h, v0.4h, v30.4h
+        sqdmulh s16, s5, s25
+        sqrdmulh h18, h4, h24
+        and     v31.16b, v8.16b, v17.16b
+        bic     v1.8b, v20.8b, v0.8b
+        orr     v2.16b, v2.16b, v5.16b
+        orn     v28.8b, v0.8b, v24.8b
+        eor     v31.16b, v26.16b, v0.16b
+        bsl     v31.8b, v0.8b, v24.8b
+        bit     v5.16b, v31.16b, v0.16b
+        bif     v15.8b, v30.8b, v19.8b
+        mov     v0.8b, v31.8b
+        mov     v0.16b, v1.16b
+        orr     v0.16b, v1.16b, v1.16b
+        ADD     V0.16B, V1.16B, V31.16B
+        add     V0.8b, v1.8B, v2.8b
+
+// Advanced SIMD: arrangements that differ
+        saddl   v9.8h, v1.8b, v3.8b
+        saddl2  v31.2d, v31.4s, v31.4s
+        ssubl   v13.4s, v11.4h, v12.4h
+        ssubl2  v22.8h, v8.16b, v31.16b
+        uaddl   v27.2d, v0.2s, v10.2s
+        uaddl2  v14.4s, v0.8h, v0.8h
+        usubl   v29.8h, v3.8b, v27.8b
+        usubl2  v0.2d, v1.4s, v31.4s
+        saddw   v29.4s, v1.4s, v15.4h
+        saddw2  v23.8h, v31.8h, v21.16b
+        ssubw   v3.2d, v18.2d, v19.2s
+        ssubw2  v12.4s, v31.4s, v4.8h
+        uaddw   v31.8h, v2.8h, v2.8b
+        uaddw2  v31.2d, v0.2d, v11.4s
+        usubw   v2.4s, v22.4s, v1.4h
+        usubw2  v0.8h, v2.8h, v27.16b
+        addhn   v0.2s, v14.2d, v31.2d
+        addhn2  v1.8h, v9.4s, v31.4s
+        subhn   v1.8b, v12.8h, v17.8h
+        subhn2  v14.4s, v31.2d, v5.2d
+        raddhn  v28.4h, v24.4s, v3.4s
+        raddhn2 v0.16b, v5.8h, v14.8h
+        rsubhn  v28.2s, v14.2d, v13.2d
+        rsubhn2 v27.8h, v27.4s, v17.4s
+        sabal   v31.8h, v2.8b, v0.8b
+        sabal2  v5.2d, v12.4s, v22.4s
+        uabal   v2.4s, v31.4h, v24.4h
+        uabal2  v30.8h, v0.16b, v0.16b
+        sabdl   v31.2d, v4.2s, v26.2s
+        sabdl2  v24.4s, v4.8h, v3.8h
+        uabdl   v31.8h, v0.8b, v3.8b
+        uabdl2  v6.2d, v4.4s, v21.4s
+        smlal   v31.4s, v11.4h, v25.4h
+        smlal2  v26.8h, v29.16b, v26.16b
+        smlsl   v31.2d, v20.2s, v0.2s
+        smlsl2  v0.4s, v7.8h, v21.8h
+        smull   v31.8h, v14.8b, v14.8b
+        smull2  v0.2d, v7.4s, v2.4s
+        umlal   v11.4s, v0.4h, v0.4h
+        umlal2  v31.8h, v29.16b, v0.16b
+        umlsl   v3.2d, v6.2s, v31.2s
+        umlsl2  v31.4s, v2.8h, v11.8h
+        umull   v0.8h, v0.8b, v1.8b
+        umull2  v31.2d, v31.4s, v19.4s
+        sqdmlal v6.2d, v0.2s, v21.2s
+        sqdmlal2 v23.4s, v0.8h, v25.8h
+        sqdmlsl v7.2d, v29.2s, v19.2s
+        sqdmlsl2 v13.4s, v2.8h, v0.8h
+        sqdmull v22.2d, v31.2s, v19.2s
+        sqdmull2 v31.4s, v0.8h, v1.8h
+        sqdmlal d12, s22, s26
+        sqdmlsl s0, h3, h31
+        sqdmull d31, s30, s26
+        pmull   v18.8h, v11.8b, v0.8b
+        pmull2  v21.8h, v29.16b, v6.16b
+        pmull   v13.1q, v9.1d, v18.1d
+        pmull2  v31.1q, v24.2d, v8.2d
+
+// Advanced SIMD: one operand
+        rev64   v22.8b, v7.8b
+        rev32   v2.16b, v0.16b
+        rev16   v24.8b, v31.8b
+        saddlp  v4.4s, v31.8h
+        uaddlp  v23.2s, v31.4h
+        sadalp  v0.8h, v7.16b
+        uadalp  v23.4h, v11.8b
+        suqadd  v19.4h, v1.4h
+        usqadd  v26.8b, v16.8b
+        suqadd  h18, h25
+        usqadd  s31, s31
+        cls     v10.16b, v2.16b
+        clz     v8.8b, v19.8b
+        cnt     v13.16b, v1.16b
+        mvn     v2.8b, v2.8b
+        rbit    v11.16b, v0.16b
+        sqabs   v31.4s, v7.4s
+        sqneg   v23.8h, v10.8h
+        abs     v31.16b, v13.16b
+        neg     v1.2d, v2.2d
+        sqabs   b29, b17
+        sqneg   h0, h30
+        abs     d9, d0
+        neg     d0, d0
+        cmgt    v5.8h, v22.8h, #0
+        cmge    v31.16b, v31.16b, #0
+        cmeq    v31.2d, v31.2d, #0
+        cmle    v10.2s, v22.2s, #0
+        cmlt    v5.4h, v11.4h, #0
+        cmgt    d7, d2, #0
+        cmge    d22, d14, #0
+        cmeq    d13, d15, #0
+        cmle    d0, d29, #0
+        cmlt    d25, d5, #0
+        xtn     v21.2s, v3.2d
+        xtn2    v31.8h, v28.4s
+        shll    v29.8h, v27.8b, #8
+        shll2   v27.2d, v19.4s, #32
+        sqxtn   v31.4h, v0.4s
+        sqxtn2  v31.16b, v4.8h
+        uqxtn   v1.2s, v0.2d
+        uqxtn2  v0.8h, v7.4s
+        sqxtun  v0.8b, v0.8h
+        sqxtun2 v21.4s, v31.2d
+        sqxtn   h31, s14
+        uqxtn   b21, h2
+        sqxtun  s21, d16
+        not     v0.16b, v31.16b
+        not     v0.8b, v1.8b
+        cmgt    v0.2d, v1.2d, 0
+        cmlt    d0, d1, 0
+        shll    v0.4s, v1.4h, 16
+
+// Advanced SIMD: all elements
+        saddlv  h21, v15.8b
+        uaddlv  h2, v16.8b
+        smaxv   b25, v0.8b
+        umaxv   b24, v16.8b
+        sminv   b20, v10.8b
+        uminv   b1, v2.8b
+        addv    b0, v31.8b
+        addp    d12, v2.2d
+        addv    s0, v1.4s
+        addv    h31, v1.8h
+        smaxv   b0, v1.16b
+        uaddlv  d0, v1.4s
+        saddlv  s0, v1.4h
+        saddlv  h0, v1.16b
+
+// Advanced SIMD: copies
+        dup     v28.2s, v31.s[0]
+        mov     b22, v31.b[7]
+        dup     v1.8b, w1
+        mov     v3.s[2], w0
+        mov     v5.d[1], v1.d[1]
+        umov    w25, v31.b[0]
+        mov     xzr, v2.d[0]
+        smov    wzr, v30.b[0]
+        dup     v0.16b, v1.b[15]
+        dup     v0.8h, v1.h[3+4]
+        dup     v0.4s, v1.4s[3]
+        dup     v0.2d, v31.d[1]
+        dup     v0.2d, xzr
+        dup     v0.4s, wzr
+        dup     v0.8h, w1
+        dup     b0, v1.b[15]
+        dup     d0, v1.d[1]
+        mov     h0, v1.h[7]
+        mov     s31, v1.s[3]
+        ins     v0.b[15], w1
+        ins     v0.d[1], xzr
+        mov     v0.h[7], wzr
+        mov     v0.d[0], x1
+        ins     v0.b[15], v1.b[0]
+        ins     v0.s[3], v31.s[2]
+        mov     v0.h[1], v1.h[7]
+        mov     v0.8b[1], v1.16b[7]
+        umov    w0, v1.b[15]
+        umov    w0, v1.h[7]
+        umov    w0, v1.s[3]
+        umov    x0, v1.d[1]
+        mov     w0, v1.s[2]
+        mov     x0, v1.d[1]
+        smov    w0, v1.h[7]
+        smov    x0, v1.b[15]
+        smov    x0, v1.s[3]
+
+// Advanced SIMD: permutations
+        uzp1    v1.4h, v0.4h, v0.4h
+        trn1    v3.8b, v23.8b, v1.8b
+        zip1    v23.4s, v16.4s, v24.4s
+        uzp2    v3.8h, v19.8h, v11.8h
+        trn2    v20.16b, v6.16b, v18.16b
+        zip2    v27.2d, v9.2d, v12.2d
+        ext     v30.16b, v1.16b, v31.16b, #1
+        tbl     v12.8b, {v29.16b, v30.16b}, v10.8b
+        tbl     v8.16b, {v3.16b-v6.16b}, v31.16b
+        tbx     v1.8b, {v5.16b}, v31.8b
+        tbx     v0.16b, {v3.16b-v5.16b}, v3.16b
+        ext     v0.8b, v1.8b, v2.8b, 7
+        ext     v0.16b, v1.16b, v2.16b, #15
+        tbl     v0.8b, {v31.16b, v0.16b}, v2.8b
+        tbl     v0.16b, {v30.16b, v31.16b, v0.16b, v1.16b}, v2.16b
+        tbl     v0.16b, {v1.16b - v2.16b}, v2.16b
+        tbx     v0.16b, {v1.16b-v1.16b}, v2.16b
+
+// Advanced SIMD: modified immediates
+        movi    v30.8b, #51
+        movi    v7.4s, #32, lsl #8
+        mvni    v3.2s, #39
+        mvni    v3.8h, #191, lsl #8
+        movi    v0.2s, #220, msl #16
+        mvni    v12.4s, #250, msl #8
+        orr     v14.4s, #33, lsl #8
+        bic     v0.4s, #59, lsl #8
+        orr     v31.4h, #12
+        movi    d28, #0xffff00ff000000
+        movi    v21.2d, #0xff000000ffff
+        fmov    v22.2s, #0.484375
+        movi    v0.16b, #-1
+        movi    v0.8b, 255
+        movi    v0.4h, #1
+        movi    v0.8h, #0x12, lsl 8
+        movi    v0.2s, #1, lsl #0
+        movi    v0.4s, #-128, lsl #24
+        movi    v0.2d, #0
+        movi    v0.2d, #-1
+        movi    v0.2d, 0xff00ff00ff00ff00
+        movi    d0, #~0xff
+        bic     v0.8h, #255, lsl #8
+        orr     v0.2s, #'a', lsl #16
+        fmov    v0.4s, #1.0
+        fmov    v0.4s, 1
+        fmov    v0.4s, #0x3f800000
+        fmov    v0.2s, #-0.125
+        fmov    v0.4s, #-.125
+        fmov    v0.4s, #1.25e+1
+        fmov    v0.2d, #31
+        fmov    v0.2d, #0x3ff0000000000000
+        fmov    v0.2d, #-3.1e1
+        fmov    v0.4h, #1.9375
+        fmov    v0.8h, #0.5
+
+// Advanced SIMD: shifts by a number
+        sshr    v11.4s, v25.4s, #1
+        ssra    v31.8h, v0.8h, #11
+        srshr   v21.16b, v8.16b, #6
+        srsra   v31.2d, v4.2d, #32
+        ushr    v9.2s, v31.2s, #28
+        usra    v0.4h, v0.4h, #8
+        urshr   v1.8b, v3.8b, #2
+        ursra   v22.4s, v0.4s, #31
+        sshr    d31, d21, #64
+        ssra    d3, d31, #19
+        srshr   d18, d30, #64
+        srsra   d13, d31, #61
+        ushr    d22, d14, #1
+        usra    d29, d28, #14
+        urshr   d31, d0, #1
+        ursra   d27, d31, #7
+        shl     v27.16b, v30.16b, #4
+        sli     v13.2d, v31.2d, #0
+        sri     v0.2s, v25.2s, #16
+        shl     d6, d30, #63
+        sli     d28, d31, #37
+        sri     d12, d9, #64
+        sqshl   v22.8h, v31.8h, #15
+        uqshl   v0.16b, v0.16b, #5
+        sqshlu  v9.2d, v0.2d, #11
+        sqshl   d2, d3, #33
+        uqshl   b14, b27, #3
+        sqshlu  h29, h1, #2
+        shrn    v4.8b, v31.8h, #8
+        shrn2   v8.4s, v28.2d, #32
+        rshrn   v17.4h, v20.4s, #12
+        rshrn2  v28.16b, v5.8h, #8
+        sqshrn  v3.2s, v5.2d, #31
+        sqshrn2 v16.8h, v1.4s, #7
+        sqrshrn v0.8b, v0.8h, #7
+        sqrshrn2 v0.4s, v8.2d, #27
+        uqshrn  v29.4h, v31.4s, #16
+        uqshrn2 v0.16b, v2.8h, #7
+        uqrshrn v1.2s, v1.2d, #17
+        uqrshrn2 v1.8h, v3.4s, #2
+        sqshrun v3.8b, v31.8h, #8
+        sqshrun2 v1.4s, v10.2d, #28
+        sqrshrun v22.4h, v31.4s, #10
+        sqrshrun2 v31.16b, v25.8h, #1
+        sqshrn  s0, d16, #8
+        sqrshrn h1, s13, #1
+        uqshrn  b3, h31, #6
+        uqrshrn s0, d28, #31
+        sqshrun h1, s20, #15
+        sqrshrun b6, h23, #5
+        sshll   v2.8h, v31.8b, #7
+        sshll2  v12.4s, v31.8h, #7
+        sxtl    v21.4s, v31.4h
+        ushll   v31.2d, v12.2s, #14
+        uxtl2   v24.8h, v31.16b
+        ushll2  v3.2d, v1.4s, #19
+        sshr    v0.16b, v1.16b, #8
+        sshr    v0.16b, v1.16b, 1
+        shl     v0.4h, v1.4h, 0
+        shl     v0.8b, v1.8b, #7
+        ushr    v0.2d, v1.2d, #64
+        shrn    v0.2s, v1.2d, #1
+        sxtl    v0.8h, v1.8b
+        sxtl2   v0.2d, v1.4s
+        uxtl    v0.4s, v1.4h
+        uxtl2   v0.8h, v31.16b
+        sshll   v0.8h, v1.8b, #0
+
+// Advanced SIMD: by one element
+        mla     v25.2s, v6.2s, v31.s[2]
+        mls     v0.4s, v3.4s, v8.s[3]
+        mul     v25.4h, v23.4h, v15.h[2]
+        smlal   v0.2d, v8.2s, v31.s[0]
+        smlal2  v11.4s, v10.8h, v10.h[3]
+        smlsl   v8.2d, v14.2s, v30.s[1]
+        smlsl2  v27.4s, v0.8h, v3.h[2]
+        smull   v16.2d, v0.2s, v31.s[1]
+        smull2  v31.4s, v1.8h, v1.h[3]
+        umlal   v0.2d, v17.2s, v0.s[0]
+        umlal2  v14.4s, v0.8h, v0.h[4]
+        umlsl   v17.2d, v0.2s, v13.s[0]
+        umlsl2  v5.4s, v31.8h, v15.h[7]
+        umull   v10.2d, v0.2s, v21.s[2]
+        umull2  v25.4s, v11.8h, v14.h[2]
+        sqdmlal v11.2d, v19.2s, v0.s[2]
+        sqdmlal2 v1.4s, v16.8h, v9.h[5]
+        sqdmlsl v31.2d, v1.2s, v23.s[2]
+        sqdmlsl2 v25.4s, v11.8h, v6.h[0]
+        sqdmull v2.2d, v21.2s, v0.s[3]
+        sqdmull2 v3.4s, v31.8h, v3.h[0]
+        sqdmlal d20, s0, v31.s[1]
+        sqdmlsl s19, h31, v9.h[3]
+        sqdmull d26, s31, v3.s[2]
+        sqdmulh v31.2s, v22.2s, v27.s[2]
+        sqrdmulh v14.4s, v16.4s, v31.s[1]
+        sqdmulh h25, h16, v15.h[6]
+        sqrdmulh s31, s31, v15.s[2]
+        mul     v0.8h, v1.8h, v15.h[7]
+        mul     v0.2s, v1.2s, v31.s[3]
+        mul     v0.4h, v1.4h, v15.4h[7]
+
+// Loads and stores of vector registers
+        ldr     s0, start
+        ldr     d31, end
+        ldr     q0, start
+        ldr     b0, [x1]
+        ldr     b0, [x1, #4095]
+        ldr     h0, [sp, 2]
+        ldr     h0, [x1, #8190]
+        ldr     s31, [x1, #16380]
+        ldr     d0, [x1, #0x7ff8]
+        ldr     q0, [sp, #65520]
+        ldr     Q0, [X1, 16]
+        str     b0, [x1, #1]
+        str     h0, [x1, #2]
+        str     s0, [x1, #4]
+        str     d0, [x1, #8]
+        str     q31, [sp]
+        ldr     q0, [x1, #1]
+        ldr     q0, [x1, #-256]
+        str     h0, [x1, #255]
+        ldur    b0, [x1]
+        ldur    q0, [x1, #-256]
+        stur    h0, [sp, 255]
+        stur    s0, [x1, #1]
+        stur    d0, [x1, #1]
+        ldr     b0, [x1], #1
+        ldr     q0, [sp], #-256
+        str     d0, [x1], 255
+        str     s0, [x1, #255]!
+        ldr     h0, [x1, #-256]!
+        ldr     q0, [sp, 16]!
+        ldr     b0, [x1, x2]
+        ldr     b0, [x1, x2, lsl #0]
+        ldr     b0, [x1, w2, uxtw]
+        ldr     b0, [x1, w2, sxtw #0]
+        ldr     h0, [x1, x2, lsl #1]
+        str     s0, [x1, w2, uxtw #2]
+        str     d0, [sp, x2, sxtx #3]
+        ldr     q0, [x1, x2, lsl #4]
+        ldr     q0, [x1, xzr]
+        str     q0, [x1, w2, sxtw #4]
+        ldnp    s0, s1, [x2]
+        ldnp    d0, d1, [x2, #-512]
+        stnp    q0, q31, [sp, #1008]
+        ldp     s0, s1, [x2]
+        ldp     d0, d1, [x2, #504]
+        ldp     q0, q1, [sp, #-1024]
+        stp     q30, q31, [x2, 16]
+        stp     s0, s1, [x2], #252
+        ldp     q0, q1, [x2], #1008
+        stp     d8, d9, [sp, #-16]!
+        ldp     q0, q1, [x2, 32]!
+
+// Structures
+        ld1     {v0.8b}, [x1], #8
+        ld1     {v5.16b}, [sp]
+        ld1     {v31.4h}, [x30], 8
+        ld1     {v30.8h}, [x2], x5
+        ld1     {v0.2s}, [x1], #8
+        ld1     {v5.4s}, [sp]
+        ld1     {v31.1d}, [x30], 8
+        ld1     {v30.2d}, [x2], x5
+        ld1     {v0.8b-v1.8b}, [x1], x5
+        ld1     {v5.16b, v6.16b}, [sp], #32
+        ld1     {v31.4h,v0.4h}, [x30]
+        ld1     {v30.8h, v31.8h}, [x2], 32
+        ld1     {v0.2s-v1.2s}, [x1], x5
+        ld1     {v5.4s, v6.4s}, [sp], #32
+        ld1     {v31.1d,v0.1d}, [x30]
+        ld1     {v30.2d, v31.2d}, [x2], 32
+        ld1     {v0.8b-v2.8b}, [x1], 24
+        ld1     {v5.16b, v6.16b, v7.16b}, [sp], x5
+        ld1     {v31.4h,v0.4h,v1.4h}, [x30], #24
+        ld1     {v30.8h, v31.8h, v0.8h}, [x2]
+        ld1     {v0.2s-v2.2s}, [x1], 24
+        ld1     {v5.4s, v6.4s, v7.4s}, [sp], x5
+        ld1     {v31.1d,v0.1d,v1.1d}, [x30], #24
+        ld1     {v30.2d, v31.2d, v0.2d}, [x2]
+        ld1     {v0.8b-v3.8b}, [x1]
+        ld1     {v5.16b, v6.16b, v7.16b, v8.16b}, [sp], 64
+        ld1     {v31.4h,v0.4h,v1.4h,v2.4h}, [x30], x5
+        ld1     {v30.8h, v31.8h, v0.8h, v1.8h}, [x2], #64
+        ld1     {v0.2s-v3.2s}, [x1]
+        ld1     {v5.4s, v6.4s, v7.4s, v8.4s}, [sp], 64
+        ld1     {v31.1d,v0.1d,v1.1d,v2.1d}, [x30], x5
+        ld1     {v30.2d, v31.2d, v0.2d, v1.2d}, [x2], #64
+        ld2     {v0.8b-v1.8b}, [x1], x5
+        ld2     {v5.16b, v6.16b}, [sp], #32
+        ld2     {v31.4h,v0.4h}, [x30]
+        ld2     {v30.8h, v31.8h}, [x2], 32
+        ld2     {v0.2s-v1.2s}, [x1], x5
+        ld2     {v5.4s, v6.4s}, [sp], #32
+        ld2     {v31.2d,v0.2d}, [x30]
+        ld3     {v30.8b, v31.8b, v0.8b}, [x2]
+        ld3     {v0.16b-v2.16b}, [x1], 48
+        ld3     {v5.4h, v6.4h, v7.4h}, [sp], x5
+        ld3     {v31.8h,v0.8h,v1.8h}, [x30], #48
+        ld3     {v30.2s, v31.2s, v0.2s}, [x2]
+        ld3     {v0.4s-v2.4s}, [x1], 48
+        ld3     {v5.2d, v6.2d, v7.2d}, [sp], x5
+        ld4     {v31.8b,v0.8b,v1.8b,v2.8b}, [x30], x5
+        ld4     {v30.16b, v31.16b, v0.16b, v1.16b}, [x2], #64
+        ld4     {v0.4h-v3.4h}, [x1]
+        ld4     {v5.8h, v6.8h, v7.8h, v8.8h}, [sp], 64
+        ld4     {v31.2s,v0.2s,v1.2s,v2.2s}, [x30], x5
+        ld4     {v30.4s, v31.4s, v0.4s, v1.4s}, [x2], #64
+        ld4     {v0.2d-v3.2d}, [x1]
+        ld1     {v5.b}[15], [sp]
+        ld1     {v31.h}[7], [x30], 2
+        ld1     {v30.s}[3], [x2], x5
+        ld1     {v0.d}[1], [x1], #8
+        ld2     {v5.b, v6.b}[15], [sp], #2
+        ld2     {v31.h,v0.h}[7], [x30]
+        ld2     {v30.s, v31.s}[3], [x2], 8
+        ld2     {v0.d-v1.d}[1], [x1], x5
+        ld3     {v5.b, v6.b, v7.b}[15], [sp], x5
+        ld3     {v31.h,v0.h,v1.h}[7], [x30], #6
+        ld3     {v30.s, v31.s, v0.s}[3], [x2]
+        ld3     {v0.d-v2.d}[1], [x1], 24
+        ld4     {v5.b, v6.b, v7.b, v8.b}[15], [sp], 4
+        ld4     {v31.h,v0.h,v1.h,v2.h}[7], [x30], x5
+        ld4     {v30.s, v31.s, v0.s, v1.s}[3], [x2], #16
+        ld4     {v0.d-v3.d}[1], [x1]
+        st1     {v5.8b}, [sp]
+        st1     {v31.16b}, [x30], 16
+        st1     {v30.4h}, [x2], x5
+        st1     {v0.8h}, [x1], #16
+        st1     {v5.2s}, [sp]
+        st1     {v31.4s}, [x30], 16
+        st1     {v30.1d}, [x2], x5
+        st1     {v0.2d}, [x1], #16
+        st1     {v5.8b, v6.8b}, [sp], #16
+        st1     {v31.16b,v0.16b}, [x30]
+        st1     {v30.4h, v31.4h}, [x2], 16
+        st1     {v0.8h-v1.8h}, [x1], x5
+        st1     {v5.2s, v6.2s}, [sp], #16
+        st1     {v31.4s,v0.4s}, [x30]
+        st1     {v30.1d, v31.1d}, [x2], 16
+        st1     {v0.2d-v1.2d}, [x1], x5
+        st1     {v5.8b, v6.8b, v7.8b}, [sp], x5
+        st1     {v31.16b,v0.16b,v1.16b}, [x30], #48
+        st1     {v30.4h, v31.4h, v0.4h}, [x2]
+        st1     {v0.8h-v2.8h}, [x1], 48
+        st1     {v5.2s, v6.2s, v7.2s}, [sp], x5
+        st1     {v31.4s,v0.4s,v1.4s}, [x30], #48
+        st1     {v30.1d, v31.1d, v0.1d}, [x2]
+        st1     {v0.2d-v2.2d}, [x1], 48
+        st1     {v5.8b, v6.8b, v7.8b, v8.8b}, [sp], 32
+        st1     {v31.16b,v0.16b,v1.16b,v2.16b}, [x30], x5
+        st1     {v30.4h, v31.4h, v0.4h, v1.4h}, [x2], #32
+        st1     {v0.8h-v3.8h}, [x1]
+        st1     {v5.2s, v6.2s, v7.2s, v8.2s}, [sp], 32
+        st1     {v31.4s,v0.4s,v1.4s,v2.4s}, [x30], x5
+        st1     {v30.1d, v31.1d, v0.1d, v1.1d}, [x2], #32
+        st1     {v0.2d-v3.2d}, [x1]
+        st2     {v5.8b, v6.8b}, [sp], #16
+        st2     {v31.16b,v0.16b}, [x30]
+        st2     {v30.4h, v31.4h}, [x2], 16
+        st2     {v0.8h-v1.8h}, [x1], x5
+        st2     {v5.2s, v6.2s}, [sp], #16
+        st2     {v31.4s,v0.4s}, [x30]
+        st2     {v30.2d, v31.2d}, [x2], 32
+        st3     {v0.8b-v2.8b}, [x1], 24
+        st3     {v5.16b, v6.16b, v7.16b}, [sp], x5
+        st3     {v31.4h,v0.4h,v1.4h}, [x30], #24
+        st3     {v30.8h, v31.8h, v0.8h}, [x2]
+        st3     {v0.2s-v2.2s}, [x1], 24
+        st3     {v5.4s, v6.4s, v7.4s}, [sp], x5
+        st3     {v31.2d,v0.2d,v1.2d}, [x30], #48
+        st4     {v30.8b, v31.8b, v0.8b, v1.8b}, [x2], #32
+        st4     {v0.16b-v3.16b}, [x1]
+        st4     {v5.4h, v6.4h, v7.4h, v8.4h}, [sp], 32
+        st4     {v31.8h,v0.8h,v1.8h,v2.8h}, [x30], x5
+        st4     {v30.2s, v31.2s, v0.2s, v1.2s}, [x2], #32
+        st4     {v0.4s-v3.4s}, [x1]
+        st4     {v5.2d, v6.2d, v7.2d, v8.2d}, [sp], 64
+        st1     {v31.b}[15], [x30], 1
+        st1     {v30.h}[7], [x2], x5
+        st1     {v0.s}[3], [x1], #4
+        st1     {v5.d}[1], [sp]
+        st2     {v31.b,v0.b}[15], [x30]
+        st2     {v30.h, v31.h}[7], [x2], 4
+        st2     {v0.s-v1.s}[3], [x1], x5
+        st2     {v5.d, v6.d}[1], [sp], #16
+        st3     {v31.b,v0.b,v1.b}[15], [x30], #3
+        st3     {v30.h, v31.h, v0.h}[7], [x2]
+        st3     {v0.s-v2.s}[3], [x1], 12
+        st3     {v5.d, v6.d, v7.d}[1], [sp], x5
+        st4     {v31.b,v0.b,v1.b,v2.b}[15], [x30], x5
+        st4     {v30.h, v31.h, v0.h, v1.h}[7], [x2], #8
+        st4     {v0.s-v3.s}[3], [x1]
+        st4     {v5.d, v6.d, v7.d, v8.d}[1], [sp], 32
+        ld1r    {v31.8b}, [x30], 1
+        ld1r    {v30.16b}, [x2], x5
+        ld1r    {v0.4h}, [x1], #2
+        ld1r    {v5.8h}, [sp]
+        ld1r    {v31.2s}, [x30], 4
+        ld1r    {v30.4s}, [x2], x5
+        ld1r    {v0.1d}, [x1], #8
+        ld1r    {v5.2d}, [sp]
+        ld2r    {v31.8b,v0.8b}, [x30]
+        ld2r    {v30.16b, v31.16b}, [x2], 2
+        ld2r    {v0.4h-v1.4h}, [x1], x5
+        ld2r    {v5.8h, v6.8h}, [sp], #4
+        ld2r    {v31.2s,v0.2s}, [x30]
+        ld2r    {v30.4s, v31.4s}, [x2], 8
+        ld2r    {v0.1d-v1.1d}, [x1], x5
+        ld2r    {v5.2d, v6.2d}, [sp], #16
+        ld3r    {v31.8b,v0.8b,v1.8b}, [x30], #3
+        ld3r    {v30.16b, v31.16b, v0.16b}, [x2]
+        ld3r    {v0.4h-v2.4h}, [x1], 6
+        ld3r    {v5.8h, v6.8h, v7.8h}, [sp], x5
+        ld3r    {v31.2s,v0.2s,v1.2s}, [x30], #12
+        ld3r    {v30.4s, v31.4s, v0.4s}, [x2]
+        ld3r    {v0.1d-v2.1d}, [x1], 24
+        ld3r    {v5.2d, v6.2d, v7.2d}, [sp], x5
+        ld4r    {v31.8b,v0.8b,v1.8b,v2.8b}, [x30], x5
+        ld4r    {v30.16b, v31.16b, v0.16b, v1.16b}, [x2], #4
+        ld4r    {v0.4h-v3.4h}, [x1]
+        ld4r    {v5.8h, v6.8h, v7.8h, v8.8h}, [sp], 8
+        ld4r    {v31.2s,v0.2s,v1.2s,v2.2s}, [x30], x5
+        ld4r    {v30.4s, v31.4s, v0.4s, v1.4s}, [x2], #16
+        ld4r    {v0.1d-v3.1d}, [x1]
+        ld4r    {v5.2d, v6.2d, v7.2d, v8.2d}, [sp], 32
+        LD1     {V0.4S}, [X1]
+        ld4     {v0.b - v3.b}[1], [x0], x30
+
+// Floating point
+        fmov    h0, h31
+        fmov    s1, s2
+        fabs    s0, s31
+        fabs    d1, d2
+        fneg    d0, d31
+        fneg    h1, h2
+        fsqrt   h0, h31
+        fsqrt   s1, s2
+        frintn  h3, h4
+        frintp  s3, s4
+        frintm  d3, d4
+        frintz  h3, h4
+        frinta  s3, s4
+        frintx  d3, d4
+        frinti  h3, h4
+        frint32z s3, s4
+        frint32x d3, d4
+        frint64z s3, s4
+        frint64x d3, d4
+        fcvt    h0, s31
+        fcvt    h0, d31
+        fcvt    s0, h31
+        fcvt    s0, d31
+        fcvt    d0, h31
+        fcvt    d0, s31
+        bfcvt   h0, s1
+        fmul    h0, h1, h31
+        fdiv    s0, s1, s31
+        fadd    d0, d1, d31
+        fsub    h0, h1, h31
+        fmax    s0, s1, s31
+        fmin    d0, d1, d31
+        fmaxnm  h0, h1, h31
+        fminnm  s0, s1, s31
+        fnmul   d0, d1, d31
+        FADD    S0, s1, S2
+        fmadd   h0, h1, h31, h7
+        fmsub   s0, s1, s31, s7
+        fnmadd  d0, d1, d31, d7
+        fnmsub  h0, h1, h31, h7
+        fcmp    h0, h31
+        fcmp    s0, s31
+        fcmp    d0, d31
+        fcmp    h1, #0.0
+        fcmp    s1, 0.0
+        fcmp    d1, #0
+        fcmpe   h0, h31
+        fcmpe   s0, s31
+        fcmpe   d0, d31
+        fcmpe   h1, #0.0
+        fcmpe   s1, 0.0
+        fcmpe   d1, #0
+        fcmp    s1, #0.0e5
+        fccmp   s0, s1, #15, ne
+        fccmp   h0, h1, #0, al
+        fccmpe  d0, d1, 1, hs
+        fcsel   s0, s1, s2, eq
+        fcsel   d0, d1, d2, nv
+        fcsel   h0, h1, h2, lo
+        fmov    h0, #1.0
+        fmov    h0, -31
+        fmov    h0, #0.125
+        fmov    s0, #1.0
+        fmov    s0, -31
+        fmov    s0, #0.125
+        fmov    d0, #1.0
+        fmov    d0, -31
+        fmov    d0, #0.125
+        fmov    s0, #0x3f800000
+        fmov    d0, #0x3ff0000000000000
+        fmov    d31, #2.5e0
+        fmov    w0, h1
+        fmov    x0, h1
+        fmov    w0, s1
+        fmov    x0, d1
+        fmov    h0, w1
+        fmov    h0, xzr
+        fmov    s0, wzr
+        fmov    d0, x1
+        fmov    x0, v1.d[1]
+        fmov    v1.d[1], xzr
+        fcvtns  w0, h1
+        fcvtns  xzr, d1
+        fcvtnu  x0, s1
+        fcvtnu  wzr, h1
+        fcvtas  w0, d1
+        fcvtas  xzr, s1
+        fcvtau  x0, h1
+        fcvtau  wzr, d1
+        fcvtps  w0, s1
+        fcvtps  xzr, h1
+        fcvtpu  x0, d1
+        fcvtpu  wzr, s1
+        fcvtms  w0, h1
+        fcvtms  xzr, d1
+        fcvtmu  x0, s1
+        fcvtmu  wzr, h1
+        fcvtzs  w0, d1
+        fcvtzs  xzr, s1
+        fcvtzu  x0, h1
+        fcvtzu  wzr, d1
+        fcvtzs  w0, s1, #1
+        fcvtzs  w0, h1, #32
+        fcvtzs  x0, d1, 64
+        fcvtzs  x0, s1, #1
+        scvtf   s0, w1
+        scvtf   d0, xzr
+        scvtf   h0, x1
+        scvtf   d0, w1, #32
+        scvtf   h0, x1, #64
+        scvtf   s0, w1, 1
+        fcvtzu  w0, s1, #1
+        fcvtzu  w0, h1, #32
+        fcvtzu  x0, d1, 64
+        fcvtzu  x0, s1, #1
+        ucvtf   s0, w1
+        ucvtf   d0, xzr
+        ucvtf   h0, x1
+        ucvtf   d0, w1, #32
+        ucvtf   h0, x1, #64
+        ucvtf   s0, w1, 1
+        fjcvtzs w0, d1
+
+// Floating point in vectors, or in single elements as in vectors
+        fadd    v0.4h, v1.4h, v31.4h
+        fsub    v0.8h, v1.8h, v31.8h
+        fmul    v0.2s, v1.2s, v31.2s
+        fdiv    v0.4s, v1.4s, v31.4s
+        fmax    v0.2d, v1.2d, v31.2d
+        fmin    v0.4h, v1.4h, v31.4h
+        fmaxnm  v0.8h, v1.8h, v31.8h
+        fminnm  v0.2s, v1.2s, v31.2s
+        fmla    v0.4s, v1.4s, v31.4s
+        fmls    v0.2d, v1.2d, v31.2d
+        fabd    v0.4h, v1.4h, v31.4h
+        fmulx   v0.8h, v1.8h, v31.8h
+        frecps  v0.2s, v1.2s, v31.2s
+        frsqrts v0.4s, v1.4s, v31.4s
+        fabd    d0, d1, d31
+        fmulx   h0, h1, h31
+        frecps  s0, s1, s31
+        frsqrts d0, d1, d31
+        faddp   v0.4s, v1.4s, v31.4s
+        fmaxp   v0.2d, v1.2d, v31.2d
+        fminp   v0.4h, v1.4h, v31.4h
+        fmaxnmp v0.8h, v1.8h, v31.8h
+        fminnmp v0.2s, v1.2s, v31.2s
+        faddp   h0, v31.2h
+        fmaxp   s0, v31.2s
+        fminp   d0, v31.2d
+        fmaxnmp h0, v31.2h
+        fminnmp s0, v31.2s
+        fmaxv   s0, v31.4s
+        fminv   h0, v31.4h
+        fmaxnmv h0, v31.8h
+        fminnmv s0, v31.4s
+        fcmeq   v0.4s, v1.4s, v31.4s
+        fcmge   v0.2d, v1.2d, v31.2d
+        fcmgt   v0.4h, v1.4h, v31.4h
+        facge   v0.8h, v1.8h, v31.8h
+        facgt   v0.2s, v1.2s, v31.2s
+        fcmeq   s0, s1, s31
+        fcmge   d0, d1, d31
+        fcmgt   h0, h1, h31
+        facge   s0, s1, s31
+        facgt   d0, d1, d31
+        fcmgt   v0.4h, v1.4h, #0.0
+        fcmgt   h0, h31, #0.0
+        fcmge   v0.8h, v1.8h, 0
+        fcmge   s0, s31, #0.0
+        fcmeq   v0.2s, v1.2s, #0
+        fcmeq   d0, d31, #0.0
+        fcmle   v0.4s, v1.4s, 0.0
+        fcmle   h0, h31, #0.0
+        fcmlt   v0.2d, v1.2d, #0.0
+        fcmlt   s0, s31, #0.0
+        fabs    v0.4s, v31.4s
+        fneg    v0.2d, v31.2d
+        fsqrt   v0.4h, v31.4h
+        frecpe  v0.8h, v31.8h
+        frsqrte v0.2s, v31.2s
+        urecpe  v0.2s, v31.2s
+        ursqrte v0.4s, v31.4s
+        frecpe  d0, d31
+        frsqrte h0, h31
+        frecpx  s0, s31
+        frintn  v0.8h, v31.8h
+        frintp  v0.2s, v31.2s
+        frintm  v0.4s, v31.4s
+        frintz  v0.2d, v31.2d
+        frinta  v0.4h, v31.4h
+        frintx  v0.8h, v31.8h
+        frinti  v0.2s, v31.2s
+        frint32z v0.2s, v31.2s
+        frint32x v0.4s, v31.4s
+        frint64z v0.2d, v31.2d
+        frint64x v0.2s, v31.2s
+        fcvtns  v0.4s, v31.4s
+        fcvtns  s0, s31
+        fcvtnu  v0.4h, v31.4h
+        fcvtnu  h0, h31
+        fcvtas  v0.2s, v31.2s
+        fcvtas  d0, d31
+        fcvtau  v0.2d, v31.2d
+        fcvtau  s0, s31
+        fcvtps  v0.8h, v31.8h
+        fcvtps  h0, h31
+        fcvtpu  v0.4s, v31.4s
+        fcvtpu  d0, d31
+        fcvtms  v0.4h, v31.4h
+        fcvtms  s0, s31
+        fcvtmu  v0.2s, v31.2s
+        fcvtmu  h0, h31
+        fcvtzs  v0.2d, v31.2d
+        fcvtzs  d0, d31
+        fcvtzu  v0.8h, v31.8h
+        fcvtzu  s0, s31
+        scvtf   v0.4s, v31.4s
+        scvtf   h0, h31
+        ucvtf   v0.4h, v31.4h
+        ucvtf   d0, d31
+        fcvtzs  v0.8h, v31.8h, #16
+        fcvtzs  h0, h31, 16
+        fcvtzs  v0.2s, v31.2s, #1
+        fcvtzs  s0, s31, 1
+        fcvtzu  v0.2s, v31.2s, #32
+        fcvtzu  s0, s31, 32
+        fcvtzu  v0.2d, v31.2d, #1
+        fcvtzu  h0, h31, 1
+        scvtf   v0.4s, v31.4s, #32
+        scvtf   d0, d31, 64
+        scvtf   v0.8h, v31.8h, #1
+        scvtf   d0, d31, 1
+        ucvtf   v0.2d, v31.2d, #64
+        ucvtf   h0, h31, 16
+        ucvtf   v0.4s, v31.4s, #1
+        ucvtf   s0, s31, 1
+        fcvtn   v0.4h, v31.4s
+        fcvtn   v0.2s, v31.2d
+        fcvtn2  v0.8h, v31.4s
+        fcvtn2  v0.4s, v31.2d
+        fcvtxn  v0.2s, v31.2d
+        fcvtxn2 v0.4s, v31.2d
+        fcvtxn  s0, d31
+        bfcvtn  v0.4h, v31.4s
+        bfcvtn2 v0.8h, v31.4s
+        fcvtl   v0.4s, v31.4h
+        fcvtl   v0.2d, v31.2s
+        fcvtl2  v0.4s, v31.8h
+        fcvtl2  v0.2d, v31.4s
+        fmla    v0.4h, v1.4h, v15.h[7]
+        fmla    v0.8h, v1.8h, v15.h[7]
+        fmla    h0, h1, v2.h[0]
+        fmls    v0.2s, v1.2s, v31.s[3]
+        fmls    v0.4s, v1.4s, v31.s[3]
+        fmls    s0, s1, v2.s[0]
+        fmul    v0.2d, v1.2d, v31.d[1]
+        fmul    v0.4h, v1.4h, v15.h[7]
+        fmul    d0, d1, v2.d[0]
+        fmulx   v0.8h, v1.8h, v15.h[7]
+        fmulx   v0.2s, v1.2s, v31.s[3]
+        fmulx   h0, h1, v2.h[0]
+
 // Numbers and symbols
         .equ    five, 5
         .set    later, end - start
@@ -1485,6 +2383,9 @@ start:
         .byte   7
         .4byte  8
         .8byte  9, 10
+        .float  1.0, -2.5e-3, 1, .5, 0.1, +7, -0.0
+        .single 3.5
+        .double 3.141592653589793, -0.0, 1e-320, 0.1, 1
         .ascii  "abc", "d\n\t\r\b\f\\\"\101\x41\0"
         .asciz  "é", ""
         .string "x // y /* z */ ; #"
@@ -1522,6 +2423,12 @@ start:
         ldr     x5, =end
         ldr     w6, =-1
         ldrsw   x7, =-2
+        ldr     q0, =-1
+        ldr     q1, =123
+        ldr     d0, =0x123456789abcdef
+        ldr     d1, =1
+        ldr     s0, =0x12345678
+        ldr     s1, =-1
         b       4f
         .ltorg
 4:      ldr     x0, =0x123456789abcdef

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kvrm::{EngineKind, MachineBuilder, MemoryModel, Reg, parse_unsigned};
+use kvrm::{EngineKind, MachineBuilder, MemoryModel, parse_unsigned};
 
 /// Which engine runs the lanes.
 #[derive(Clone, clap::Args)]
@@ -233,43 +233,6 @@ pub(crate) fn word(text: &str) -> Result<u32, String> {
     word.ok_or_else(|| "not an instruction word: write 8 hexadecimal digits (91000420)".to_string())
 }
 
-/// Parses a register's value: decimal, hexadecimal or negative.
-pub(crate) fn value(text: &str, reg: Reg) -> Result<u64, String> {
-    let value = match text.strip_prefix('-') {
-        Some(digits) => {
-            parse_unsigned(digits).filter(|magnitude| *magnitude <= 1 << 63).map(u64::wrapping_neg)
-        }
-        None => parse_unsigned(text),
-    };
-    let value = value.ok_or_else(|| format!("\"{text}\" is not a 64-bit number"))?;
-    let narrow = u32::try_from(value).is_ok() || i32::try_from(value.cast_signed()).is_ok();
-    match reg {
-        Reg::W(_) if !narrow => Err(format!("{text} does not fit in the 32 bits of {reg}")),
-        _ => Ok(value),
-    }
-}
-
-/// A value that may depend on the lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    /// The same for all lanes.
-    Same(u64),
-    /// The lane's number.
-    Lane,
-}
-
-/// Parses the argument of `--set`: `x0=5`, `sp=0x100000`, `w3=-1`, `x0=lane`.
-pub(crate) fn assignment(text: &str) -> Result<(Reg, Value), String> {
-    let (name, number) =
-        text.split_once('=').ok_or("not an assignment: write REGISTER=VALUE (x0=5)")?;
-    let reg: Reg = name.trim().parse().map_err(|e: kvrm::Error| e.to_string())?;
-    match number.trim() {
-        "lane" if reg == Reg::Pc => Err("pc cannot be the lane's number".to_string()),
-        "lane" => Ok((reg, Value::Lane)),
-        number => Ok((reg, Value::Same(value(number, reg)?))),
-    }
-}
-
 /// Parses the argument of `--dump`: `0x20000:64`.
 pub(crate) fn span(text: &str) -> Result<(u64, u64), String> {
     let (start, len) =
@@ -378,37 +341,6 @@ mod tests {
         }
         for bad in ["", "auto", "abacus", "wgpu:", "wgpu:x", "wgpu:-1", "wgpu:0:1"] {
             assert!(engine_on(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn values() {
-        let x = Reg::X(0);
-        assert_eq!(value("0xffffffffffffffff", x), Ok(u64::MAX));
-        assert_eq!(value("-1", x), Ok(u64::MAX));
-        assert_eq!(value("-0x10", x), Ok(0u64.wrapping_sub(16)));
-        assert_eq!(value("-9223372036854775808", x), Ok(1 << 63));
-        for bad in ["-9223372036854775809", "--1", "", "1.5", "x1", "0x1g"] {
-            assert!(value(bad, x).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn narrow_registers_take_narrow_values() {
-        let w = Reg::W(0);
-        assert_eq!(value("0xffffffff", w), Ok(0xffff_ffff));
-        assert_eq!(value("-2147483648", w), Ok(0u64.wrapping_sub(1 << 31)));
-        assert!(value("0x100000000", w).is_err());
-        assert!(value("-2147483649", w).is_err());
-    }
-
-    #[test]
-    fn assignments() {
-        assert_eq!(assignment("x0=5"), Ok((Reg::X(0), Value::Same(5))));
-        assert_eq!(assignment("LR = 0x10"), Ok((Reg::X(30), Value::Same(16))));
-        assert_eq!(assignment("x1=lane"), Ok((Reg::X(1), Value::Lane)));
-        for bad in ["x0", "x31=1", "=1", "x0=", "q0=1", "pc=lane"] {
-            assert!(assignment(bad).is_err(), "{bad}");
         }
     }
 

@@ -26,7 +26,7 @@ Examples:
 Results that are in guests/expected.txt are checked; a wrong one is an error. guests/README.md describes the \
 programs. `reset` measures how often per second one lane on one thread can be reset and run for 1,000 \
 instructions. `start`, which must be named, starts a process and runs one instruction on each lane: with a small \
-program and with one that needs every instruction, first without compiled kernels on disk (cold), then with \
+program and with one of 200 different instructions, first without compiled kernels on disk (cold), then with \
 them (warm). --timeout limits the time of all measurements together.
 
 Exit code: 0 if everything was measured, 1 if something failed (such as a wrong result), 2 if the command line is wrong, \

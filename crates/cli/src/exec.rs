@@ -26,6 +26,8 @@ Examples:
       one machine per row of a table with a header like x0,x1
   kvrm exec program.bin --lanes 200K --engine cuda --device 0,1
       half of the machines on each of two GPUs
+  kvrm exec program.bin --set d0=1.5 --set s1=-0.25 --set v2.s=1,2,3,4 --set fpcr=0x1000000
+      floating-point numbers, a vector of four of them, and what to do with those too small (FZ)
   printf '\\100\\5\\200\\322\\0\\0\\100\\324' | kvrm exec -
       mov x0, #42; hlt #0
 
@@ -33,6 +35,9 @@ Code is raw: no headers, little-endian words. A lane runs until HLT or an all-ze
 --break address (BREAKPOINT), a word that is not an instruction (UNDEFINED), an access outside memory \
 (FAULT) or the limit (MAX_CYCLES). On a GPU, a lane also stops if there is no room for what it writes or \
 executes (OUT_OF_MEMORY).
+
+Registers are printed if they are not zero. A vector register is printed with the floating-point numbers that it may \
+hold: one if it fits in 16 (h), 32 (s) or 64 bits (d), else its elements, the lowest first.
 
 Exit code: 0 if the run completed, however the lanes stopped; 1 if the host failed (a file, memory); 2 if the command \
 line is wrong; 124 if the time of --timeout was over and 130 after Ctrl-C, both with the results so far printed.")]

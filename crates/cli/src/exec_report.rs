@@ -7,6 +7,7 @@ use kvrm::{Machine, Reg, RunReport, Stop};
 use serde::{Serialize, Serializer};
 
 use crate::failure::Result;
+use crate::registers::{hex, numbers};
 use crate::text;
 use crate::timing::Timing;
 
@@ -22,10 +23,10 @@ pub(crate) struct Shown<'a> {
 /// Registers per line.
 const COLUMNS: usize = 3;
 
-fn registers(machine: &Machine, lane: usize) -> Result<Vec<(Reg, u64)>> {
+fn registers(machine: &Machine, lane: usize) -> Result<Vec<(Reg, u128)>> {
+    let registers = machine.registers(lane)?;
     let all = Reg::all().filter(|reg| *reg != Reg::Pc);
-    let all = all.map(|reg| Ok((reg, machine.register(lane, reg)?)));
-    all.collect()
+    Ok(all.map(|reg| (reg, registers.get(reg))).collect())
 }
 
 fn memory(machine: &Machine, lane: usize, (address, len): (u64, u64)) -> Result<Vec<u8>> {
@@ -110,9 +111,14 @@ fn write_lane(
     )?;
     let mut registers = registers(machine, lane)?;
     registers.retain(|(_, value)| *value != 0 || shown.all_registers);
-    for line in registers.chunks(COLUMNS) {
-        let cells = line.iter().map(|(reg, value)| format!("{:>4} {value:#018x}", reg.to_string()));
-        writeln!(out, " {}", cells.collect::<Vec<_>>().join(" "))?;
+    let cell = |(reg, value): &(Reg, u128)| format!("{:>4} {}", reg.to_string(), hex(*reg, *value));
+    let is_vector = |(reg, _): &(Reg, u128)| matches!(reg, Reg::V(_));
+    let (vectors, others): (Vec<_>, Vec<_>) = registers.into_iter().partition(is_vector);
+    for line in others.chunks(COLUMNS) {
+        writeln!(out, " {}", line.iter().map(cell).collect::<Vec<_>>().join(" "))?;
+    }
+    for vector in vectors {
+        writeln!(out, "{}", format!(" {}  {}", cell(&vector), numbers(vector.1)).trim_end())?;
     }
     for &dump in shown.dumps {
         write_dump(out, dump.0, &memory(machine, lane, dump)?)?;
@@ -209,12 +215,25 @@ impl Serialize for Hex {
     }
 }
 
+/// Writes a register like other numbers; a vector register with all of its digits, so that its elements are seen.
+pub(crate) struct RegisterHex(pub(crate) Reg, pub(crate) u128);
+
+impl Serialize for RegisterHex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Reg::V(_) => serializer.collect_str(&hex(self.0, self.1)),
+            _ => serializer.collect_str(&format_args!("{:#x}", self.1)),
+        }
+    }
+}
+
 /// Writes an object, in the order of the registers.
-struct Registers(Vec<(Reg, u64)>);
+struct Registers(Vec<(Reg, u128)>);
 
 impl Serialize for Registers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let entries = self.0.iter().map(|(reg, value)| (reg.to_string(), Hex(*value)));
+        let entries =
+            self.0.iter().map(|(reg, value)| (reg.to_string(), RegisterHex(*reg, *value)));
         serializer.collect_map(entries)
     }
 }

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use kvrm::Reg;
 
-use crate::args;
+use crate::registers;
 
 /// The registers of the lanes that a table names.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct LaneRow {
     /// Line in the file, for messages.
     pub(crate) line: usize,
     pub(crate) lane: usize,
-    pub(crate) values: Vec<(Reg, u64)>,
+    pub(crate) values: Vec<(Reg, u128)>,
 }
 
 /// The meaning of a column.
@@ -100,7 +100,9 @@ fn parse_row(columns: &[Column], index: usize, line: usize, text: &str) -> Resul
                 let lane = field.parse();
                 row.lane = lane.map_err(|_| at(format!("\"{field}\" is not a lane number")))?;
             }
-            Column::Register(reg) => row.values.push((reg, args::value(field, reg).map_err(at)?)),
+            Column::Register(reg) => {
+                row.values.push((reg, registers::value(field, reg).map_err(at)?));
+            }
         }
     }
     Ok(row)
@@ -116,6 +118,10 @@ mod tests {
         assert_eq!(table.lanes(), 2);
         assert_eq!(table.rows[1].values, [(Reg::X(0), 16), (Reg::W(1), 2)]);
         assert_eq!((table.rows[1].lane, table.rows[1].line), (1, 4));
+        let table = LaneTable::parse("d0,v1,s2\n-0.5,0x10,2\n").unwrap();
+        let bits = [(-0.5f64).to_bits().into(), 16, 2f32.to_bits().into()];
+        let expected: Vec<_> = [Reg::D(0), Reg::V(1), Reg::S(2)].into_iter().zip(bits).collect();
+        assert_eq!(table.rows[0].values, expected);
     }
 
     #[test]

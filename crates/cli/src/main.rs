@@ -18,6 +18,7 @@ mod manual;
 mod picture;
 mod program;
 mod progress;
+mod registers;
 mod start;
 mod text;
 mod timing;

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use kvrm::{Error, Lanes, Machine, MachineBuilder, Reg};
+use kvrm::{Error, Machine, MachineBuilder, Reg};
 
-use crate::args::{self, ModelArgs, Value};
+use crate::args::{self, ModelArgs};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::lanes_csv::LaneTable;
+use crate::registers::{self, Value};
 
 /// Options about a program and its inputs.
 #[derive(clap::Args)]
@@ -33,8 +34,9 @@ pub(crate) struct ProgramArgs {
     pub(crate) lanes: Option<usize>,
 
     /// Set a register of all lanes (repeatable): decimal, hexadecimal, negative, or the word `lane` for the
-    /// lane's number
-    #[arg(long, value_name = "REG=VALUE", value_parser = args::assignment)]
+    /// lane's number. d0, s0 and h0 take floating-point numbers (1.5), or their bits in hexadecimal; v0 takes 128 bits,
+    /// v0.s its four elements (1,2,3,4), and v0.d, v0.h and v0.b those of other sizes
+    #[arg(long, value_name = "REG=VALUE", value_parser = registers::assignment)]
     set: Vec<(Reg, Value)>,
 
     /// Set registers of each lane from a CSV file: a header of register names, optionally with a column `lane`,
@@ -104,15 +106,11 @@ impl Program<'_> {
     /// Sets the inputs of all lanes.
     pub(crate) fn set_registers(&self, machine: &mut Machine) -> Result<()> {
         for &(reg, value) in &self.args.set {
-            match value {
-                Value::Same(value) => machine.set_register(Lanes::All, reg, value)?,
-                Value::Lane => (0..machine.lanes())
-                    .try_for_each(|lane| machine.set_register(lane, reg, lane as u64))?,
-            }
+            value.set(machine, reg)?;
         }
         for row in self.table.as_ref().map_or(&[][..], |table| &table.rows) {
             for &(reg, value) in &row.values {
-                machine.set_register(row.lane, reg, value).map_err(|error| {
+                registers::set(machine, row.lane.into(), reg, value).map_err(|error| {
                     let path = self.args.set_lanes.as_deref().unwrap_or(Path::new(""));
                     Failure::Host(format!("{}, line {}: {error}", path.display(), row.line))
                 })?;

@@ -7,8 +7,9 @@ use kvrm::verify::{Agreement, Difference, Side};
 use kvrm::{Disassembled, Stop};
 use serde::Serialize;
 
-use crate::exec_report::{Hex, StopEntry, count_stops, stops_text};
+use crate::exec_report::{Hex, RegisterHex, StopEntry, count_stops, stops_text};
 use crate::failure::Result;
+use crate::registers::hex;
 use crate::text;
 
 /// A finished comparison.
@@ -42,6 +43,8 @@ pub(crate) enum Found {
 
 /// Width of a column of values.
 const COLUMN: usize = 24;
+/// The same, with vector registers among them.
+const WIDE_COLUMN: usize = 36;
 
 // For people.
 
@@ -119,9 +122,12 @@ impl Report {
                 }
             }
         }
-        writeln!(out, "{:>12}  {a:COLUMN$}  {b}", "after it")?;
+        let registers = difference.registers();
+        let wide = registers.iter().any(|(reg, _)| reg.bits() > 64);
+        let column = if wide { WIDE_COLUMN } else { COLUMN };
+        writeln!(out, "{:>12}  {a:column$}  {b}", "after it")?;
         let mut row =
-            |name: String, [a, b]: [String; 2]| writeln!(out, "{name:>12}  {a:COLUMN$}  {b}");
+            |name: String, [a, b]: [String; 2]| writeln!(out, "{name:>12}  {a:column$}  {b}");
         let both = |value: fn(&Side) -> String| sides.each_ref().map(value);
         if sides[0].stop != sides[1].stop {
             row("stop".into(), both(|side| stop_text(side.stop)))?;
@@ -129,8 +135,8 @@ impl Report {
         if sides[0].count != sides[1].count {
             row("instructions".into(), both(|side| text::thousands(side.count)))?;
         }
-        for (reg, values) in difference.registers() {
-            row(reg.to_string(), values.map(|value| format!("{value:#018x}")))?;
+        for (reg, values) in registers {
+            row(reg.to_string(), values.map(|value| hex(reg, value)))?;
         }
         for (address, values) in memory {
             row(format!("[{address:#x}]"), values.map(|value| format!("{value:#018x}")))?;
@@ -183,7 +189,7 @@ struct DifferenceEntry {
     instructions_before: u64,
     instruction: Option<InstructionEntry>,
     sides: Vec<SideEntry>,
-    registers: BTreeMap<String, [Hex; 2]>,
+    registers: BTreeMap<String, [RegisterHex; 2]>,
     memory: Vec<WordEntry>,
     words_of_memory: usize,
 }
@@ -262,7 +268,7 @@ impl Report {
             registers: difference
                 .registers()
                 .into_iter()
-                .map(|(reg, values)| (reg.to_string(), values.map(Hex)))
+                .map(|(reg, values)| (reg.to_string(), values.map(|value| RegisterHex(reg, value))))
                 .collect(),
             memory: memory
                 .map(|(address, values)| WordEntry {
@@ -318,6 +324,31 @@ instructions  1,235                     1,236
 (and 4 more words of memory)
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn vector_registers_have_wider_columns() {
+        let mut report = report();
+        let Found::Difference { difference, .. } = &mut report.found else { unreachable!() };
+        difference.sides[1].registers.v[31] = 1 << 127 | 5;
+        difference.sides[0].registers.fpsr = 1;
+        let mut text = Vec::new();
+        report.write_human(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let expected = "
+    after it  cpu                                   wgpu:1
+instructions  1,235                                 1,236
+          x5  0x0000000000000001                    0x0000000000008001
+         v31  0x00000000000000000000000000000000    0x80000000000000000000000000000005
+        fpsr  0x0000000000000001                    0x0000000000000000
+    [0x8000]";
+        assert!(text.contains(expected), "{text}");
+        let mut json = Vec::new();
+        report.write_json(&mut json).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let registers = &json["difference"]["registers"];
+        assert_eq!(registers["v31"][1], "0x80000000000000000000000000000005");
+        assert_eq!(registers["fpsr"], serde_json::json!(["0x1", "0x0"]));
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl Translator<'_> {
         let result_type = || result.expect("the operation has a result");
         match &stmt.op {
             Op::Word | Op::Param(_) => unreachable!("the word is known in translated code"),
+            Op::Call(..) => unreachable!("not legal"),
             Op::Count => vec![self.count()],
             Op::Unary(op, a) => vec![self.unary(*op, *a)],
             Op::Binary(op, a, b) => vec![self.binary(*op, *a, *b)],

@@ -47,7 +47,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
@@ -75,9 +75,10 @@ struct States<'a>(&'a [Lane]);
 unsafe impl Send for States<'_> {}
 
 impl States<'_> {
-    fn copy(self, rows: &mut [[u64; GENERAL]]) {
+    /// Copies some of each lane's registers to its row.
+    fn copy<T>(self, rows: &mut [T], copy: impl Fn(&CpuState, &VectorState, &mut T)) {
         for (lane, row) in self.0.iter().zip(rows) {
-            row.copy_from_slice(&lane.context.state.x[..GENERAL]);
+            copy(&lane.context.state, &lane.context.vectors, row);
         }
     }
 }
@@ -305,6 +306,25 @@ impl CpuEngine {
             Ok(())
         })
     }
+
+    /// Copies some of each lane's registers to its row, on several threads.
+    fn copy_rows<T: Send>(
+        &self,
+        rows: &mut [T],
+        copy: impl Fn(&CpuState, &VectorState, &mut T) + Sync,
+    ) -> Result<(), EngineError> {
+        let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
+        let share = rows.len().div_ceil(threads);
+        let shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
+        let shares = Mutex::new(shares.collect::<Vec<_>>());
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        on_threads(&mut vec![(); threads], |()| {
+            while let Some((states, rows)) = next() {
+                states.copy(rows, &copy);
+            }
+            Ok(())
+        })
+    }
 }
 
 impl Engine for CpuEngine {
@@ -356,18 +376,30 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn visit_vectors(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&VectorState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter().for_each(|lane| visit(&lane.context.vectors));
+        Ok(())
+    }
+
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        self.lanes[lanes].iter_mut().for_each(|lane| change(&mut lane.context.vectors));
+        Ok(())
+    }
+
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
-        let threads = if rows.len() < COPIED_ALONE { 1 } else { self.config.threads };
-        let share = rows.len().div_ceil(threads);
-        let shares = self.lanes.chunks(share).map(States).zip(rows.chunks_mut(share));
-        let shares = Mutex::new(shares.collect::<Vec<_>>());
-        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        on_threads(&mut vec![(); threads], |()| {
-            while let Some((states, rows)) = next() {
-                states.copy(rows);
-            }
-            Ok(())
-        })
+        self.copy_rows(rows, |state, _, row| row.copy_from_slice(&state.x[..GENERAL]))
+    }
+
+    fn copy_vectors(&self, rows: &mut [[u128; V_REGISTERS]]) -> Result<(), EngineError> {
+        self.copy_rows(rows, |_, vectors, row| vectors.copy_to(row))
     }
 
     fn visit_statuses(

@@ -46,6 +46,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     upper_products: false,
     signed_division: false,
     wide_shifts: false,
+    calls: true,
     flag_operands: false,
 };
 

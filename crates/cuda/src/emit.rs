@@ -27,6 +27,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
+    calls: true,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
@@ -174,6 +175,7 @@ impl<'a> Emitter<'a> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
+            Op::Call(..) => unreachable!("not legal"),
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());

@@ -360,6 +360,33 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
         self.states.visit(lanes, visit)
     }
 
+    fn change_states(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut CpuState),
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.states.change(lanes, change)
+    }
+
+    fn visit_vectors(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&VectorState),
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.vectors.visit(lanes, visit)
+    }
+
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        self.vectors.change(lanes, change)
+    }
+
     fn visit_statuses(
         &self,
         lanes: Range<usize>,

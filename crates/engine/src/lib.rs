@@ -26,7 +26,7 @@ pub use stop::{FaultKind, Lacking, Stop};
 use std::ops::Range;
 use std::time::Duration;
 
-use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
 use kvrm_mem::View;
 
 /// General registers of a lane.
@@ -228,6 +228,19 @@ pub trait Engine: Send {
         lanes.into_iter().try_for_each(|lane| self.vectors(lane).map(|vectors| visit(&vectors)))
     }
 
+    /// Calls `change` with the vector registers of each lane, which it may change.
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        lanes.into_iter().try_for_each(|lane| {
+            let mut vectors = self.vectors(lane)?;
+            change(&mut vectors);
+            self.set_vectors(lane, &vectors)
+        })
+    }
+
     /// Copies x0 to x30 of all lanes, one row a lane.
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let lanes = 0..rows.len();
@@ -235,6 +248,15 @@ pub trait Engine: Send {
         self.visit_states(lanes, &mut |state| {
             let row = rows.next().expect("there is a row for each lane");
             row.copy_from_slice(&state.x[..GENERAL]);
+        })
+    }
+
+    /// Copies V0 to V31 of all lanes, one row a lane.
+    fn copy_vectors(&self, rows: &mut [[u128; V_REGISTERS]]) -> Result<(), EngineError> {
+        let lanes = 0..rows.len();
+        let mut rows = rows.iter_mut();
+        self.visit_vectors(lanes, &mut |vectors| {
+            vectors.copy_to(rows.next().expect("there is a row for each lane"));
         })
     }
 

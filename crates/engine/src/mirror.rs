@@ -84,11 +84,27 @@ impl<T: Copy, A: DeviceArray<T>> Mirror<T, A> {
             false => self.fetch()?,
         }
         self.host.get_mut()[range.clone()].fill(element);
+        self.note_change(range);
+        Ok(())
+    }
+
+    /// Calls `change` with each element; the device has the changes after the next [`upload`](Self::upload).
+    pub fn change(
+        &mut self,
+        range: Range<usize>,
+        change: &mut dyn FnMut(&mut T),
+    ) -> Result<(), EngineError> {
+        self.fetch()?;
+        self.host.get_mut()[range.clone()].iter_mut().for_each(change);
+        self.note_change(range);
+        Ok(())
+    }
+
+    fn note_change(&mut self, range: Range<usize>) {
         self.changed = match self.changed.is_empty() {
             true => range,
             false => self.changed.start.min(range.start)..self.changed.end.max(range.end),
         };
-        Ok(())
     }
 
     /// Sets one of `count` elements that the caller is going to change.
@@ -208,9 +224,10 @@ mod tests {
         launch(&mut mirror);
         mirror.set(5..6, 40).unwrap();
         mirror.modify(&[6, 7], |element| *element += 10).unwrap();
+        mirror.change(7..9, &mut |element| *element *= 2).unwrap();
         launch(&mut mirror);
-        let seen: Vec<u32> = (4..9).map(|i| mirror.get(i).unwrap()).collect();
-        assert_eq!(seen, [2, 41, 12, 12, 2]);
+        let seen: Vec<u32> = (4..10).map(|i| mirror.get(i).unwrap()).collect();
+        assert_eq!(seen, [2, 41, 12, 23, 3, 2]);
     }
 
     #[test]

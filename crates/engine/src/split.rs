@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
 
 use crate::{Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest};
 
@@ -84,9 +84,22 @@ impl SplitEngine {
         (part, lane - self.parts[part].lanes.start)
     }
 
-    /// Returns the parts, each with the numbers of a range's lanes there.
+    /// Returns the parts that have lanes of a range, each with the numbers of those lanes there.
     fn parts_of(&self, lanes: Range<usize>) -> impl Iterator<Item = (&Share, Range<usize>)> {
-        self.parts.iter().map(move |part| (part, part.own(&lanes)))
+        let parts = self.parts.iter().map(move |part| (part, part.own(&lanes)));
+        parts.filter(|(_, own)| !own.is_empty())
+    }
+
+    /// The same, to change them.
+    fn parts_of_mut(
+        &mut self,
+        lanes: Range<usize>,
+    ) -> impl Iterator<Item = (&mut Share, Range<usize>)> {
+        let parts = self.parts.iter_mut().map(move |part| {
+            let own = part.own(&lanes);
+            (part, own)
+        });
+        parts.filter(|(_, own)| !own.is_empty())
     }
 }
 
@@ -168,8 +181,40 @@ impl Engine for SplitEngine {
         parts.try_for_each(|(part, lanes)| part.engine.visit_states(lanes, visit))
     }
 
+    fn change_states(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut CpuState),
+    ) -> Result<(), EngineError> {
+        let mut parts = self.parts_of_mut(lanes);
+        parts.try_for_each(|(part, lanes)| part.engine.change_states(lanes, change))
+    }
+
+    fn visit_vectors(
+        &self,
+        lanes: Range<usize>,
+        visit: &mut dyn FnMut(&VectorState),
+    ) -> Result<(), EngineError> {
+        let mut parts = self.parts_of(lanes);
+        parts.try_for_each(|(part, lanes)| part.engine.visit_vectors(lanes, visit))
+    }
+
+    fn change_vectors(
+        &mut self,
+        lanes: Range<usize>,
+        change: &mut dyn FnMut(&mut VectorState),
+    ) -> Result<(), EngineError> {
+        let mut parts = self.parts_of_mut(lanes);
+        parts.try_for_each(|(part, lanes)| part.engine.change_vectors(lanes, change))
+    }
+
     fn copy_registers(&self, rows: &mut [[u64; GENERAL]]) -> Result<(), EngineError> {
         let copy = |part: &Share| part.engine.copy_registers(&mut rows[part.lanes.clone()]);
+        self.parts.iter().try_for_each(copy)
+    }
+
+    fn copy_vectors(&self, rows: &mut [[u128; V_REGISTERS]]) -> Result<(), EngineError> {
+        let copy = |part: &Share| part.engine.copy_vectors(&mut rows[part.lanes.clone()]);
         self.parts.iter().try_for_each(copy)
     }
 
@@ -195,7 +240,7 @@ impl Engine for SplitEngine {
     ) -> Result<(), EngineError> {
         let len = bytes.len() / lanes.len();
         let mut rest = bytes;
-        for (part, own) in self.parts_of(lanes).filter(|(_, own)| !own.is_empty()) {
+        for (part, own) in self.parts_of(lanes) {
             let (rows, after) = rest.split_at_mut(own.len() * len);
             part.engine.read_memory_of(own, addr, rows)?;
             rest = after;
@@ -225,12 +270,9 @@ impl Engine for SplitEngine {
     ) -> Result<(), EngineError> {
         let len = bytes.len() / lanes.len();
         let mut rest = bytes;
-        for part in &mut self.parts {
-            let own = part.own(&lanes);
+        for (part, own) in self.parts_of_mut(lanes) {
             let (rows, after) = rest.split_at(own.len() * len);
-            if !own.is_empty() {
-                part.engine.write_memory_of(own, addr, rows)?;
-            }
+            part.engine.write_memory_of(own, addr, rows)?;
             rest = after;
         }
         Ok(())
@@ -265,13 +307,7 @@ impl Engine for SplitEngine {
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
-        for part in &mut self.parts {
-            let own = part.own(&lanes);
-            if !own.is_empty() {
-                part.engine.reset(own)?;
-            }
-        }
-        Ok(())
+        self.parts_of_mut(lanes).try_for_each(|(part, lanes)| part.engine.reset(lanes))
     }
 }
 
@@ -389,6 +425,31 @@ mod tests {
                     "{lane} of {lanes:?}"
                 );
                 assert_eq!(memory[PAGE as usize] == 0, reset, "{lane} of {lanes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn changes_of_registers_reach_across_seams() {
+        for lanes in [0..10, 2..9, 3..7, 4..5, 9..10] {
+            let mut engine = split(10, 3);
+            let mut next = 0..;
+            let mut number = || next.next().expect("there is always another");
+            engine.change_states(lanes.clone(), &mut |state| state.x[7] = number()).unwrap();
+            engine
+                .change_vectors(lanes.clone(), &mut |vectors| vectors.v[3][1] = number())
+                .unwrap();
+            let (mut states, mut vectors) = (Vec::new(), Vec::new());
+            engine.visit_states(0..10, &mut |state| states.push(state.x[7])).unwrap();
+            engine.visit_vectors(0..10, &mut |lane| vectors.push(lane.v[3][1])).unwrap();
+            let mut rows = [[0; V_REGISTERS]; 10];
+            engine.copy_vectors(&mut rows).unwrap();
+            assert_eq!(rows.map(|row| (row[3] >> 64) as u64), *vectors);
+            for lane in 0..10 {
+                let nth = lanes.clone().position(|changed| changed == lane);
+                let count = lanes.len();
+                let expected = nth.map_or([0, 0], |nth| [nth as u64, (count + nth) as u64]);
+                assert_eq!([states[lane], vectors[lane]], expected, "{lane} of {lanes:?}");
             }
         }
     }

@@ -21,6 +21,7 @@ enum Call {
     WriteMemory(Lanes, u64, Vec<u8>),
     ReadMemory(usize, u64, usize),
     SetRegister(Lanes, Reg, u64),
+    SetVector(Lanes, u8, u128),
     SetPc(Lanes, u64),
     SetEntry(u64),
     AddBreakpoint(u64),
@@ -70,8 +71,7 @@ fn build(setup: Setup, lanes: usize, model: MemoryModel) -> Machine {
 /// Returns everything that can be seen of a machine.
 fn state(machine: &Machine) -> impl PartialEq + std::fmt::Debug + use<> {
     let lanes = (0..machine.lanes()).map(|lane| {
-        let registers: Vec<u64> =
-            Reg::all().map(|reg| machine.register(lane, reg).expect("it exists")).collect();
+        let registers = machine.registers(lane).expect("the lane exists");
         let mut memory = vec![0; MEMORY as usize];
         machine.read_memory(lane, 0, &mut memory).expect("all of memory can be read");
         let counts = (machine.cycles(lane), machine.total_cycles(lane));
@@ -106,6 +106,11 @@ impl Call {
             10 => Call::RemoveBreakpoint(code_address(source)),
             11 => Call::Reset(some_lanes(source, lanes)),
             12 if source.one_in(4) => Call::RunCancelled,
+            12 => {
+                let value = u128::from(source.u64()) << 64 | u128::from(source.u64());
+                // Sometimes a register that does not exist.
+                Call::SetVector(some_lanes(source, lanes), source.u8() % 33, value)
+            }
             13 => Call::RunBatches(Batches {
                 max: Some(source.below(8)),
                 ..Batches::of(source.below(60))
@@ -127,6 +132,7 @@ impl Call {
                 return Ok(bytes);
             }
             Call::SetRegister(lanes, reg, value) => machine.set_register(*lanes, *reg, *value)?,
+            Call::SetVector(lanes, n, value) => machine.set_vector(*lanes, *n, *value)?,
             Call::SetPc(lanes, pc) => machine.set_pc(*lanes, *pc)?,
             Call::SetEntry(pc) => machine.set_entry(*pc)?,
             Call::AddBreakpoint(pc) => machine.add_breakpoint(*pc)?,
@@ -159,12 +165,19 @@ fn some_lanes(source: &mut Source<'_>, lanes: usize) -> Lanes {
 }
 
 fn register(source: &mut Source<'_>) -> Reg {
-    match source.u8() % 40 {
+    match source.u8() % 48 {
         n @ 0..32 => Reg::X(n),
         32 => Reg::W(4),
         33 => Reg::Pc,
         34 => Reg::Nzcv,
         35 => Reg::TpidrEl0,
+        36 => Reg::Fpcr,
+        37 => Reg::Fpsr,
+        38 => Reg::D(31),
+        39 => Reg::S(7),
+        40 => Reg::H(8),
+        41 => Reg::B(32),
+        42 => Reg::V(1),
         _ => Reg::Sp,
     }
 }

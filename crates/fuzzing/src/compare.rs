@@ -42,13 +42,9 @@ pub(crate) fn registers_differ(
     lane: usize,
     reference: &Machine,
 ) -> kvrm::Result<Option<String>> {
-    for reg in Reg::all() {
-        let (x, y) = (machine.register(lane, reg)?, reference.register(0, reg)?);
-        if x != y {
-            return Ok(Some(format!("{reg} is {x:#x}, not {y:#x}")));
-        }
-    }
-    Ok(None)
+    let [found, expected] = [machine.registers(lane)?, reference.registers(0)?];
+    let wrong = Reg::all().find(|reg| found.get(*reg) != expected.get(*reg));
+    Ok(wrong.map(|reg| format!("{reg} is {:#x}, not {:#x}", found.get(reg), expected.get(reg))))
 }
 
 /// Returns all of a lane's memory.

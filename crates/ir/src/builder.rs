@@ -7,6 +7,7 @@ use crate::arith;
 use crate::dce;
 use crate::flags;
 use crate::fold::{self, Folded};
+use crate::function::Function;
 use crate::legalise::{self, Lacks};
 use crate::op::*;
 use crate::val::{Checked, Val};
@@ -350,6 +351,17 @@ impl Builder {
             ConvOp::Sext => {}
         }
         result
+    }
+
+    /// The results of a function.
+    pub fn call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
+        if self.lacks.calls {
+            return function.inlined(self, args);
+        }
+        let results: Vec<Value> = function.results.iter().map(|ty| self.new_value(*ty)).collect();
+        let args = args.iter().map(|v| v.value).collect();
+        self.push(Op::Call(function, args), results.clone());
+        results.into_iter().map(|v| self.val(v)).collect()
     }
 
     // State.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::arith;
+use crate::function::Function;
 use crate::op::*;
 
 /// What a routine that only computes may ask for.
@@ -81,6 +82,28 @@ pub fn eval_results(routine: &Routine, inputs: &impl Inputs) -> Vec<u64> {
     let mut walk = Walk::new(routine, &mut machine);
     walk.block(&routine.body).expect("a routine that only computes does not leave");
     routine.body.yields.iter().map(|v| walk.get(*v)).collect()
+}
+
+/// The results of a function.
+pub(crate) fn call(function: &Function, args: &[u64]) -> Vec<u64> {
+    eval_results(function.reference(), &Arguments(args))
+}
+
+/// What a function sees.
+struct Arguments<'a>(&'a [u64]);
+
+impl Inputs for Arguments<'_> {
+    fn word(&self) -> u32 {
+        unreachable!("a function has parameters only")
+    }
+
+    fn param(&self, index: u8) -> u64 {
+        self.0[usize::from(index)]
+    }
+
+    fn read_var(&self, _: Var) -> u64 {
+        unreachable!("a function has parameters only")
+    }
 }
 
 /// What an atomic read-modify-write stores.
@@ -207,6 +230,12 @@ impl<'a, M: Machine> Walk<'a, M> {
             Op::Convert(op, a) => {
                 let to = self.ty(stmt.results[0]);
                 arith::convert(*op, self.ty(*a), to, self.get(*a))
+            }
+            Op::Call(function, args) => {
+                let args: Vec<u64> = args.iter().map(|v| self.get(*v)).collect();
+                let results = call(function, &args);
+                stmt.results.iter().zip(results).for_each(|(v, bits)| self.set(*v, bits));
+                return Ok(());
             }
             Op::ReadReg(file, index) => self.machine.read_reg(*file, self.get(*index) as u32),
             Op::WriteReg(file, index, value) => {

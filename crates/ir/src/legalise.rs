@@ -31,6 +31,8 @@ pub struct Lacks {
     pub wide_shifts: bool,
     /// `set flags` of anything but four bits, and `test` of more than one flag.
     pub flag_operands: bool,
+    /// `call`: what a function does is written where it is called.
+    pub calls: bool,
 }
 
 /// Which widths of an operation are meant.
@@ -54,6 +56,7 @@ impl Lacks {
         overflow: true,
         wide_shifts: true,
         flag_operands: true,
+        calls: true,
     };
 }
 
@@ -133,7 +136,8 @@ impl<'b> Writer<'b, '_> {
             Op::Cas { place, expected, new } => {
                 self.place(*place).cas(self.get(*expected), self.get(*new))
             }
-            Op::WriteReg(..)
+            Op::Call(..)
+            | Op::WriteReg(..)
             | Op::WriteVar(..)
             | Op::SetFlags(_)
             | Op::Probe { .. }
@@ -150,6 +154,10 @@ impl<'b> Writer<'b, '_> {
     fn effect(&mut self, op: &Op) -> Vec<Val<'b>> {
         let b = self.b;
         match op {
+            Op::Call(function, args) => {
+                let args: Vec<_> = args.iter().map(|v| self.get(*v)).collect();
+                return b.call(function, &args);
+            }
             Op::WriteReg(file, index, value) => {
                 b.write_reg(*file, self.get(*index), self.get(*value));
             }

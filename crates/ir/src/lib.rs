@@ -31,7 +31,8 @@
 //! | `trunc` | the low bits, to a narrower type |
 //! | `zext` `sext` | to a wider type, filled with zeros or copies of the sign bit; `zext` of a `bool` is 0 or 1 |
 //!
-//! Pure operations have no effect, cannot fail and may be removed or repeated.
+//! Pure operations have no effect, cannot fail and may be removed or repeated. `call` is one, too: it gives the
+//! results of a [`Function`], whose routine has only pure operations and `if`s.
 //!
 //! # Inputs
 //!
@@ -88,6 +89,7 @@ mod dce;
 pub mod eval;
 mod flags;
 mod fold;
+mod function;
 pub mod legalise;
 mod op;
 mod print;
@@ -96,6 +98,7 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use dce::remove_dead_stmts;
+pub use function::{Body, Function};
 pub use op::{
     Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Hint, Op, Order, Place,
     PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData, Var,

@@ -1,5 +1,7 @@
 //! Types, operations and the containers that hold them.
 
+use crate::function::Function;
+
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
@@ -354,6 +356,7 @@ pub enum Op {
     Compare(CmpOp, Value, Value),
     Select(Value, Value, Value),
     Convert(ConvOp, Value),
+    Call(&'static Function, Vec<Value>),
     ReadReg(File, Value),
     WriteReg(File, Value, Value),
     ReadVar(Var),
@@ -430,6 +433,7 @@ impl Op {
             | Op::Compare(..)
             | Op::Select(..)
             | Op::Convert(..)
+            | Op::Call(..)
             | Op::ReadReg(..)
             | Op::ReadVar(..)
             | Op::Test(_)
@@ -444,8 +448,11 @@ impl Op {
             | Op::Cas { .. }
             | Op::Cas128 { .. }
             | Op::Fence
-            | Op::Exit { .. }
-            | Op::If { .. } => false,
+            | Op::Exit { .. } => false,
+            Op::If { then, otherwise, .. } => {
+                let mut stmts = then.stmts.iter().chain(&otherwise.stmts);
+                stmts.all(|stmt| stmt.op.is_removable())
+            }
         }
     }
 
@@ -482,6 +489,7 @@ macro_rules! operand_visitors {
                     Op::Cas { expected: a, new: b, .. } | Op::Exit { cond: a, detail: b, .. } => {
                         [a, b].into_iter().for_each(f);
                     }
+                    Op::Call(_, args) => args.into_iter().for_each(f),
                     Op::Select(a, b, c) => [a, b, c].into_iter().for_each(f),
                     Op::SetFlags(flags) => flags.$each(f),
                     Op::Cas128 { expected: [a, b], new: [c, d], .. } => {
@@ -537,7 +545,7 @@ operand_visitors!(for_each_operand_mut, mut);
 pub struct Stmt {
     /// What to do.
     pub op: Op,
-    /// The results, in order: none, one, two (`cas128`), or as many as an `if` yields.
+    /// The results, in order: none, one, two (`cas128`), or as many as a function returns or an `if` yields.
     pub results: Vec<Value>,
 }
 

@@ -170,7 +170,7 @@ impl<'b> Val<'b> {
     }
 
     /// A constant of the same type.
-    pub(crate) fn like(self, bits: u64) -> Val<'b> {
+    pub fn like(self, bits: u64) -> Val<'b> {
         self.builder.konst(self.ty, bits)
     }
 
@@ -222,6 +222,11 @@ impl<'b> Val<'b> {
         saddo SAddO;
         /// Signed overflow of the difference.
         ssubo SSubO;
+    }
+
+    /// Arithmetic shift right.
+    pub fn sar(self, amount: u32) -> Val<'b> {
+        self.sar_by(self.builder.u32(amount))
     }
 
     /// Leading zero bits.

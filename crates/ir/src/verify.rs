@@ -124,6 +124,14 @@ impl Check<'_> {
         let result = stmt.results.first().copied();
         let is = |ty| result.map_or(Err("no result".to_string()), |r| self.expect_type(r, ty));
         match stmt.op {
+            Op::Call(function, ref args) => {
+                let (params, results) = (function.params, function.results);
+                if args.len() != params.len() || stmt.results.len() != results.len() {
+                    return Err(format!("another number of values than {} has", function.name));
+                }
+                args.iter().zip(params).try_for_each(|(v, ty)| self.expect(*v, *ty))?;
+                stmt.results.iter().zip(results).try_for_each(|(v, ty)| self.expect_type(*v, *ty))
+            }
             Op::Word => is(Type::U32),
             Op::Param(_) => Ok(()),
             Op::Count => is(Type::U64),

@@ -1,5 +1,6 @@
 //! Access to all lanes at once: registers, stops and counts as arrays, and memory without a copy.
 
+use kvrm_a64::state::V_REGISTERS;
 use kvrm_engine::{GENERAL, LaneStatus};
 use kvrm_mem::View;
 
@@ -36,7 +37,7 @@ impl Machine {
         })?)
     }
 
-    /// Copies a register of every lane.
+    /// Copies a register of every lane; any but V, which has more bits: see [`read_vectors`](Self::read_vectors).
     ///
     /// ```
     /// use kvrm::{Machine, Reg};
@@ -48,12 +49,12 @@ impl Machine {
     /// # Ok::<(), kvrm::Error>(())
     /// ```
     pub fn read_register(&self, reg: Reg, values: &mut [u64]) -> Result<()> {
-        reg.check()?;
+        reg.check_narrow()?;
         self.check_len(values.len(), 1)?;
         let mut values = values.iter_mut();
-        Ok(self.core()?.engine.visit_states(0..self.lanes(), &mut |state| {
-            *values.next().expect("one a lane") = reg.get(state);
-        })?)
+        self.visit_register(0..self.lanes(), reg, &mut |value| {
+            *values.next().expect("one a lane") = value;
+        })
     }
 
     /// Sets a register of every lane. If one of the values is invalid, it changes none.
@@ -61,8 +62,36 @@ impl Machine {
         self.check_len(values.len(), 1)?;
         values.iter().try_for_each(|value| reg.check_value(*value))?;
         let (lanes, mut values) = (0..self.lanes(), values.iter());
-        Ok(self.core_mut()?.engine.change_states(lanes, &mut |state| {
-            reg.set(state, *values.next().expect("one a lane"));
+        self.change_register(lanes, reg, &mut || *values.next().expect("one a lane"))
+    }
+
+    /// Copies v0 to v31 of every lane, lane after lane.
+    ///
+    /// ```
+    /// use kvrm::Machine;
+    /// let mut machine = Machine::builder().lanes(2).build()?;
+    /// machine.set_vector(1, 3, 7 << 64)?;
+    /// let mut vectors = vec![0; 2 * 32];
+    /// machine.read_vectors(&mut vectors)?;
+    /// assert_eq!(vectors[32 + 3], 7 << 64);
+    /// vectors[4] = 9;
+    /// machine.write_vectors(&vectors)?;
+    /// assert_eq!(machine.vector(0, 4)?, 9);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn read_vectors(&self, values: &mut [u128]) -> Result<()> {
+        self.check_len(values.len(), V_REGISTERS)?;
+        let (rows, _) = values.as_chunks_mut::<V_REGISTERS>();
+        Ok(self.core()?.engine.copy_vectors(rows)?)
+    }
+
+    /// Sets v0 to v31 of every lane, given lane after lane.
+    pub fn write_vectors(&mut self, values: &[u128]) -> Result<()> {
+        self.check_len(values.len(), V_REGISTERS)?;
+        let (rows, _) = values.as_chunks::<V_REGISTERS>();
+        let (lanes, mut rows) = (0..self.lanes(), rows.iter());
+        Ok(self.core_mut()?.engine.change_vectors(lanes, &mut |vectors| {
+            *vectors = rows.next().expect("one a lane").into();
         })?)
     }
 

@@ -89,8 +89,15 @@ pub enum Error {
     )]
     NoDevices(&'static str),
     /// No register has that name.
-    #[error("there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv or tpidr_el0")]
+    #[error(
+        "there is no register \"{0}\": use x0 to x30, w0 to w30, sp, pc, nzcv, tpidr_el0, v0 to v31 (and q, d, s, h, b), fpcr or fpsr"
+    )]
     UnknownRegister(String),
+    /// A vector register where there is room for 64 bits.
+    #[error(
+        "v{0} has 128 bits, and this takes 64: use vector, set_vector, read_vectors or write_vectors, or d{0} for the lower half"
+    )]
+    WideRegister(u8),
     /// There is nothing to compare a machine with.
     #[error("comparing takes at least two engines: name another, as in cpu,eval")]
     NothingToCompare,

@@ -30,6 +30,7 @@ mod core;
 mod devices;
 mod disassembly;
 mod error;
+mod float;
 mod machine;
 mod model;
 mod register;
@@ -43,6 +44,7 @@ pub use builder::{EngineKind, MachineBuilder};
 pub use devices::{Device, devices};
 pub use disassembly::{Disassembled, disassemble};
 pub use error::{Error, Result};
+pub use float::FloatFormat;
 pub use kvrm_a64 as a64;
 pub use kvrm_asm as asm;
 pub use kvrm_asm::assemble;
@@ -56,7 +58,7 @@ pub use machine::{Lanes, Machine, RunReport};
 pub use model::MemoryModel;
 pub use register::{Reg, Registers};
 pub use running::Progress;
-pub use size::{parse_memory_size, parse_size, parse_unsigned, parse_with_suffix};
+pub use size::{parse_memory_size, parse_size, parse_unsigned, parse_wide, parse_with_suffix};
 
 /// The guide's page about this crate, so that its examples are tested.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use kvrm_a64::state::CpuState;
+use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{CodeUse, Config, Engine, LaneStatus, RunControl, StartTimes, Stop};
 use kvrm_mem::ProcessMark;
 
@@ -208,12 +208,6 @@ impl Machine {
         }
     }
 
-    /// Applies `change` to the registers of the chosen lanes.
-    fn change_states(&mut self, lanes: Lanes, change: impl Fn(&mut CpuState)) -> Result<()> {
-        let lanes = self.range(lanes)?;
-        Ok(self.engine_mut()?.change_states(lanes, &mut |state| change(state))?)
-    }
-
     // Programs and memory.
 
     /// Writes bytes to the image, and so to every lane's memory, now and after each reset.
@@ -268,20 +262,84 @@ impl Machine {
 
     // Registers.
 
-    /// Reads a register of a lane.
+    /// Reads a register of a lane; any but V, which has more bits: see [`vector`](Self::vector).
     pub fn register(&self, lane: usize, reg: Reg) -> Result<u64> {
-        self.check_lane(lane)?;
-        reg.check()?;
+        reg.check_narrow()?;
+        let lanes = self.range(Lanes::One(lane))?;
         let mut value = 0;
-        let engine = &self.core()?.engine;
-        engine.visit_states(lane..lane + 1, &mut |state| value = reg.get(state))?;
+        self.visit_register(lanes, reg, &mut |of_lane| value = of_lane)?;
         Ok(value)
     }
 
-    /// Writes a register of one lane or of all.
+    /// Writes a register of one lane or of all; any but V, which has more bits: see
+    /// [`set_vector`](Self::set_vector). A register of fewer bits takes the low ones.
     pub fn set_register(&mut self, lanes: impl Into<Lanes>, reg: Reg, value: u64) -> Result<()> {
         reg.check_value(value)?;
-        self.change_states(lanes.into(), |state| reg.set(state, value))
+        let lanes = self.range(lanes.into())?;
+        self.change_register(lanes, reg, &mut || value)
+    }
+
+    /// Calls `visit` with a register of each lane, one that exists and has at most 64 bits.
+    pub(crate) fn visit_register(
+        &self,
+        lanes: Range<usize>,
+        reg: Reg,
+        visit: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let engine = &self.core()?.engine;
+        match reg.vector() {
+            Some(_) => {
+                engine.visit_vectors(lanes, &mut |vectors| visit(reg.get_vector(vectors) as u64))?
+            }
+            None => engine.visit_states(lanes, &mut |state| visit(reg.get(state)))?,
+        }
+        Ok(())
+    }
+
+    /// Sets a register of each lane, one that exists and has at most 64 bits, to what `next` returns.
+    pub(crate) fn change_register(
+        &mut self,
+        lanes: Range<usize>,
+        reg: Reg,
+        next: &mut dyn FnMut() -> u64,
+    ) -> Result<()> {
+        let engine = self.engine_mut()?;
+        match reg.vector() {
+            Some(_) => engine
+                .change_vectors(lanes, &mut |vectors| reg.set_vector(vectors, next().into()))?,
+            None => engine.change_states(lanes, &mut |state| reg.set(state, next()))?,
+        }
+        Ok(())
+    }
+
+    /// Reads a vector register of a lane, all of its 128 bits.
+    ///
+    /// ```
+    /// use kvrm::{Lanes, Machine, Reg};
+    /// let mut machine = Machine::builder().lanes(2).build()?;
+    /// machine.set_vector(Lanes::All, 3, 0x3ff8_0000_0000_0000_4004_0000_0000_0000)?;
+    /// assert_eq!(machine.vector(1, 3)? >> 64, 1.5f64.to_bits().into());
+    /// // The lower half; writing it would clear the upper one.
+    /// assert_eq!(f64::from_bits(machine.register(1, Reg::D(3))?), 2.5);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn vector(&self, lane: usize, n: u8) -> Result<u128> {
+        let reg = Reg::V(n);
+        reg.check()?;
+        let lanes = self.range(Lanes::One(lane))?;
+        let mut value = 0;
+        let engine = &self.core()?.engine;
+        engine.visit_vectors(lanes, &mut |vectors| value = reg.get_vector(vectors))?;
+        Ok(value)
+    }
+
+    /// Writes a vector register of one lane or of all.
+    pub fn set_vector(&mut self, lanes: impl Into<Lanes>, n: u8, value: u128) -> Result<()> {
+        let reg = Reg::V(n);
+        reg.check()?;
+        let lanes = self.range(lanes.into())?;
+        let set = &mut |vectors: &mut VectorState| reg.set_vector(vectors, value);
+        Ok(self.engine_mut()?.change_vectors(lanes, set)?)
     }
 
     /// Reads all registers of a lane.
@@ -294,13 +352,11 @@ impl Machine {
     /// Writes all registers of one lane or of all.
     pub fn set_registers(&mut self, lanes: impl Into<Lanes>, registers: &Registers) -> Result<()> {
         Reg::Pc.check_value(registers.pc)?;
-        let lanes = lanes.into();
-        let vectors = registers.vectors();
-        self.change_states(lanes, |state| registers.put_into(state))?;
-        for lane in self.range(lanes)? {
-            self.engine_mut()?.set_vectors(lane, &vectors)?;
-        }
-        Ok(())
+        let lanes = self.range(lanes.into())?;
+        let new = VectorState::from(&registers.v);
+        let engine = self.engine_mut()?;
+        engine.change_states(lanes.clone(), &mut |state| registers.put_into(state))?;
+        Ok(engine.change_vectors(lanes, &mut |vectors| *vectors = new)?)
     }
 
     /// Returns the program counter of a lane.

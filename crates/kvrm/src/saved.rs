@@ -51,9 +51,8 @@ impl Saved {
         for (lane, state) in self.states.iter().enumerate() {
             engine.set_state(lane, state)?;
         }
-        for (lane, vectors) in self.vectors.iter().enumerate() {
-            engine.set_vectors(lane, vectors)?;
-        }
-        Ok(())
+        let mut vectors = self.vectors.iter();
+        let restore = &mut |now: &mut VectorState| *now = *vectors.next().expect("one a lane");
+        Ok(engine.change_vectors(0..self.vectors.len(), restore)?)
     }
 }

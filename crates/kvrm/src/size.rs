@@ -75,6 +75,15 @@ pub fn parse_with_suffix(text: &str, step: u64) -> Option<u64> {
 /// assert_eq!(kvrm::parse_unsigned("-1"), None);
 /// ```
 pub fn parse_unsigned(text: &str) -> Option<u64> {
+    u64::try_from(parse_wide(text)?).ok()
+}
+
+/// Parses a whole number of up to 128 bits, as [`parse_unsigned`] does.
+///
+/// ```
+/// assert_eq!(kvrm::parse_wide("0x1_0000_0000_0000_0000"), Some(1 << 64));
+/// ```
+pub fn parse_wide(text: &str) -> Option<u128> {
     let digits = text.replace('_', "");
     let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
         Some(hex) => (hex, 16),
@@ -82,5 +91,5 @@ pub fn parse_unsigned(text: &str) -> Option<u64> {
     };
     // from_str_radix would also accept a sign.
     let plain = digits.starts_with(|c: char| c.is_ascii_hexdigit());
-    plain.then(|| u64::from_str_radix(digits, radix).ok())?
+    plain.then(|| u128::from_str_radix(digits, radix).ok())?
 }

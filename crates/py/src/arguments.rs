@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kvrm::{Lanes, Reg};
+use kvrm::{FloatFormat, Lanes, Reg};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PySet, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PySet, PyString};
 
 /// Returns the name of a value's type, for messages.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
@@ -80,16 +80,58 @@ pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
-/// Converts the value of this register, which may have only 32 bits.
+/// Converts the value of this register, which has at most 64 bits.
 pub(crate) fn value_of(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if register.float_format().is_some() && value.is_instance_of::<PyFloat>() {
+        return Err(PyTypeError::new_err(format!(
+            "the value of {register} must be a whole number, its bits: set_float takes floating-point numbers"
+        )));
+    }
     let number = self::value(value)?;
-    let is_narrow = u32::try_from(number).is_ok() || i32::try_from(number.cast_signed()).is_ok();
+    let above = 64 - register.bits();
+    // As the low bits, extended with zeros or with the sign.
+    let is_narrow = number << above >> above == number
+        || (number << above).cast_signed() >> above == number.cast_signed();
     match register {
-        Reg::W(_) if !is_narrow => Err(PyOverflowError::new_err(format!(
-            "the value of {register} must fit in 32 bits, with or without a sign"
-        ))),
+        _ if !is_narrow => Err(too_wide(register)),
         Reg::Nzcv => check_flags(number).map(|()| number),
         _ => Ok(number),
+    }
+}
+
+/// Converts the value of a vector register.
+pub(crate) fn vector(register: Reg, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+    let number = integer(value, "the value of a register")?;
+    if let Ok(number) = number.extract::<u128>() {
+        return Ok(number);
+    }
+    number.extract::<i128>().map(i128::cast_unsigned).map_err(|_| too_wide(register))
+}
+
+fn too_wide(register: Reg) -> PyErr {
+    let bits = register.bits();
+    PyOverflowError::new_err(format!(
+        "the value of {register} must fit in {bits} bits, with or without a sign"
+    ))
+}
+
+/// Converts a register that holds a floating-point number, with the format of that.
+pub(crate) fn float_register(register: &Bound<'_, PyAny>) -> PyResult<(Reg, FloatFormat)> {
+    let register = self::register(register)?;
+    let format = register.float_format().ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "{register} holds no floating-point number: use d0 to d31, s0 to s31 or h0 to h31"
+        ))
+    })?;
+    Ok((register, format))
+}
+
+/// Converts a floating-point number to the bits of a register.
+pub(crate) fn float_bits(register: Reg, format: FloatFormat, value: f64) -> PyResult<u64> {
+    let bits = format.bits_of(value);
+    match value.is_finite() && format.value_of(bits).is_infinite() {
+        true => Err(PyOverflowError::new_err(format!("{value:e} is too large for {register}"))),
+        false => Ok(bits),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Registers of all lanes as NumPy arrays.
 
 use kvrm::Reg;
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 
 use crate::machine::Machine;
@@ -32,7 +32,47 @@ impl Machine {
         }
         self.with(py, |machine| machine.write_register(reg, values))
     }
+
+    /// Returns the vector registers of all lanes as an array of bytes.
+    pub(crate) fn read_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shape = (self.lanes, VECTORS, VECTOR_BYTES);
+        let array = empty(py, shape, "uint8")?.cast_into::<PyArray3<u8>>()?;
+        let mut bytes = array.try_readwrite()?;
+        let bytes = bytes.as_slice_mut()?;
+        match bytemuck::try_cast_slice_mut(bytes) {
+            Ok(values) => self.with(py, |machine| machine.read_vectors(values))?,
+            // It is not aligned; NumPy does not say that it ever is.
+            Err(_) => {
+                let mut values = vec![0; self.lanes * VECTORS];
+                self.with(py, |machine| machine.read_vectors(&mut values))?;
+                bytes.copy_from_slice(bytemuck::cast_slice(&values));
+            }
+        }
+        Ok(array.into_any())
+    }
+
+    /// Sets the vector registers of all lanes from an array with elements of any type.
+    pub(crate) fn write_vectors(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let shape = (self.lanes, VECTORS, VECTOR_BYTES);
+        let array = py.import("kvrm._arrays")?.call_method1("to_vectors", (value, shape))?;
+        let array = array.cast_into::<PyArray3<u8>>()?;
+        let bytes = array.try_readonly()?;
+        let bytes = bytes.as_slice()?;
+        match bytemuck::try_cast_slice(bytes) {
+            Ok(values) => self.with(py, |machine| machine.write_vectors(values)),
+            Err(_) => {
+                let values: Vec<u128> = bytemuck::pod_collect_to_vec(bytes);
+                self.with(py, |machine| machine.write_vectors(&values))
+            }
+        }
+    }
 }
+
+/// Vector registers of a lane.
+const VECTORS: usize = 32;
+/// Bytes of a vector register.
+const VECTOR_BYTES: usize = 16;
 
 /// Returns an array of the machine's property of that name. Assigning to its items sets them in the machine, too.
 pub(crate) fn written_through<'py>(

@@ -35,6 +35,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::UnknownModel(_)
         | Error::NoDevices(_)
         | Error::UnknownRegister(_)
+        | Error::WideRegister(_)
         | Error::EmptyBatches => PyValueError::new_err(text),
         Error::Forked => {
             PyRuntimeError::new_err(format!("{text}, or start processes by \"spawn\""))

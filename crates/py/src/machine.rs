@@ -7,7 +7,7 @@ use kvrm::{Batches, EngineKind, MemoryModel, ProcessMark, Reg};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyInt, PyType};
 
 use crate::arguments::{self, device_numbers, memory_size, seconds};
 use crate::arrays::{empty, to_lanes, written_through};
@@ -415,9 +415,56 @@ impl Machine {
         written_through(slf, "flags", array.into_any())
     }
 
-    /// Returns a register of a lane.
+    /// v0 to v31 of all lanes as they are now, of shape (lanes, 32, 16): the bytes of each, the lowest first. The method
+    /// view of the array gives them as elements of another type. Assigning sets them, all or some; an array with 16
+    /// bytes along its last axis is taken as it is, and broadcast. The array does not change when the machine runs.
     ///
-    /// register: a number from 0 to 30, or a name: x0 to x30, w0 to w30, sp, pc, nzcv, tpidr_el0.
+    /// >>> import kvrm, numpy as np
+    /// >>> m = kvrm.Machine(lanes=2)
+    /// >>> m.vectors.view(np.float32)[:, 3] = [1, 2, 3, 4]
+    /// >>> m.vectors.view(np.float64)[1, 0, 0] = 1.5
+    /// >>> m.vectors.shape, m.vectors.view(np.float32)[0, 3].tolist(), m.get_float("d0", lane=1)
+    /// ((2, 32, 16), [1.0, 2.0, 3.0, 4.0], 1.5)
+    #[getter]
+    fn vectors<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        written_through(slf, "vectors", slf.get().read_vectors(slf.py())?)
+    }
+
+    #[setter]
+    fn set_vectors(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.write_vectors(value)
+    }
+
+    /// The floating-point control registers of all lanes, as 32-bit numbers. Assigning sets them, all or some; bits that
+    /// do not exist stay zero.
+    #[getter]
+    fn fpcr<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let column = slf.get().column(slf.py(), Reg::Fpcr)?;
+        written_through(slf, "fpcr", column.call_method1("astype", ("uint32",))?)
+    }
+
+    #[setter]
+    fn set_fpcr(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::Fpcr)
+    }
+
+    /// The floating-point status registers of all lanes, as 32-bit numbers. Assigning sets them, all or some; bits that
+    /// do not exist stay zero.
+    #[getter]
+    fn fpsr<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let column = slf.get().column(slf.py(), Reg::Fpsr)?;
+        written_through(slf, "fpsr", column.call_method1("astype", ("uint32",))?)
+    }
+
+    #[setter]
+    fn set_fpsr(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.set_column(value, Reg::Fpsr)
+    }
+
+    /// Returns a register of a lane, as an unsigned number.
+    ///
+    /// register: a number from 0 to 30, or a name: x0 to x30, w0 to w30, sp, pc, nzcv, tpidr_el0, fpcr, fpsr, v0 to
+    /// v31 (128 bits, also q0 to q31), and d0, s0, h0, b0 to d31, s31, h31, b31 for the low bits of these.
     ///
     /// >>> import kvrm
     /// >>> m = kvrm.Machine()
@@ -425,19 +472,28 @@ impl Machine {
     /// >>> m.set_register(3, -1)
     /// >>> m.get_register("sp"), hex(m.get_register("w3"))
     /// (32768, '0xffffffff')
+    /// >>> m.set_register("v0", 1 << 127 | 5)
+    /// >>> hex(m.get_register("q0")), m.get_register("b0")
+    /// ('0x80000000000000000000000000000005', 5)
     #[pyo3(signature = (register, lane=None), text_signature = "($self, register, lane=0)")]
-    fn get_register(
+    fn get_register<'py>(
         &self,
-        py: Python<'_>,
-        register: &Bound<'_, PyAny>,
-        lane: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<u64> {
+        py: Python<'py>,
+        register: &Bound<'py, PyAny>,
+        lane: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyInt>> {
         let register = arguments::register(register)?;
         let lane = lane.map_or(Ok(0), arguments::lane)?;
-        self.with(py, |machine| machine.register(lane, register))
+        match register {
+            Reg::V(n) => Ok(self.with(py, |machine| machine.vector(lane, n))?.into_pyobject(py)?),
+            _ => {
+                Ok(self.with(py, |machine| machine.register(lane, register))?.into_pyobject(py)?)
+            }
+        }
     }
 
-    /// Sets a register of a lane, or of all lanes if none is given.
+    /// Sets a register of a lane, or of all lanes if none is given. Of d, s, h and b, the value is the bits, and the rest
+    /// of the vector register becomes zero: set_float takes floating-point numbers.
     #[pyo3(signature = (register, value, lane=None))]
     fn set_register(
         &self,
@@ -447,8 +503,50 @@ impl Machine {
         lane: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let register = arguments::register(register)?;
+        if let Reg::V(n) = register {
+            let (value, lanes) = (arguments::vector(register, value)?, arguments::lanes(lane)?);
+            return self.with(py, |machine| machine.set_vector(lanes, n, value));
+        }
         let (value, lanes) = (arguments::value_of(register, value)?, arguments::lanes(lane)?);
         self.with(py, |machine| machine.set_register(lanes, register, value))
+    }
+
+    /// Returns the floating-point number in a register of a lane: d0 to d31, s0 to s31 or h0 to h31.
+    ///
+    /// >>> import kvrm
+    /// >>> m = kvrm.Machine()
+    /// >>> m.set_float("d0", 1.5)
+    /// >>> m.get_float("d0"), hex(m.get_register("d0"))
+    /// (1.5, '0x3ff8000000000000')
+    /// >>> m.set_float("s1", 0.1)                      # rounded to 24 bits
+    /// >>> m.get_float("s1")
+    /// 0.10000000149011612
+    #[pyo3(signature = (register, lane=None), text_signature = "($self, register, lane=0)")]
+    fn get_float(
+        &self,
+        py: Python<'_>,
+        register: &Bound<'_, PyAny>,
+        lane: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<f64> {
+        let (register, format) = arguments::float_register(register)?;
+        let lane = lane.map_or(Ok(0), arguments::lane)?;
+        Ok(format.value_of(self.with(py, |machine| machine.register(lane, register))?))
+    }
+
+    /// Sets the floating-point number in a register of a lane, or of all lanes if none is given: d0 to d31, s0 to s31 or
+    /// h0 to h31. It is rounded to the nearest; the rest of the vector register becomes zero.
+    #[pyo3(signature = (register, value, lane=None))]
+    fn set_float(
+        &self,
+        py: Python<'_>,
+        register: &Bound<'_, PyAny>,
+        value: f64,
+        lane: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (register, format) = arguments::float_register(register)?;
+        let lanes = arguments::lanes(lane)?;
+        let bits = arguments::float_bits(register, format, value)?;
+        self.with(py, |machine| machine.set_register(lanes, register, bits))
     }
 
     /// Instructions that each lane has completed since it was built or reset.

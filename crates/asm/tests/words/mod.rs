@@ -12,6 +12,12 @@ fn random(state: &mut u64) -> u64 {
     z ^ z >> 31
 }
 
+/// Returns how many words of a row to try. Rows for vectors are many, and siblings differ in little.
+pub(crate) fn count(row: &Instruction) -> u32 {
+    let is_vector = ["SIMD", "loating"].iter().any(|part| row.group.contains(part));
+    if is_vector { 200 } else { 3000 }
+}
+
 /// Returns a random word of the row, whose fields often have their smallest and largest values; `None` if the word
 /// belongs to no row or to another.
 pub(crate) fn random_word(row: &Instruction, state: &mut u64) -> Option<u32> {

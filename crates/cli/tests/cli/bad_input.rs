@@ -128,6 +128,11 @@ fn names() {
     fails("exec halt.bin --set x0", "not an assignment");
     fails("exec halt.bin --set x0=1e3", "\"1e3\" is not a 64-bit number");
     fails("exec halt.bin --set w0=0x100000000", "does not fit in the 32 bits of w0");
+    fails("exec halt.bin --set d0=one", "\"one\" is not a number: write 1.5");
+    fails("exec halt.bin --set h0=1e5", "1e5 is too large for h0: the most is 65504");
+    fails("exec halt.bin --set s0=0x100000000", "does not fit in the 32 bits of s0");
+    fails("exec halt.bin --set v0.s=1,2", "v0.s has 4 elements, not 2");
+    fails("exec halt.bin --set b0=lane", "b0 cannot be the lane's number");
     fails("exec halt.bin --set pc=2", "0x2 is not an instruction address");
     fails("exec halt.bin --device first", "not the number of a GPU");
     fails("exec halt.bin --private --shared", "cannot be used with");

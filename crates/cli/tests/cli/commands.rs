@@ -169,7 +169,7 @@ fn bench_measures_starts() {
     let result = folder.json("bench --only start --lanes 2 --shared");
     let starts = result["starts"].as_array().unwrap();
     let programs: Vec<_> = starts.iter().map(|start| start["program"].as_str().unwrap()).collect();
-    assert_eq!(programs, ["loop", "every_row"]);
+    assert_eq!(programs, ["loop", "many_rows"]);
     for start in starts {
         // The cpu engine has neither driver nor kernels, so cold and warm are the same.
         assert!(start["cache"].is_null() && start["timing"]["driver_seconds"].is_null());
@@ -177,7 +177,7 @@ fn bench_measures_starts() {
         assert!(start["process_seconds"].as_f64().unwrap() > run && run > 0.0);
     }
     let text = folder.output("bench --only start --engine eval --lanes 1");
-    assert!(text.lines().last().unwrap().starts_with("start every_row: machine "), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("start many_rows: machine "), "{text}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn one_lane_for_people() {
 #[test]
 fn all_registers_are_printed_on_request() {
     let text = folder().output("exec square.bin --all-registers");
-    for name in ["x0 ", "x30 ", "sp ", "nzcv ", "tpidr_el0 "] {
+    for name in ["x0 ", "x30 ", "sp ", "nzcv ", "tpidr_el0 ", "v0 ", "v31 ", "fpcr ", "fpsr "] {
         assert!(text.contains(&format!(" {name}0x")), "{name} in {text}");
     }
 }
@@ -61,13 +61,40 @@ fn json_has_everything() {
     assert_eq!(lane["pc"], "0x10014");
     assert_eq!(lane["cycles"], 5);
     assert_eq!(lane["registers"]["x0"], "0x5");
-    assert_eq!(lane["registers"].as_object().unwrap().len(), 34);
+    assert_eq!(lane["registers"].as_object().unwrap().len(), 68);
     assert_eq!(lane["dumps"][0]["address"], "0x20000");
     assert_eq!(lane["dumps"][0]["bytes"], "0500");
     assert_eq!(result["totals"]["lanes"], 3);
     assert_eq!(result["totals"]["stops"]["HALT"], 3);
     assert_eq!(result["totals"]["cycles"], 15);
     assert_eq!(result["totals"]["cancelled"], false);
+}
+
+#[test]
+fn vectors_and_floating_point_numbers() {
+    let folder = folder();
+    let options = "--set d0=1.5 --set s1=-0.25 --set h2=0.5 --set v3.s=1,2,3,4 --set q31=-1 \
+                   --set b4=7 --set fpcr=0xffffffff --set fpsr=1 --set x5=9";
+    let text = folder.output(&format!("exec square.bin {options}"));
+    let lines: Vec<_> = text.lines().collect();
+    let expected = "   x0 0x0000000000000001   x5 0x0000000000000009 fpcr 0x0000000007c80000
+ fpsr 0x0000000000000001
+   v0 0x00000000000000003ff8000000000000  d 1.5  s 0, 1.9375
+   v1 0x000000000000000000000000be800000  s -0.25
+   v2 0x00000000000000000000000000003800  h 0.5
+   v3 0x4080000040400000400000003f800000  d 2.000000473111868, 512.0001225471497  s 1, 2, 3, 4
+   v4 0x00000000000000000000000000000007  h 4e-7
+  v31 0xffffffffffffffffffffffffffffffff  d NaN, NaN  s NaN, NaN, NaN, NaN";
+    assert_eq!(lines[1..9].join("\n"), expected);
+    let result = folder.json(&format!("exec square.bin {options}"));
+    let registers = &result["lanes"][0]["registers"];
+    assert_eq!(registers["v3"], "0x4080000040400000400000003f800000");
+    assert_eq!(registers["v30"], "0x00000000000000000000000000000000");
+    assert_eq!((&registers["fpcr"], &registers["fpsr"]), (&"0x7c80000".into(), &"0x1".into()));
+    let result = folder.json("exec square.bin --lanes 3 --set d0=lane --set s1=lane --set v2=lane");
+    let registers = &result["lanes"][2]["registers"];
+    let end = |name: &str, digits: &str| registers[name].as_str().unwrap().ends_with(digits);
+    assert!(end("v0", "04000000000000000") && end("v1", "040000000") && end("v2", "02"));
 }
 
 #[test]

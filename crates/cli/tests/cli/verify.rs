@@ -41,6 +41,13 @@ fn json_tells_the_same() {
 }
 
 #[test]
+fn engines_start_with_the_same_vectors() {
+    let options = "--engines cpu,eval --lanes 3 --set d0=0.1 --set v1.b=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16";
+    let result = folder().json(&format!("verify square.bin {options} --set s2=lane --set fpsr=1"));
+    assert_eq!(result["agree"], true);
+}
+
+#[test]
 fn random_programs() {
     let run = "verify --random 12 --seed 3 --lanes 5 --rows 60 --engines eval,cpu";
     let result = folder().json(run);

@@ -96,7 +96,7 @@ impl Difference {
     }
 
     /// Returns the registers that differ, with their values on both machines.
-    pub fn registers(&self) -> Vec<(Reg, [u64; 2])> {
+    pub fn registers(&self) -> Vec<(Reg, [u128; 2])> {
         let value = |side: usize, reg: Reg| self.sides[side].registers.get(reg);
         let both = Reg::all().map(|reg| (reg, [value(0, reg), value(1, reg)]));
         both.filter(|(_, [a, b])| a != b).collect()

@@ -113,8 +113,8 @@ impl RandomPrograms {
         let starts: Vec<_> = (0..self.lanes).map(|lane| self.programs.start(round, lane)).collect();
         let inputs = |machine: &mut Machine| {
             for (lane, start) in starts.iter().enumerate() {
-                let Start { pc, len: _, x, sp, nzcv, v, fpcr } = *start;
-                let registers = Registers { x, sp, pc, nzcv, v, fpcr, ..Registers::default() };
+                let Start { x, sp, pc, nzcv, v, fpcr, fpsr, .. } = *start;
+                let registers = Registers { x, sp, pc, nzcv, tpidr_el0: 0, v, fpcr, fpsr };
                 machine.set_registers(lane, &registers)?;
             }
             Ok(())

@@ -28,6 +28,9 @@ struct Mistake {
 #[derive(Clone, Copy)]
 enum What {
     Register,
+    Vector,
+    Fpcr,
+    Fpsr,
     Memory,
     Stop,
     Count,
@@ -101,6 +104,19 @@ impl Engine for Wrong {
                     state.x[5] ^= 1 << 40;
                     self.inner.set_state(lane, &state)?;
                 }
+                What::Vector => {
+                    let mut vectors = self.inner.vectors(lane)?;
+                    vectors.v[7][1] ^= 1 << 40;
+                    self.inner.set_vectors(lane, &vectors)?;
+                }
+                What::Fpcr | What::Fpsr => {
+                    let mut state = self.inner.state(lane)?;
+                    match what {
+                        What::Fpcr => state.fpcr ^= 1 << 24,
+                        _ => state.fpsr ^= 1,
+                    }
+                    self.inner.set_state(lane, &state)?;
+                }
                 // Far from all that the program writes.
                 What::Memory => self.inner.write_memory(lane, 0x1_f008, &[7])?,
                 What::Stop | What::Count => {}
@@ -146,6 +162,7 @@ fn inputs(machine: &mut Machine) -> Result<()> {
     for lane in 0..machine.lanes() {
         machine.set_register(lane, Reg::X(1), DATA)?;
         machine.set_register(lane, Reg::X(2), TIMES + lane as u64)?;
+        (0..32).try_for_each(|n| machine.set_vector(lane, n, 16 * u128::from(n)))?;
     }
     Ok(())
 }
@@ -189,6 +206,21 @@ fn a_wrong_register_is_found() {
         assert_eq!(difference.registers(), [(Reg::X(5), [0, 1 << 40])]);
         assert_eq!(difference.sides.each_ref().map(|side| side.machine), [0, 1]);
         assert_eq!((difference.words, difference.memory.len()), (0, 0));
+    }
+}
+
+#[test]
+fn wrong_vectors_fpcr_and_fpsr_are_found() {
+    for (what, expected) in [
+        (What::Vector, (Reg::V(7), [0x70, 0x70 | 1 << (64 + 40)])),
+        (What::Fpcr, (Reg::Fpcr, [0, 1 << 24])),
+        (What::Fpsr, (Reg::Fpsr, [0, 1])),
+    ] {
+        let first = right(&builder(3), EngineKind::Cpu);
+        let second = wrong(&first, Mistake { lane: 1, after: 321, what });
+        let difference = difference(&mut [first, second], None);
+        assert_eq!((difference.lane, difference.lanes, difference.count), (1, 1, 320));
+        assert_eq!(difference.registers(), [expected]);
     }
 }
 

@@ -53,6 +53,10 @@ fn a_running_machine_is_out_of_reach(subject: Subject) {
     running(machine.run_batches(Batches::of(1), |_, _| ControlFlow::Continue(())).map(drop));
     running(machine.register(0, Reg::X(0)).map(drop));
     running(machine.set_register(0, Reg::X(0), 1));
+    running(machine.vector(0, 0).map(drop));
+    running(machine.set_vector(0, 0, 1));
+    running(machine.read_vectors(&mut [0; 64]));
+    running(machine.write_vectors(&[0; 64]));
     running(machine.read_memory(0, 0, &mut [0]));
     running(machine.write_memory(0, 0, &[0]));
     running(machine.load(0, &[0]));
@@ -196,6 +200,11 @@ fn registers_of_very_many_lanes(subject: Subject) {
     machine.write_general_registers(&wanted).unwrap();
     let mut all = vec![0; lanes * 31];
     machine.read_general_registers(&mut all).unwrap();
+    assert!(all == wanted);
+    let wanted: Vec<u128> = (0..lanes as u128 * 32).map(|n| n << 64 | !n >> 64).collect();
+    machine.write_vectors(&wanted).unwrap();
+    let mut all = vec![0; lanes * 32];
+    machine.read_vectors(&mut all).unwrap();
     assert!(all == wanted);
 }
 

@@ -21,6 +21,9 @@ fn lanes_that_do_not_exist(subject: Subject) {
     fails(machine.read_memory(3, 0, &mut [0]));
     fails(machine.write_memory(3, 0, &[0]));
     fails(machine.set_register(3, Reg::Sp, 0));
+    fails(machine.set_register(3, Reg::D(0), 0));
+    fails(machine.vector(3, 0).map(drop));
+    fails(machine.set_vector(3, 0, 0));
     fails(machine.registers(3).map(drop));
     fails(machine.set_registers(3, &Registers::default()));
     fails(machine.set_pc(Lanes::One(3), 0));
@@ -85,20 +88,34 @@ fn misaligned_counters(subject: Subject) {
 }
 
 fn registers(subject: Subject) {
-    /// What every register can hold.
+    /// What every register can hold, but V, FPCR and FPSR.
     const V: u64 = 0xf000_0000;
     let mut machine = subject.machine(&[]);
-    for reg in [Reg::X(31), Reg::W(31), Reg::X(255)] {
+    for reg in [Reg::X(31), Reg::W(31), Reg::X(255), Reg::V(32), Reg::D(32), Reg::B(255)] {
         assert!(matches!(machine.register(0, reg), Err(Error::UnknownRegister(_))));
         assert!(matches!(machine.set_register(0, reg, 0), Err(Error::UnknownRegister(_))));
     }
-    for name in ["", "x", "x31", "x-1", "w+1", "x1 ", "r0", "é", "xé", "pc1"] {
+    assert!(matches!(machine.vector(0, 32), Err(Error::UnknownRegister(_))));
+    assert!(matches!(machine.set_vector(0, 32, 0), Err(Error::UnknownRegister(_))));
+    for name in [
+        "", "x", "x31", "x-1", "w+1", "x1 ", "r0", "é", "xé", "pc1", "v32", "q32", "d-1", "s",
+        "h+1", "b256", "fp0", "v0.s",
+    ] {
         assert!(matches!(name.parse::<Reg>(), Err(Error::UnknownRegister(_))), "{name}");
     }
     for reg in Reg::all() {
         assert_eq!(reg.to_string().parse::<Reg>().unwrap(), reg);
+        if matches!(reg, Reg::V(_) | Reg::Fpcr | Reg::Fpsr) {
+            continue;
+        }
         machine.set_register(0, reg, V).unwrap();
         assert_eq!(machine.register(0, reg).unwrap(), V);
+    }
+    for (name, reg) in
+        [("d31", Reg::D(31)), ("S0", Reg::S(0)), ("h7", Reg::H(7)), ("b1", Reg::B(1))]
+    {
+        assert_eq!(name.parse::<Reg>().unwrap(), reg);
+        assert_eq!(reg.to_string(), name.to_lowercase());
     }
     let registers = machine.registers(0).unwrap();
     assert_eq!((registers.x, registers.sp, registers.pc), ([V; 31], V, V));

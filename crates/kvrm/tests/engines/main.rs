@@ -74,6 +74,7 @@ mod memory;
 mod models;
 mod much_code;
 mod random_programs;
+mod registers;
 mod shared_code;
 mod shared_memory;
 mod split;

@@ -115,7 +115,7 @@ fn reset_restores_everything(subject: Subject) {
         let Snapshot { stop, count, registers } = Snapshot::of(&machine, lane);
         assert_eq!((stop, count, machine.cycles(lane).unwrap()), (None, 0, 0));
         for (reg, value) in registers {
-            assert_eq!(value, if reg == Reg::Pc { CODE } else { 0 }, "{reg}");
+            assert_eq!(value, if reg == Reg::Pc { CODE.into() } else { 0 }, "{reg}");
         }
         assert_eq!(machine.total_cycles(1 - lane).unwrap(), 5, "the other lane is left alone");
         set_up(&mut machine);

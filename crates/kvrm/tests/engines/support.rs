@@ -16,6 +16,8 @@ const fn system_register(op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
 }
 
 pub(crate) const NZCV: u32 = system_register(3, 4, 2, 0);
+pub(crate) const FPCR: u32 = system_register(3, 4, 4, 0);
+pub(crate) const FPSR: u32 = system_register(3, 4, 4, 1);
 pub(crate) const TPIDR_EL0: u32 = system_register(3, 13, 0, 2);
 pub(crate) const CNTVCT: u32 = system_register(3, 14, 0, 2);
 
@@ -102,15 +104,16 @@ pub(crate) fn set_up(machine: &mut Machine) {
 pub(crate) struct Snapshot {
     pub(crate) stop: Option<Stop>,
     pub(crate) count: u64,
-    pub(crate) registers: Vec<(Reg, u64)>,
+    pub(crate) registers: Vec<(Reg, u128)>,
 }
 
 impl Snapshot {
     pub(crate) fn of(machine: &Machine, lane: usize) -> Snapshot {
+        let registers = machine.registers(lane).unwrap();
         Snapshot {
             stop: machine.stop(lane).unwrap(),
             count: machine.total_cycles(lane).unwrap(),
-            registers: Reg::all().map(|reg| (reg, machine.register(lane, reg).unwrap())).collect(),
+            registers: Reg::all().map(|reg| (reg, registers.get(reg))).collect(),
         }
     }
 }
