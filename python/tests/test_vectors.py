@@ -10,7 +10,7 @@ import kvrm
 import numpy as np
 import pytest
 
-FPCR_BITS = 0x07C00000
+FPCR_BITS = 0x07C80000
 FPSR_BITS = 0x0800009F
 
 

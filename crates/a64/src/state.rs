@@ -157,8 +157,8 @@ state! {
     8 EXCLUSIVE_LEN exclusive_len: U32 as u32;
 }
 
-/// The bits of FPCR that can be written: AHP, DN, FZ, RMode. The others are zero.
-pub const FPCR_MASK: u64 = 0x07c0_0000;
+/// The bits of FPCR that can be written: AHP, DN, FZ, RMode, FZ16. The others are zero.
+pub const FPCR_MASK: u64 = 0x07c8_0000;
 /// The bits of FPSR that can be written: QC and the cumulative exceptions. The others are zero.
 pub const FPSR_MASK: u64 = 0x0800_009f;
 

@@ -307,7 +307,7 @@ fn set_base(state: &mut State, register: u32, value: u64) {
 }
 
 pub(crate) fn is_literal(row: &Instruction) -> bool {
-    row.group == "Load register (literal)"
+    row.group.starts_with("Load register (literal)")
 }
 
 /// Picks what a literal load reads: the window, the end of memory, zero memory or the code itself.

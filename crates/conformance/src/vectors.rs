@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kvrm_a64::state::{FPCR, FPSR, V};
+use kvrm_a64::state::{FPCR, FPCR_MASK, FPSR, V};
 use kvrm_a64::{Instruction, shaped_form, table};
 use kvrm_ir::{Op, Routine, Stmt, Terminator};
 use kvrm_oracles::State;
@@ -68,7 +68,7 @@ pub fn fill_all(random: &mut Random, element: Element, state: &mut State) {
         let element = if is_other { random.pick(&Element::ALL) } else { element };
         random.hard_vector(element)
     });
-    state.fpcr = random.hard_fpcr();
+    state.fpcr = random.hard_fpcr() & FPCR_MASK;
     state.fpsr = random.hard_fpsr();
 }
 

@@ -57,8 +57,9 @@
 //!
 //! Both compute with the same library, and on hundreds of thousands of random
 //! words with hard values they differ in nothing else but FCMLA by element of
-//! four halves, where Unicorn's FPSR has the exceptions of eight. So what they
-//! agree in may still be wrong.
+//! four halves, where Unicorn's FPSR has the exceptions of eight. What they agree
+//! in may still be wrong: both extend the sign of FCVTZS to a scalar half with
+//! fraction bits, and set Z where FJCVTZS flushes a denormal.
 
 mod error;
 mod oracle;

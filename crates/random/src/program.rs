@@ -178,7 +178,7 @@ impl Shape {
 }
 
 fn loads_or_stores(row: &Instruction) -> bool {
-    row.group.starts_with("Load/store") || row.group.contains("load/store")
+    row.group.starts_with("Load/store") || row.group.starts_with("Advanced SIMD load/store")
 }
 
 fn accesses_memory(row: &Instruction) -> bool {

@@ -77,7 +77,7 @@ fn vectors_and_floating_point_numbers() {
                    --set b4=7 --set fpcr=0xffffffff --set fpsr=1 --set x5=9";
     let text = folder.output(&format!("exec square.bin {options}"));
     let lines: Vec<_> = text.lines().collect();
-    let expected = "   x0 0x0000000000000001   x5 0x0000000000000009 fpcr 0x0000000007c00000
+    let expected = "   x0 0x0000000000000001   x5 0x0000000000000009 fpcr 0x0000000007c80000
  fpsr 0x0000000000000001
    v0 0x00000000000000003ff8000000000000  d 1.5  s 0, 1.9375
    v1 0x000000000000000000000000be800000  s -0.25
@@ -90,7 +90,7 @@ fn vectors_and_floating_point_numbers() {
     let registers = &result["lanes"][0]["registers"];
     assert_eq!(registers["v3"], "0x4080000040400000400000003f800000");
     assert_eq!(registers["v30"], "0x00000000000000000000000000000000");
-    assert_eq!((&registers["fpcr"], &registers["fpsr"]), (&"0x7c00000".into(), &"0x1".into()));
+    assert_eq!((&registers["fpcr"], &registers["fpsr"]), (&"0x7c80000".into(), &"0x1".into()));
     let result = folder.json("exec square.bin --lanes 3 --set d0=lane --set s1=lane --set v2=lane");
     let registers = &result["lanes"][2]["registers"];
     let end = |name: &str, digits: &str| registers[name].as_str().unwrap().ends_with(digits);
