@@ -24,7 +24,7 @@ struct Options {
     /// Test only rows whose name contains this; several can be given.
     #[arg(long)]
     rows: Vec<String>,
-    /// Cases for each row; without this, 2000, but at most 40000 for all rows of a group.
+    /// Cases for each row; without this, 2000, but at most 30000 for all rows of a group.
     #[arg(long)]
     cases: Option<u64>,
     /// The most cases for all rows of a group together.

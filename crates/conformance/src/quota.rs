@@ -30,7 +30,7 @@ pub struct Quota {
 
 impl Quota {
     /// What the suite runs unless it is told otherwise.
-    pub const USUAL: Quota = Quota { row: 2000, group: Some(40_000) };
+    pub const USUAL: Quota = Quota { row: 2000, group: Some(30_000) };
 
     /// The same number for every row.
     pub const fn each(cases: u64) -> Quota {

@@ -25,10 +25,10 @@ fn check(model: MemoryModel, cases: u64) {
 
 #[test]
 fn the_cpu_engine_agrees_with_the_evaluator() {
-    check(MemoryModel::Private, 5);
+    check(MemoryModel::Private, 2);
 }
 
 #[test]
 fn the_cpu_engine_agrees_with_the_evaluator_in_shared_memory() {
-    check(MemoryModel::Shared, 5);
+    check(MemoryModel::Shared, 2);
 }
