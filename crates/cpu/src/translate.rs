@@ -12,7 +12,7 @@ use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::{CpuState, X_SLOTS};
-use kvrm_ir::legalise::Lacks;
+use kvrm_ir::legalise::{Calls, Lacks};
 use kvrm_ir::{Op, Type as IrType};
 use kvrm_mem::GRANULE;
 use kvrm_translate::{
@@ -46,7 +46,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     upper_products: false,
     signed_division: false,
     wide_shifts: false,
-    calls: true,
+    calls: Calls::Inlined,
     flag_operands: false,
 };
 

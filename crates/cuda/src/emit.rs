@@ -27,7 +27,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
-    calls: true,
+    calls: Calls::Inlined,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
