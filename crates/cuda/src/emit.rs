@@ -11,7 +11,7 @@ use std::fmt::Write;
 use kvrm_a64::state::{CpuState, PC, V, VARS};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
-use kvrm_ir::legalise::{Lacks, Width};
+use kvrm_ir::legalise::{Calls, Lacks, Width};
 use kvrm_ir::{
     BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp,
     Value, Var,
@@ -175,7 +175,7 @@ impl<'a> Emitter<'a> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) => unreachable!("not legal"),
+            Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());
