@@ -35,7 +35,7 @@ mod fixed;
 mod fma;
 mod functions;
 mod mul;
-mod native;
+pub(crate) mod native;
 mod round;
 mod sqrt;
 #[cfg(test)]
@@ -96,7 +96,7 @@ impl Format {
     }
 
     /// The least normal number; its one bit is where normal numbers have a one that is not written down.
-    const fn least_normal(self) -> u64 {
+    pub(crate) const fn least_normal(self) -> u64 {
         1 << self.fraction
     }
 
@@ -111,7 +111,7 @@ impl Format {
     }
 
     /// Infinity.
-    const fn infinity(self) -> u64 {
+    pub(crate) const fn infinity(self) -> u64 {
         (self.max_exponent() as u64) << self.fraction
     }
 

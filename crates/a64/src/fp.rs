@@ -13,13 +13,15 @@ mod convert;
 
 use std::cell::Cell;
 
-use kvrm_ir::{Builder, Function, Type, Val};
+use kvrm_ir::{Builder, FloatOp, Function, PackedOp, Type, Val};
 
 use crate::Sign;
 use crate::context::Context;
+use crate::float::native::{self, Right};
 use crate::float::{DOUBLE, Format, HALF, IXC, SINGLE};
 use crate::row::{Choice, Row};
 use crate::simd::arrangement::{Arrangement, Lane, Part};
+use crate::simd::vector::Vector;
 use crate::state::{FPCR, FPSR};
 
 pub(crate) const ROWS: &[&[&[Row]]] = &[arithmetic::ROWS, compare::ROWS, convert::ROWS];
@@ -94,6 +96,66 @@ impl<'b> Unit<'b> {
         let (numbers, flags): (Vec<_>, Vec<_>) = results.chunks(2).map(|r| (r[0], r[1])).unzip();
         flags.into_iter().for_each(|flags| self.gain(flags));
         numbers
+    }
+
+    /// The numbers that a function gives for the elements of vectors.
+    pub(crate) fn map<const N: usize>(
+        &self,
+        function: &'static Function,
+        t: Arrangement,
+        operands: [Vector<'b>; N],
+    ) -> Vector<'b> {
+        let elements = || operands.map(|vector| vector.elements(t, Sign::Unsigned));
+        let sets = || {
+            let elements = elements();
+            (0..t.count()).map(move |i| std::array::from_fn(|operand| elements[operand][i]))
+        };
+        let packed =
+            if t.part == Part::Element { None } else { self.packed(function, t, operands) };
+        let Some((does, numbers)) = packed else {
+            return Vector::from_elements(self.b, t.lane, &self.call_each::<N>(function, sets()));
+        };
+        let by_elements = || {
+            let with_fpcr = |set: [Val<'b>; N]| set.into_iter().chain([self.fpcr]);
+            let args: Vec<_> = sets().flat_map(with_fpcr).collect();
+            let results = self.b.plain_call(function, &args);
+            let numbers: Vec<_> = results.iter().copied().step_by(2).collect();
+            let flags = results.iter().copied().skip(1).step_by(2).reduce(|a, b| a | b);
+            let numbers = Vector::from_elements(self.b, t.lane, &numbers);
+            [numbers.whole().expect("there are wholes"), flags.expect("there are elements")]
+        };
+        let [numbers, flags] = self.b.if_else(does, || [numbers, self.b.u32(0)], by_elements);
+        self.gain(flags);
+        Vector::of_whole(self.b, numbers)
+    }
+
+    /// The same by an operation on packed numbers, and whether its results are right.
+    fn packed<const N: usize>(
+        &self,
+        function: &Function,
+        t: Arrangement,
+        operands: [Vector<'b>; N],
+    ) -> Option<(Val<'b>, Val<'b>)> {
+        let (op, order, right) = native::packed(function, t.lane.format())?;
+        let wholes = operands.map(|vector| match t.part {
+            Part::Whole => vector.whole(),
+            // So that there are no other numbers that may go wrong.
+            Part::Element | Part::Half => Vector::both(vector.0[0]).whole(),
+        });
+        let operands: Option<Vec<_>> = order.iter().map(|i| wholes[*i]).collect();
+        let packed = |op, args: &[Val<'b>]| self.b.packed(op, t.lane.ty(), args);
+        let numbers = packed(PackedOp::Float(op), &operands?);
+        let constant = |bits| Vector::both(self.b.u64(t.lane.repeated(bits))).whole();
+        let format = t.lane.format();
+        let magnitudes = numbers & constant(format.magnitude())?;
+        let less = |a, b| packed(PackedOp::Float(FloatOp::Less), &[a, b]);
+        let finite = less(magnitudes, constant(format.infinity())?);
+        let right = match right {
+            Right::Finite => finite,
+            Right::AboveLeastNormal => finite & less(constant(format.least_normal())?, magnitudes),
+        };
+        let does = self.fpcr.eq(u64::from(IXC)) & packed(PackedOp::AllOnes, &[right]);
+        Some((does, numbers))
     }
 
     /// All that a function gives: the last is what FPSR is to [gain](Self::gain).

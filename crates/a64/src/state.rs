@@ -13,10 +13,14 @@ pub const X_SLOTS: usize = 34;
 
 /// The general registers: x0 to x30, then [`ZR`], [`SP`] and [`SINK`].
 pub const X: File =
-    File { id: 0, name: "x", len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
+    File { id: 0, name: "x", ty: Type::U64, len: X_SLOTS as u32, zero: Some(ZR), sink: Some(SINK) };
 
 /// The vector registers by halves: the lower and upper 64 bits of V0, those of V1, and so on.
-pub const V: File = File { id: 1, name: "v", len: 2 * V_REGISTERS as u32, zero: None, sink: None };
+pub const V: File =
+    File { id: 1, name: "v", ty: Type::U64, len: 2 * V_REGISTERS as u32, zero: None, sink: None };
+/// The same registers as wholes, for engines that compute with these.
+pub const Q: File =
+    File { id: 2, name: "q", ty: Type::U128, len: V_REGISTERS as u32, zero: None, sink: None };
 /// Number of vector registers.
 pub const V_REGISTERS: usize = 32;
 

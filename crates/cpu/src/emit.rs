@@ -1,24 +1,14 @@
 //! From the operations of a region to instructions of the host: one arm per operation.
 
-use cranelift::codegen::ir::MemFlagsData;
 use cranelift::prelude::*;
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Flags, FloatOp, Op, Order, Stmt, Type as IrType, UnOp,
-    Value as IrValue,
+    BinOp, CmpOp, Cond, ConvOp, Flags, Op, Order, Stmt, Type as IrType, UnOp, Value as IrValue,
 };
 
 use crate::memory::guest_flags;
 use crate::translate::{
     Translator, context_flags, function_value, host_type, stub_signature, var_offset,
 };
-
-/// For changes of the type that are not by memory.
-const NO_FLAGS: MemFlagsData = MemFlagsData::new();
-
-/// The host's type of numbers whose bit patterns have a type of the IR.
-fn float_type(ty: IrType) -> Type {
-    if ty == IrType::U32 { types::F32 } else { types::F64 }
-}
 
 impl Translator<'_> {
     /// The host's value for one of the region.
@@ -30,7 +20,7 @@ impl Translator<'_> {
         }
     }
 
-    fn ty(&self, v: IrValue) -> IrType {
+    pub(crate) fn ty(&self, v: IrValue) -> IrType {
         self.region.values[v.0 as usize].ty
     }
 
@@ -53,7 +43,10 @@ impl Translator<'_> {
                 vec![self.b.ins().load(result_type(), context_flags(), self.context, at)]
             }
             Op::Call(function, args) => self.call(function, args, &stmt.results),
-            Op::Float(op, args) => vec![self.float(*op, args, result_type())],
+            Op::Float(op, args) => vec![self.float(*op, args, stmt.results[0])],
+            Op::Packed(op, lane, args) => vec![self.packed(*op, *lane, args)],
+            Op::Pair(low, high) => vec![self.pair(*low, *high)],
+            Op::Half(whole, half) => vec![self.half(*whole, *half, stmt.results[0])],
             Op::Count => vec![self.count()],
             Op::Unary(op, a) => vec![self.unary(*op, *a)],
             Op::Binary(op, a, b) => vec![self.binary(*op, *a, *b)],
@@ -63,6 +56,7 @@ impl Translator<'_> {
                 vec![self.b.ins().select(c, x, y)]
             }
             Op::Convert(op, a) => {
+                self.forms.converted(*op, *a, stmt.results[0]);
                 let a = self.value(*a);
                 vec![self.convert(*op, a, result_type())]
             }
@@ -167,20 +161,22 @@ impl Translator<'_> {
                         self.b.set_cold_block(block);
                     }
                 }
-                let types: Vec<_> = stmt.results.iter().map(|r| host_type(self.ty(*r))).collect();
-                let results =
-                    types.into_iter().map(|ty| self.b.append_block_param(merge, ty)).collect();
                 self.b.ins().brif(cond, a, &[], b, &[]);
+                // A result that one arm has as a number stays one.
+                let numbers: Vec<_> =
+                    then.yields.iter().map(|v| self.forms.number(*v).is_some()).collect();
                 for (block, arm) in [(a, then), (b, otherwise)] {
                     self.b.switch_to_block(block);
                     self.b.seal_block(block);
                     self.stmts(&arm.stmts);
-                    let yields: Vec<_> = arm.yields.iter().map(|v| self.value(*v).into()).collect();
+                    let yields = arm.yields.iter().zip(&numbers);
+                    let yields: Vec<_> =
+                        yields.map(|(v, number)| self.yielded(*v, *number).into()).collect();
                     self.b.ins().jump(merge, &yields);
                 }
                 self.b.switch_to_block(merge);
                 self.b.seal_block(merge);
-                results
+                self.merged(merge, &stmt.results, &numbers)
             }
         }
     }
@@ -211,38 +207,6 @@ impl Translator<'_> {
             }
         }
         values
-    }
-
-    fn float(&mut self, op: FloatOp, args: &[IrValue], result: Type) -> Value {
-        let from_integer = matches!(op, FloatOp::FromSigned | FloatOp::FromUnsigned);
-        let args: Vec<Value> = args
-            .iter()
-            .map(|arg| {
-                let (ty, arg) = (self.ty(*arg), self.value(*arg));
-                if from_integer { arg } else { self.b.ins().bitcast(float_type(ty), NO_FLAGS, arg) }
-            })
-            .collect();
-        let to = if result == types::I32 { types::F32 } else { types::F64 };
-        let ins = self.b.ins();
-        let number = match op {
-            FloatOp::Add => ins.fadd(args[0], args[1]),
-            FloatOp::Sub => ins.fsub(args[0], args[1]),
-            FloatOp::Mul => ins.fmul(args[0], args[1]),
-            FloatOp::Div => ins.fdiv(args[0], args[1]),
-            FloatOp::Sqrt => ins.sqrt(args[0]),
-            FloatOp::MulAdd if self.target.has_fma => ins.fma(args[0], args[1], args[2]),
-            // Not a number, which no shortcut is content with.
-            FloatOp::MulAdd => return ins.iconst(result, -1),
-            FloatOp::Convert if result == types::I32 => ins.fdemote(to, args[0]),
-            FloatOp::Convert => ins.fpromote(to, args[0]),
-            FloatOp::FromSigned => ins.fcvt_from_sint(to, args[0]),
-            FloatOp::FromUnsigned => ins.fcvt_from_uint(to, args[0]),
-            FloatOp::ToSigned => return ins.fcvt_to_sint_sat(result, args[0]),
-            FloatOp::ToUnsigned => return ins.fcvt_to_uint_sat(result, args[0]),
-            FloatOp::Equal => return ins.fcmp(FloatCC::Equal, args[0], args[1]),
-            FloatOp::Less => return ins.fcmp(FloatCC::LessThan, args[0], args[1]),
-        };
-        self.b.ins().bitcast(result, NO_FLAGS, number)
     }
 
     fn unary(&mut self, op: UnOp, a: IrValue) -> Value {

@@ -38,6 +38,7 @@ mod functions;
 mod index;
 mod lane;
 mod memory;
+mod packed;
 mod runner;
 mod slow;
 mod stubs;

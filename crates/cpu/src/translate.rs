@@ -23,6 +23,7 @@ use kvrm_translate::{
 use crate::context::{ExitKind, FUNCTION_VALUES, JUMP_ENTRIES, JumpEntry, LaneContext};
 use crate::flags;
 use crate::functions::Addresses;
+use crate::packed::Forms;
 
 /// What all translations for a machine have in common.
 pub(crate) struct HostTarget {
@@ -49,6 +50,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     upper_products: false,
     signed_division: false,
     wide_shifts: false,
+    wholes: true,
     calls: Calls::Shortened,
     flag_operands: false,
 };
@@ -74,6 +76,7 @@ pub(crate) fn host_type(ty: IrType) -> Type {
         IrType::U16 => types::I16,
         IrType::U32 => types::I32,
         IrType::U64 => types::I64,
+        IrType::U128 => types::I8X16,
     }
 }
 
@@ -100,6 +103,8 @@ pub(crate) struct Translator<'a> {
     blocks: Vec<Block>,
     /// Host values of the region's values.
     pub(crate) values: Vec<Option<Value>>,
+    /// What else is known of some of them.
+    pub(crate) forms: Forms,
     /// Host addresses of the region's places.
     pub(crate) places: Vec<Option<Value>>,
     regs: [Option<Variable>; SLOTS],
@@ -172,11 +177,16 @@ pub(crate) fn translate_function(
 
 /// Offset of a register slot in the lane context.
 fn slot_offset(slot: usize) -> i32 {
-    let (file, index) = match slot.checked_sub(X_SLOTS) {
-        None => (offset_of!(LaneContext, state) + offset_of!(CpuState, x), slot),
-        Some(half) => (offset_of!(LaneContext, vectors), half),
+    let offset = match slot.checked_sub(X_SLOTS) {
+        None => offset_of!(LaneContext, state) + offset_of!(CpuState, x) + 8 * slot,
+        Some(vector) => offset_of!(LaneContext, vectors) + 16 * vector,
     };
-    (file + 8 * index) as i32
+    offset as i32
+}
+
+/// The host's type of a register slot.
+fn slot_type(slot: usize) -> Type {
+    if slot < X_SLOTS { types::I64 } else { types::I8X16 }
 }
 
 /// Offset of a state variable in the lane context.
@@ -225,6 +235,7 @@ impl<'a> Translator<'a> {
             outside,
             blocks,
             values: vec![None; region.values.len()],
+            forms: Forms::default(),
             places: vec![None; region.places.len()],
             regs: [None; SLOTS],
             flag_vars,
@@ -268,9 +279,9 @@ impl Translator<'_> {
             _ => {}
         });
         for slot in (0..SLOTS).filter(|slot| slots >> slot & 1 != 0) {
-            let var = self.b.declare_var(types::I64);
-            let value =
-                self.b.ins().load(types::I64, context_flags(), self.context, slot_offset(slot));
+            let var = self.b.declare_var(slot_type(slot));
+            let at = slot_offset(slot);
+            let value = self.b.ins().load(slot_type(slot), context_flags(), self.context, at);
             self.b.def_var(var, value);
             self.regs[slot] = Some(var);
         }

@@ -20,6 +20,9 @@ use kvrm_ir::{
 use crate::kernel::RECORD;
 use crate::memory::{MemorySpec, PlaceRegisters};
 
+/// Packed elements are halves here.
+const NO_WHOLES: &str = "there are no wholes";
+
 /// What PTX lacks: it has no test for overflow, rotates 32 bits only, clamps shift amounts, and leaves division
 /// by zero undefined. Kernels keep the flags as four predicates.
 pub(crate) const LACKS: Lacks = Lacks {
@@ -27,6 +30,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
+    wholes: false,
     calls: Calls::Inlined,
     flag_operands: true,
     wide_bit_order: false,
@@ -145,6 +149,7 @@ impl<'a> Emitter<'a> {
             Type::Bool => 'p',
             Type::U8 | Type::U16 | Type::U32 => 'r',
             Type::U64 => 'd',
+            Type::U128 => unreachable!("{NO_WHOLES}"),
         };
         format!("%{class}{}", v.0)
     }
@@ -176,6 +181,7 @@ impl<'a> Emitter<'a> {
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
             Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
+            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("not legal"),
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());
@@ -510,6 +516,7 @@ pub(crate) fn move_type(ty: Type) -> &'static str {
         Type::Bool => "pred",
         Type::U8 | Type::U16 | Type::U32 => "b32",
         Type::U64 => "b64",
+        Type::U128 => unreachable!("{NO_WHOLES}"),
     }
 }
 

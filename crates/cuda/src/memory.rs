@@ -66,7 +66,7 @@ pub(crate) const FRAME_BYTES: u64 = FRAME_LANES * PAGE;
 /// Suffix of a load or store of a type.
 fn access_type(ty: Type) -> &'static str {
     match ty {
-        Type::Bool => unreachable!("booleans are not memory contents"),
+        Type::Bool | Type::U128 => unreachable!("accesses are of one to eight bytes"),
         Type::U8 => "u8",
         Type::U16 => "u16",
         Type::U32 => "b32",

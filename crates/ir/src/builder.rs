@@ -18,7 +18,7 @@ use crate::val::{Checked, Val};
 ///
 /// ```
 /// use kvrm_ir::{Builder, File, Type};
-/// let x = File { id: 0, name: "x", len: 34, zero: Some(31), sink: Some(33) };
+/// let x = File { id: 0, name: "x", ty: Type::U64, len: 34, zero: Some(31), sink: Some(33) };
 /// let b = Builder::new(None);
 /// let word = b.word();
 /// let (rn, rd) = (word.bits(5, 5), word.bits(0, 5));
@@ -56,6 +56,8 @@ struct Inner {
     extended: HashMap<Value, Value>,
     /// A wide value whose low bits a narrow one is.
     wide: HashMap<Value, Value>,
+    /// The halves of a pair.
+    pairs: HashMap<Value, [Value; 2]>,
     /// Sums and differences that were computed outside every `if`.
     sums: HashMap<(BinOp, Value, Value), Value>,
 }
@@ -362,6 +364,35 @@ impl Builder {
         }
     }
 
+    // Packed elements.
+
+    /// True if packed elements are wholes rather than halves.
+    pub fn has_wholes(&self) -> bool {
+        self.lacks.wholes
+    }
+
+    /// A whole of two halves.
+    pub fn pair<'b>(&'b self, [low, high]: [Val<'b>; 2]) -> Val<'b> {
+        let whole = self.define(Op::Pair(low.value, high.value), Type::U128);
+        self.inner.borrow_mut().pairs.insert(whole.value, [low.value, high.value]);
+        whole
+    }
+
+    /// The lower (0) or upper (1) half of a whole.
+    pub fn half<'b>(&'b self, whole: Val<'b>, half: usize) -> Val<'b> {
+        let known = self.inner.borrow().pairs.get(&whole.value).copied();
+        match known {
+            Some(halves) => self.handle(halves[half], Type::U64),
+            None => self.define(Op::Half(whole.value, half), Type::U64),
+        }
+    }
+
+    /// An operation on packed elements of a type.
+    pub fn packed<'b>(&'b self, op: PackedOp, element: Type, args: &[Val<'b>]) -> Val<'b> {
+        let ty = if op == PackedOp::AllOnes { Type::Bool } else { Type::U128 };
+        self.define(Op::Packed(op, element, args.iter().map(|v| v.value).collect()), ty)
+    }
+
     /// The results of a function, one set of them for each set of arguments: `args` are these one after the other.
     pub fn call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
         match self.lacks.calls {
@@ -374,12 +405,8 @@ impl Builder {
         }
     }
 
-    /// A call that stays one.
-    pub(crate) fn plain_call<'b>(
-        &'b self,
-        function: &'static Function,
-        args: &[Val<'b>],
-    ) -> Vec<Val<'b>> {
+    /// The same without shortcuts.
+    pub fn plain_call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
         let calls = args.len() / function.params.len();
         let types = function.results.iter().cycle().take(calls * function.results.len());
         let results: Vec<Value> = types.map(|ty| self.new_value(*ty)).collect();
@@ -393,16 +420,16 @@ impl Builder {
     /// Reads a slot of a register file.
     pub fn read_reg<'b>(&'b self, file: File, index: Val<'b>) -> Val<'b> {
         let Some(slot) = self.data(index.value).constant else {
-            return self.define(Op::ReadReg(file, index.value), Type::U64);
+            return self.define(Op::ReadReg(file, index.value), file.ty);
         };
         if file.zero.map(u64::from) == Some(slot) {
             return self.u64(0);
         }
         let known = self.inner.borrow().facts.slots.get(&(file.id, slot)).copied();
         if let Some(value) = known {
-            return self.handle(value, Type::U64);
+            return self.handle(value, file.ty);
         }
-        let read = self.define(Op::ReadReg(file, index.value), Type::U64);
+        let read = self.define(Op::ReadReg(file, index.value), file.ty);
         self.inner.borrow_mut().facts.slots.insert((file.id, slot), read.value);
         read
     }

@@ -238,6 +238,7 @@ impl<'a, M: Machine> Walk<'a, M> {
                 stmt.results.iter().zip(results).for_each(|(v, bits)| self.set(*v, bits));
                 return Ok(());
             }
+            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("{NO_WHOLES}"),
             Op::Float(op, args) => {
                 let (from, to) = (self.ty(args[0]), self.ty(stmt.results[0]));
                 let args: Vec<u64> = args.iter().map(|v| self.get(*v)).collect();
@@ -351,6 +352,9 @@ impl<'a, M: Machine> Walk<'a, M> {
         }
     }
 }
+
+/// Packed elements are halves here.
+const NO_WHOLES: &str = "the evaluator has no wholes";
 
 /// A machine with inputs and nothing else.
 struct Computing<'a, I>(&'a I);

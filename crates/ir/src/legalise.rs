@@ -31,6 +31,9 @@ pub struct Lacks {
     pub wide_shifts: bool,
     /// `set flags` of anything but four bits, and `test` of more than one flag.
     pub flag_operands: bool,
+    /// Whether packed elements are computed with in wholes, of type `u128`, which only some targets have: these lack
+    /// nothing for it, but the evaluator does.
+    pub wholes: bool,
     /// What becomes of `call`s.
     pub calls: Calls,
 }
@@ -68,6 +71,7 @@ impl Lacks {
         overflow: true,
         wide_shifts: true,
         flag_operands: true,
+        wholes: false,
         calls: Calls::Inlined,
     };
 }
@@ -151,6 +155,9 @@ impl<'b> Writer<'b, '_> {
             Op::Float(op, args) => {
                 let args: Vec<_> = args.iter().map(|v| self.get(*v)).collect();
                 b.float(*op, &args, ty())
+            }
+            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => {
+                unreachable!("only who builds for a target has wholes")
             }
             Op::Call(..)
             | Op::WriteReg(..)

@@ -31,6 +31,8 @@
 //! | `trunc` | the low bits, to a narrower type |
 //! | `zext` `sext` | to a wider type, filled with zeros or copies of the sign bit; `zext` of a `bool` is 0 or 1 |
 //! | `float` | arithmetic on floating-point numbers ([`FloatOp`]) |
+//! | `packed` | the same on all elements of a `u128` ([`PackedOp`]) |
+//! | `pair` `half` | a `u128` of two `u64`, and one of them: 0 is the lower |
 //!
 //! Pure operations have no effect, cannot fail and may be removed or repeated. `call` is one, too: it gives the
 //! results of a [`Function`], whose routine has only pure operations and `if`s. It can have several sets of arguments,
@@ -44,7 +46,7 @@
 //!
 //! # State
 //!
-//! A *register file* ([`File`]) is an array of `u64` slots indexed by a `u32` value. One slot may be
+//! A *register file* ([`File`]) is an array of `u64` or `u128` slots indexed by a `u32` value. One slot may be
 //! declared to read as zero, one to be a sink for writes nobody reads; an index outside the file does
 //! not occur (the verifier checks constants, the producer guarantees the rest). A *variable*
 //! ([`Var`]) is a single typed cell. Reads see earlier writes of the same routine.
@@ -102,7 +104,8 @@ pub use builder::Builder;
 pub use dce::remove_dead_stmts;
 pub use function::{Body, Function};
 pub use op::{
-    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, FloatOp, Hint, Op, Order, Place,
-    PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData, Var,
+    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, FloatOp, Hint, Op, Order,
+    PackedOp, Place, PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData,
+    Var,
 };
 pub use val::{Checked, IntoVal, Val};

@@ -15,6 +15,8 @@ pub enum Type {
     U32,
     /// 64 bits.
     U64,
+    /// 128 bits: packed elements, on targets that compute with [wholes](crate::legalise::Lacks::wholes).
+    U128,
 }
 
 impl Type {
@@ -30,6 +32,7 @@ impl Type {
             Type::U16 => 16,
             Type::U32 => 32,
             Type::U64 => 64,
+            Type::U128 => 128,
         }
     }
 
@@ -38,9 +41,9 @@ impl Type {
         self.bits().div_ceil(8)
     }
 
-    /// All bits set.
+    /// All bits set. There are no constants of 128 bits.
     pub const fn mask(self) -> u64 {
-        u64::MAX >> (64 - self.bits())
+        u64::MAX >> 64u32.saturating_sub(self.bits())
     }
 
     /// The unsigned integer type of that many bytes: 1, 2, 4 or 8.
@@ -95,13 +98,15 @@ impl PlaceData {
     }
 }
 
-/// A register file: an array of `u64` slots.
+/// A register file: an array of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct File {
     /// Which one, for engines that keep several.
     pub id: u8,
     /// For the printer.
     pub name: &'static str,
+    /// Type of the slots: `u64` or `u128`.
+    pub ty: Type,
     /// Number of slots.
     pub len: u32,
     /// A slot that always reads as zero and is never written.
@@ -209,6 +214,59 @@ pub enum FloatOp {
     ToSigned,
     /// The unsigned integer that is the whole part of the number.
     ToUnsigned,
+}
+
+/// Operations on packed elements of one size, which fill 128 bits. Elements have the type that the operation is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PackedOp {
+    /// Sums.
+    Add,
+    /// Differences.
+    Sub,
+    /// Products, low halves.
+    Mul,
+    /// The larger, unsigned.
+    UMax,
+    /// The lesser, unsigned.
+    UMin,
+    /// The larger, signed.
+    SMax,
+    /// The lesser, signed.
+    SMin,
+    /// Half the sum, unsigned and rounded up.
+    UAverage,
+    /// Elements of ones where the operands are equal.
+    Equal,
+    /// Elements of ones where the first operand is greater, unsigned.
+    UGreater,
+    /// Elements of ones where the first operand is greater, signed.
+    SGreater,
+    /// Shift left by a `u32` that is less than the width of an element.
+    Shl,
+    /// Logical shift right by such an amount.
+    Shr,
+    /// Arithmetic shift right by such an amount.
+    Sar,
+    /// The elements in the lower half of the operand, extended to twice the size with zeros.
+    UWidenLow,
+    /// Those in the upper half.
+    UWidenHigh,
+    /// The elements in the lower half of the operand, extended to twice the size with the sign.
+    SWidenLow,
+    /// Those in the upper half.
+    SWidenHigh,
+    /// The low bits of a `u32` or `u64` in every element.
+    Splat,
+    /// The first operand with one element replaced by the low bits of a `u32` or `u64`.
+    Insert(u8),
+    /// Bytes of the first operand, by numbers in those of the second; zeros for numbers that are too large.
+    Lookup,
+    /// Bytes of two operands, by number: those of the second come after the first sixteen.
+    Shuffle([u8; 16]),
+    /// Arithmetic on numbers; comparisons give elements of ones where they hold.
+    Float(FloatOp),
+    /// A `bool`: whether all bits are ones.
+    AllOnes,
 }
 
 /// Comparisons, giving a `bool`.
@@ -392,6 +450,9 @@ pub enum Op {
     Select(Value, Value, Value),
     Convert(ConvOp, Value),
     Float(FloatOp, Vec<Value>),
+    Packed(PackedOp, Type, Vec<Value>),
+    Pair(Value, Value),
+    Half(Value, usize),
     Call(&'static Function, Vec<Value>),
     ReadReg(File, Value),
     WriteReg(File, Value, Value),
@@ -470,6 +531,9 @@ impl Op {
             | Op::Select(..)
             | Op::Convert(..)
             | Op::Float(..)
+            | Op::Packed(..)
+            | Op::Pair(..)
+            | Op::Half(..)
             | Op::Call(..)
             | Op::ReadReg(..)
             | Op::ReadVar(..)
@@ -518,15 +582,17 @@ macro_rules! operand_visitors {
                     Op::Word | Op::Param(_) | Op::Count | Op::ReadVar(_) | Op::Test(_) => {}
                     Op::Fence | Op::Load { .. } => {}
                     Op::Unary(_, a) | Op::Convert(_, a) | Op::ReadReg(_, a) => f(a),
+                    Op::Half(a, _) => f(a),
                     Op::WriteVar(_, a) | Op::Probe { addr: a, .. } => f(a),
                     Op::Store { value: a, .. } | Op::Rmw { value: a, .. } => f(a),
                     Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::WriteReg(_, a, b) => {
                         [a, b].into_iter().for_each(f);
                     }
+                    Op::Pair(a, b) => [a, b].into_iter().for_each(f),
                     Op::Cas { expected: a, new: b, .. } | Op::Exit { cond: a, detail: b, .. } => {
                         [a, b].into_iter().for_each(f);
                     }
-                    Op::Float(_, args) | Op::Call(_, args) => args.into_iter().for_each(f),
+                    Op::Float(_, args) | Op::Packed(_, _, args) | Op::Call(_, args) => args.into_iter().for_each(f),
                     Op::Select(a, b, c) => [a, b, c].into_iter().for_each(f),
                     Op::SetFlags(flags) => flags.$each(f),
                     Op::Cas128 { expected: [a, b], new: [c, d], .. } => {

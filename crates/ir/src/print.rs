@@ -123,6 +123,11 @@ impl Printer<'_> {
             Op::Select(c, a, b) => write!(f, "select {}, {}, {}", n(c), n(a), n(b)),
             Op::Convert(op, a) => write!(f, "{} {}", Lower(op), n(a)),
             Op::Float(op, args) => write!(f, "float {} {}", Lower(op), self.names(args)),
+            Op::Packed(op, ty, args) => {
+                write!(f, "packed {} {ty}, {}", Lower(op), self.names(args))
+            }
+            Op::Pair(low, high) => write!(f, "pair {}, {}", n(low), n(high)),
+            Op::Half(whole, half) => write!(f, "half {}, {half}", n(whole)),
             Op::Call(function, args) => write!(f, "{}({})", function.name, self.names(args)),
             Op::ReadReg(file, index) => write!(f, "{}[{}]", file.name, n(index)),
             Op::WriteReg(file, index, value) => {

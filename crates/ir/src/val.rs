@@ -164,6 +164,11 @@ impl<'b> Val<'b> {
         self.ty
     }
 
+    /// What builds the routine.
+    pub fn builder(self) -> &'b Builder {
+        self.builder
+    }
+
     /// The value in the routine's table.
     pub fn value(self) -> Value {
         self.value

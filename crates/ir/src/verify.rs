@@ -115,7 +115,7 @@ impl Check<'_> {
     fn arithmetic(&self, v: Value, bool_too: bool) -> Result<(), String> {
         match self.ty(v) {
             Type::U32 | Type::U64 => Ok(()),
-            Type::Bool if bool_too => Ok(()),
+            Type::Bool | Type::U128 if bool_too => Ok(()),
             ty => Err(format!("no such operation on {ty}")),
         }
     }
@@ -135,6 +135,20 @@ impl Check<'_> {
                 let (params, results) = (params.iter().cycle(), results.iter().cycle());
                 args.iter().zip(params).try_for_each(|(v, ty)| self.expect(*v, *ty))?;
                 stmt.results.iter().zip(results).try_for_each(|(v, ty)| self.expect_type(*v, *ty))
+            }
+            Op::Pair(low, high) => {
+                [low, high].iter().try_for_each(|v| self.expect(*v, Type::U64))?;
+                is(Type::U128)
+            }
+            Op::Half(whole, _) => {
+                self.expect(whole, Type::U128)?;
+                is(Type::U64)
+            }
+            Op::Packed(op, _, ref args) => {
+                let scalar = matches!(op, PackedOp::Splat);
+                let whole = if scalar { 0 } else { 1 };
+                args.iter().take(whole).try_for_each(|v| self.expect(*v, Type::U128))?;
+                is(if op == PackedOp::AllOnes { Type::Bool } else { Type::U128 })
             }
             Op::Float(op, ref args) => {
                 let operands = match op {
@@ -195,14 +209,14 @@ impl Check<'_> {
             }
             Op::ReadReg(file, index) => {
                 self.register(file, index)?;
-                is(Type::U64)
+                is(file.ty)
             }
             Op::WriteReg(file, index, value) => {
                 self.register(file, index)?;
                 if file.zero.map(u64::from) == self.routine.constant(index) && file.zero.is_some() {
                     return Err("the zero slot is written".into());
                 }
-                self.expect(value, Type::U64)
+                self.expect(value, file.ty)
             }
             Op::ReadVar(var) => is(var.ty),
             Op::WriteVar(var, value) => self.expect(value, var.ty),

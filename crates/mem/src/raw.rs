@@ -71,7 +71,7 @@ impl GuestMemory for RawMemory<'_> {
         // SAFETY: `at` checked the bounds, and the reads need no alignment.
         let value = unsafe {
             match ty {
-                Type::Bool => unreachable!("booleans are not memory contents"),
+                Type::Bool | Type::U128 => unreachable!("accesses are of one to eight bytes"),
                 Type::U8 => at.read().into(),
                 Type::U16 => u16::from_le(at.cast::<u16>().read_unaligned()).into(),
                 Type::U32 => u32::from_le(at.cast::<u32>().read_unaligned()).into(),
@@ -92,7 +92,7 @@ impl GuestMemory for RawMemory<'_> {
         // SAFETY: `at` checked the bounds, and the writes need no alignment.
         unsafe {
             match ty {
-                Type::Bool => unreachable!("booleans are not memory contents"),
+                Type::Bool | Type::U128 => unreachable!("accesses are of one to eight bytes"),
                 Type::U8 => at.write(value as u8),
                 Type::U16 => at.cast::<u16>().write_unaligned((value as u16).to_le()),
                 Type::U32 => at.cast::<u32>().write_unaligned((value as u32).to_le()),
@@ -117,7 +117,7 @@ impl GuestMemory for RawMemory<'_> {
         }
         assert!(addr.is_multiple_of(ty.bytes().into()), "unaligned atomic at {addr:#x}");
         match ty {
-            Type::Bool => unreachable!("booleans are not memory contents"),
+            Type::Bool | Type::U128 => unreachable!("accesses are of one to eight bytes"),
             Type::U8 => exchange!(AtomicU8, u8),
             Type::U16 => exchange!(AtomicU16, u16),
             Type::U32 => exchange!(AtomicU32, u32),

@@ -27,7 +27,7 @@ mod trim;
 
 pub use code::GuestCode;
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
-use kvrm_a64::state::{V, X_SLOTS};
+use kvrm_a64::state::{Q, X_SLOTS};
 use kvrm_ir::{Exit, File, PlaceData, Stmt, Value, ValueData};
 
 /// Code that is translated together.
@@ -41,24 +41,24 @@ pub struct Region {
     pub places: Vec<PlaceData>,
 }
 
-/// A set of register slots, of both files: a bit each, by [`slot_number`].
+/// A set of register slots: a bit each, by [`slot_number`]. Vector registers are wholes.
 pub type Slots = u128;
 
 /// Slots of both files.
-pub const SLOTS: usize = X_SLOTS + V.len as usize;
+pub const SLOTS: usize = X_SLOTS + Q.len as usize;
 
 const _: () = assert!(SLOTS <= Slots::BITS as usize);
 
 /// The number of a slot among those of both files.
 ///
 /// ```
-/// use kvrm_a64::state::{V, X, X_SLOTS};
+/// use kvrm_a64::state::{Q, X, X_SLOTS};
 /// assert_eq!(kvrm_translate::slot_number(X, 3), 3);
-/// assert_eq!(kvrm_translate::slot_number(V, 3), X_SLOTS + 3);
+/// assert_eq!(kvrm_translate::slot_number(Q, 3), X_SLOTS + 3);
 /// ```
 pub fn slot_number(file: File, slot: u64) -> usize {
     match file {
-        V => X_SLOTS + slot as usize,
+        Q => X_SLOTS + slot as usize,
         _ => slot as usize,
     }
 }

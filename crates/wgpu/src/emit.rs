@@ -116,6 +116,7 @@ fn name(ty: Type) -> &'static str {
         Type::Bool => "bool",
         Type::U8 | Type::U16 | Type::U32 => "u32",
         Type::U64 => "u64",
+        Type::U128 => unreachable!("packed elements are halves here"),
     }
 }
 
@@ -170,6 +171,7 @@ impl Emitter<'_> {
         let expression = match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
             Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
+            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("not legal"),
             Op::Param(index) => param(to.expect("a result"), *index),
             Op::Count => "completed()".to_string(),
             Op::Unary(op, a) => self.unary(*op, *a),
@@ -441,5 +443,6 @@ fn narrowed(ty: Type, wide: &str) -> String {
         Type::U8 | Type::U16 => format!("u32({wide}) & 0x{:x}u", ty.mask()),
         Type::U32 => format!("u32({wide})"),
         Type::U64 => wide.to_string(),
+        Type::U128 => unreachable!("parameters have 64 bits at the most"),
     }
 }

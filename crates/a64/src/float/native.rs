@@ -9,17 +9,37 @@
 //! - Another result that is larger than the least normal number and finite did neither overflow nor underflow. The
 //!   least normal number itself may have been rounded up to, which counts as underflow.
 
-use kvrm_ir::{FloatOp, Type, Val};
+use kvrm_ir::{FloatOp, Function, Type, Val};
 
 use super::compare::{EQUAL, Extreme, GREATER, LESS, Relation};
-use super::{Format, Fp, IXC};
+use super::{Format, Fp, IXC, fp_add, fp_div, fp_mul, fp_mul_add, fp_sqrt, fp_sub};
 use crate::Sign;
 
 /// The results that are right.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Right {
+pub(crate) enum Right {
     Finite,
     AboveLeastNormal,
+}
+
+/// What gives the results of a function on packed numbers, as in [`Fp::native`]: the operation, the parameters of the
+/// function that are its operands, and which results are right.
+pub(crate) type Packed = (FloatOp, &'static [usize], Right);
+
+/// That of a function of singles or doubles, if there is one.
+pub(crate) fn packed(function: &Function, format: Format) -> Option<Packed> {
+    const FUNCTIONS: &[(fn(Format) -> &'static Function, Packed)] = &[
+        (fp_add, (FloatOp::Add, &[0, 1], Right::Finite)),
+        (fp_sub, (FloatOp::Sub, &[0, 1], Right::Finite)),
+        (fp_mul, (FloatOp::Mul, &[0, 1], Right::AboveLeastNormal)),
+        (fp_div, (FloatOp::Div, &[0, 1], Right::AboveLeastNormal)),
+        (fp_sqrt, (FloatOp::Sqrt, &[0], Right::AboveLeastNormal)),
+        (fp_mul_add, (FloatOp::MulAdd, &[1, 2, 0], Right::AboveLeastNormal)),
+    ];
+    let same = |(own, _): &&(fn(Format) -> &'static Function, Packed)| {
+        format.bits > 16 && std::ptr::eq(own(format), function)
+    };
+    FUNCTIONS.iter().find(same).map(|(_, packed)| *packed)
 }
 
 /// Whether the results count, the number, and what FPSR gains, which is nothing.

@@ -3,8 +3,9 @@
 use kvrm_ir::Val;
 
 use super::arrangement::{Arrangement, Lane, Part};
+use super::copy::repeated;
 use super::elements::{Rounding, accumulate_high, multiply_high};
-use super::three_different::{accumulate, accumulate_doubled};
+use super::three_different::{accumulate, accumulate_doubled, long_vector};
 use super::three_same::SIGN;
 use super::two_misc::extended;
 use super::vector::Vector;
@@ -81,10 +82,7 @@ pub(super) fn multiplier<'b>(cx: &Context<'b>, lane: Lane, sign: Sign) -> Val<'b
 }
 
 fn products<'b>(cx: &Context<'b>, t: Arrangement) -> Vector<'b> {
-    let m = multiplier(cx, t.lane, Sign::Unsigned);
-    let n = cx.vector_of("Rn").elements(t, Sign::Unsigned);
-    let products: Vec<_> = n.into_iter().map(|n| n * m).collect();
-    Vector::from_elements(cx, t.lane, &products)
+    cx.vector_of("Rn").mul(t, repeated(cx, t, multiplier(cx, t.lane, Sign::Unsigned)))
 }
 
 fn multiply(cx: &Context<'_>, t: Arrangement) {
@@ -110,7 +108,9 @@ fn long_products<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign) -> Vec<Val<'b
 
 /// SMULL, UMULL, SMLAL, UMLAL, SMLSL, UMLSL.
 fn multiply_long(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Option<AddSub>) {
-    accumulate(cx, t, &long_products(cx, t, sign), op);
+    let to = Arrangement { lane: t.lane.doubled(), part: Part::Whole };
+    let m = repeated(cx, to, extended(to.lane, sign, multiplier(cx, t.lane, sign)));
+    accumulate(cx, t, long_vector(cx, t, sign, "Rn").mul(to, m), op);
 }
 
 /// SQDMULL, SQDMLAL, SQDMLSL.

@@ -1,6 +1,6 @@
 //! Copying single elements, from and to vector and general registers.
 
-use kvrm_ir::{Type, Val};
+use kvrm_ir::{PackedOp, Type, Val};
 
 use super::arrangement::{Arrangement, Lane, Part};
 use super::vector::Vector;
@@ -85,14 +85,19 @@ pub(super) const ROWS: &[&[Row]] = &[
 
 /// A value in every element.
 pub(super) fn repeated<'b>(cx: &Context<'b>, t: Arrangement, element: Val<'b>) -> Vector<'b> {
+    if cx.b.has_wholes() && t.part == Part::Whole {
+        let element = element.trunc(t.lane.value_type());
+        let whole = cx.b.packed(PackedOp::Splat, t.lane.ty(), &[element]);
+        return Vector::of_whole(cx.b, whole);
+    }
     let element = element.zext(Type::U64);
     let half = match t.lane {
         Lane::D => element,
         lane => (element & lane.mask()) * lane.repeated(1),
     };
     match t.part {
-        Part::Whole => Vector([half, half]),
-        Part::Half | Part::Element => Vector([half, cx.b.u64(0)]),
+        Part::Whole => Vector::both(half),
+        Part::Half | Part::Element => Vector::of([half, cx.b.u64(0)]),
     }
 }
 

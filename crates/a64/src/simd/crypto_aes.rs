@@ -54,18 +54,18 @@ fn shift_rows<'b>(cx: &Context<'b>, state: Vector<'b>, way: Way) -> Vector<'b> {
         bytes[4 * (column % 4) + row]
     };
     let shifted: Vec<_> = (0..16).map(from).collect();
-    Vector::from_elements(cx, Lane::B, &shifted)
+    Vector::from_elements(cx.b, Lane::B, &shifted)
 }
 
 /// AESE, AESD.
 fn round(cx: &Context<'_>, way: Way) {
-    let state = cx.vector_of("Rd").bitwise(cx.vector_of("Rn"), |d, n| d ^ n);
+    let state = cx.vector_of("Rd").bits(cx.vector_of("Rn"), |d, n| d ^ n);
     let function = match way {
         Way::Encrypt => &SUB_BYTES,
         Way::Decrypt => &INV_SUB_BYTES,
     };
     let shifted = shift_rows(cx, state, way);
-    cx.set_vector_of("Rd", Vector(shifted.0.map(|half| cx.b.call(function, &[half])[0])));
+    cx.set_vector_of("Rd", Vector::of(shifted.0.map(|half| cx.b.call(function, &[half])[0])));
 }
 
 /// Each byte of two columns, replaced by the one that is `rows` further down.
@@ -84,5 +84,5 @@ fn mix_columns(cx: &Context<'_>, way: Way) {
         let next = further(a, 1);
         AES.doubled(a ^ next) ^ next ^ further(a, 2) ^ further(a, 3)
     });
-    cx.set_vector_of("Rd", Vector(mixed));
+    cx.set_vector_of("Rd", Vector::of(mixed));
 }

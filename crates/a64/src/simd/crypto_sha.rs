@@ -91,7 +91,7 @@ fn sha1_rotate(cx: &Context<'_>) {
 
 fn sha1_schedule_0(cx: &Context<'_>) {
     let [d, n, m] = ["Rd", "Rn", "Rm"].map(|field| cx.vector_of(field).0);
-    cx.set_vector_of("Rd", Vector([d[1] ^ d[0] ^ m[0], n[0] ^ d[1] ^ m[1]]));
+    cx.set_vector_of("Rd", Vector::of([d[1] ^ d[0] ^ m[0], n[0] ^ d[1] ^ m[1]]));
 }
 
 fn sha1_schedule_1(cx: &Context<'_>) {

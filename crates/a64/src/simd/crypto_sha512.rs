@@ -36,7 +36,7 @@ fn sha512_rounds(cx: &Context<'_>) {
     let high = choose(y[1], x[0], x[1]) + sigma(y[1]) + w[1];
     let sum = high + y[0];
     let low = choose(sum, y[1], x[0]) + sigma(sum) + w[0];
-    cx.set_vector_of("Rd", Vector([low, high]));
+    cx.set_vector_of("Rd", Vector::of([low, high]));
 }
 
 fn sha512_rounds_2(cx: &Context<'_>) {
@@ -44,42 +44,42 @@ fn sha512_rounds_2(cx: &Context<'_>) {
     let sigma = |v| rotations(v, [28, 34, 39]);
     let high = majority(x[0], y[1], y[0]) + sigma(y[0]) + w[1];
     let low = majority(high, y[0], y[1]) + sigma(high) + w[0];
-    cx.set_vector_of("Rd", Vector([low, high]));
+    cx.set_vector_of("Rd", Vector::of([low, high]));
 }
 
 fn sha512_schedule_0(cx: &Context<'_>) {
     let (w, x) = (cx.vector_of("Rd").0, cx.vector_of("Rn").0);
     let sigma = |v| rotations_and_shift(v, [1, 8, 7]);
-    cx.set_vector_of("Rd", Vector([w[0] + sigma(w[1]), w[1] + sigma(x[0])]));
+    cx.set_vector_of("Rd", Vector::of([w[0] + sigma(w[1]), w[1] + sigma(x[0])]));
 }
 
 fn sha512_schedule_1(cx: &Context<'_>) {
     let [w, x, y] = operands(cx);
     let sum = |i: usize| w[i] + rotations_and_shift(x[i], [19, 61, 6]) + y[i];
-    cx.set_vector_of("Rd", Vector([sum(0), sum(1)]));
+    cx.set_vector_of("Rd", Vector::of([sum(0), sum(1)]));
 }
 
 fn rotate_xor(cx: &Context<'_>) {
-    let result = cx.vector_of("Rn").bitwise(cx.vector_of("Rm"), |n, m| n ^ rotated_left(m, 1));
+    let result = cx.vector_of("Rn").by_halves(cx.vector_of("Rm"), |n, m| n ^ rotated_left(m, 1));
     cx.set_vector_of("Rd", result);
 }
 
 fn xor_three(cx: &Context<'_>) {
     let [n, m, a] = ["Rn", "Rm", "Ra"].map(|field| cx.vector_of(field));
-    let result = n.bitwise(m, |n, m| n ^ m).bitwise(a, |x, a| x ^ a);
+    let result = n.by_halves(m, |n, m| n ^ m).by_halves(a, |x, a| x ^ a);
     cx.set_vector_of("Rd", result);
 }
 
 fn clear_xor(cx: &Context<'_>) {
     let [n, m, a] = ["Rn", "Rm", "Ra"].map(|field| cx.vector_of(field));
-    let result = n.bitwise(m.bitwise(a, |m, a| m & !a), |n, cleared| n ^ cleared);
+    let result = n.by_halves(m.by_halves(a, |m, a| m & !a), |n, cleared| n ^ cleared);
     cx.set_vector_of("Rd", result);
 }
 
 fn xor_rotate(cx: &Context<'_>) {
     let right = cx.field("imm6");
     let left = (cx.b.u32(64) - right) & 63u64;
-    let result = cx.vector_of("Rn").bitwise(cx.vector_of("Rm"), |n, m| {
+    let result = cx.vector_of("Rn").by_halves(cx.vector_of("Rm"), |n, m| {
         let sum = n ^ m;
         sum.shr_by(right) | sum.shl_by(left)
     });

@@ -2,7 +2,8 @@
 
 use super::arrangement::{Arrangement, Lane, Part};
 use super::by_element::multiplier;
-use super::float_three_same::{fused, numbers};
+use super::copy::repeated;
+use super::float_three_same::fused;
 use crate::Sign;
 use crate::context::Context;
 use crate::data_register::AddSub::{self, Add, Sub};
@@ -49,17 +50,14 @@ pub(super) const ROWS: &[&[Row]] = &[
 
 /// FMLA, FMLS.
 fn multiply_accumulate(cx: &Context<'_>, t: Arrangement, op: AddSub) {
-    let m = multiplier(cx, t.lane, Sign::Unsigned);
-    let [d, n] = ["Rd", "Rn"].map(|field| numbers(cx, t, field));
-    let operands = d.into_iter().zip(n).map(|(d, n)| [d, n, m]);
-    let elements = cx.floating(|fp| fused(fp, t.lane, op, operands));
-    cx.set_elements(t, &elements);
+    let m = repeated(cx, t, multiplier(cx, t.lane, Sign::Unsigned));
+    let operands = [cx.vector_of("Rd"), cx.vector_of("Rn"), m];
+    cx.set_result(t, cx.floating(|fp| fused(fp, t, op, operands)));
 }
 
 /// FMUL, FMULX.
 fn multiply(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    let m = multiplier(cx, t.lane, Sign::Unsigned);
-    let pairs = numbers(cx, t, "Rn").into_iter().map(|n| [n, m]);
-    let elements = cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs));
-    cx.set_elements(t, &elements);
+    let m = repeated(cx, t, multiplier(cx, t.lane, Sign::Unsigned));
+    let operands = [cx.vector_of("Rn"), m];
+    cx.set_result(t, cx.floating(|fp| fp.map(function(t.lane.format()), t, operands)));
 }

@@ -5,6 +5,7 @@ use kvrm_ir::Val;
 use super::arrangement::{Arrangement, Lane, Part, WORDS};
 use super::by_element::multiplier;
 use super::float_three_same::{fused, numbers};
+use super::vector::Vector;
 use crate::Sign;
 use crate::context::Context;
 use crate::data_register::AddSub::{self, Add, Sub};
@@ -85,13 +86,14 @@ fn accumulate<'b>(
     factors: [&[Val<'b>]; 2],
     single: impl Fn(&Unit<'b>, Val<'b>) -> Val<'b>,
 ) {
-    let d = numbers(cx, t, "Rd");
-    let elements = cx.floating(|fp| {
-        let [n, m] = factors.map(|factors| factors.iter().map(|x| single(fp, *x)));
-        let operands = d.into_iter().zip(n).zip(m).map(|((d, n), m)| [d, n, m]);
-        fused(fp, Lane::S, op, operands)
+    let sums = cx.floating(|fp| {
+        let [n, m] = factors.map(|factors| {
+            let singles: Vec<_> = factors.iter().take(t.count()).map(|x| single(fp, *x)).collect();
+            Vector::from_elements(cx.b, Lane::S, &singles)
+        });
+        fused(fp, t, op, [cx.vector_of("Rd"), n, m])
     });
-    cx.set_elements(t, &elements);
+    cx.set_result(t, sums);
 }
 
 /// FMLAL, FMLSL, FMLAL2, FMLSL2.

@@ -4,6 +4,8 @@ use kvrm_ir::Val;
 
 use super::arrangement::{Arrangement, FLOAT_SCALAR, FLOATS, Lane};
 use super::elements::mask;
+use super::three_same::paired;
+use super::vector::Vector;
 use crate::Sign;
 use crate::context::Context;
 use crate::data_register::AddSub::{self, Add, Sub};
@@ -97,57 +99,53 @@ pub(super) fn numbers<'b>(cx: &Context<'b>, t: Arrangement, field: &str) -> Vec<
     cx.vector_of(field).elements(t, Sign::Unsigned)
 }
 
-/// A function of each pair of numbers at the same place.
-fn each<'b>(
-    cx: &Context<'b>,
-    t: Arrangement,
-    function: ByFormat,
-    change: impl Fn(Val<'b>) -> Val<'b>,
-) -> Vec<Val<'b>> {
-    let [n, m] = ["Rn", "Rm"].map(|field| numbers(cx, t, field));
-    let pairs = n.into_iter().zip(m).map(|(n, m)| [n, m].map(&change));
-    cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs))
-}
-
 fn function(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    cx.set_elements(t, &each(cx, t, function, |n| n));
+    let operands = ["Rn", "Rm"].map(|field| cx.vector_of(field));
+    cx.set_result(t, cx.floating(|fp| fp.map(function(t.lane.format()), t, operands)));
 }
 
 /// FADDP, FMAXP, FMINP, FMAXNMP, FMINNMP: pairs of the first operand, then of the second.
 fn of_pairs(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    let operands = ["Rn", "Rm"].map(|field| numbers(cx, t, field)).concat();
-    let pairs = operands.chunks(2).map(|pair| [pair[0], pair[1]]);
-    let elements = cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs));
-    cx.set_elements(t, &elements);
+    cx.set_result(t, cx.floating(|fp| fp.map(function(t.lane.format()), t, paired(cx, t))));
 }
 
 /// Sums of an addend and a product, rounded once; for differences, the first factor is negated.
 pub(super) fn fused<'b>(
     fp: &Unit<'b>,
-    lane: Lane,
+    t: Arrangement,
     op: AddSub,
-    operands: impl IntoIterator<Item = [Val<'b>; 3]>,
-) -> Vec<Val<'b>> {
-    let signed = |[addend, n, m]: [Val<'b>; 3]| match op {
-        Add => [addend, n, m],
-        Sub => [addend, lane.negated(n), m],
+    [addend, n, m]: [Vector<'b>; 3],
+) -> Vector<'b> {
+    let n = match op {
+        Add => n,
+        Sub => negated(t.lane, n),
     };
-    fp.call_each(fp_mul_add(lane.format()), operands.into_iter().map(signed))
+    fp.map(fp_mul_add(t.lane.format()), t, [addend, n, m])
+}
+
+/// All numbers with the other sign.
+pub(super) fn negated(lane: Lane, n: Vector<'_>) -> Vector<'_> {
+    let sign = n.constant(lane, lane.format().sign());
+    n.bits(sign, |n, sign| n ^ sign)
+}
+
+/// All numbers without their signs.
+pub(super) fn absolute(lane: Lane, n: Vector<'_>) -> Vector<'_> {
+    let magnitude = n.constant(lane, lane.format().magnitude());
+    n.bits(magnitude, |n, magnitude| n & magnitude)
 }
 
 /// FMLA, FMLS.
 fn multiply_accumulate(cx: &Context<'_>, t: Arrangement, op: AddSub) {
-    let [d, n, m] = ["Rd", "Rn", "Rm"].map(|field| numbers(cx, t, field));
-    let operands = (0..t.count()).map(|i| [d[i], n[i], m[i]]);
-    let elements = cx.floating(|fp| fused(fp, t.lane, op, operands));
-    cx.set_elements(t, &elements);
+    let operands = ["Rd", "Rn", "Rm"].map(|field| cx.vector_of(field));
+    cx.set_result(t, cx.floating(|fp| fused(fp, t, op, operands)));
 }
 
 /// FABD.
 fn difference(cx: &Context<'_>, t: Arrangement) {
-    let differences = each(cx, t, fp_sub, |n| n);
-    let elements: Vec<_> = differences.into_iter().map(|n| t.lane.absolute(n)).collect();
-    cx.set_elements(t, &elements);
+    let operands = ["Rn", "Rm"].map(|field| cx.vector_of(field));
+    let differences = cx.floating(|fp| fp.map(fp_sub(t.lane.format()), t, operands));
+    cx.set_result(t, absolute(t.lane, differences));
 }
 
 /// All ones for comparisons that hold, and zero for others.
@@ -157,9 +155,12 @@ pub(super) fn masks(lane: Lane, holds: Vec<Val<'_>>) -> Vec<Val<'_>> {
 
 /// FCMEQ, FCMGE, FCMGT, FACGE, FACGT.
 fn compare(cx: &Context<'_>, t: Arrangement, Comparison { of, relation }: Comparison) {
-    let holds = each(cx, t, relation, |n| match of {
+    let [n, m] = ["Rn", "Rm"].map(|field| numbers(cx, t, field));
+    let compared = |n| match of {
         Compared::Numbers => n,
         Compared::Magnitudes => t.lane.absolute(n),
-    });
+    };
+    let pairs = n.into_iter().zip(m).map(|(n, m)| [n, m].map(compared));
+    let holds = cx.floating(|fp| fp.call_each(relation(t.lane.format()), pairs));
     cx.set_elements(t, &masks(t.lane, holds));
 }

@@ -3,8 +3,7 @@
 use kvrm_ir::{Function, Val};
 
 use super::arrangement::{Arrangement, FLOAT_MISC_SCALAR, FLOATS_MISC, FLOATS_MISC_SD, WORDS};
-use super::float_three_same::{masks, numbers};
-use super::vector::Vector;
+use super::float_three_same::{self, masks, numbers};
 use crate::context::Context;
 use crate::float::{
     fp_compare_eq, fp_compare_ge, fp_compare_gt, fp_recip_estimate, fp_recp_x, fp_round_int,
@@ -90,18 +89,17 @@ pub(super) fn each<'b, const N: usize>(
 }
 
 fn absolute(cx: &Context<'_>, t: Arrangement) {
-    let magnitude = t.lane.repeated(t.lane.format().magnitude());
-    cx.set_result(t, Vector(cx.vector_of("Rn").0.map(|n| n & magnitude)));
+    cx.set_result(t, float_three_same::absolute(t.lane, cx.vector_of("Rn")));
 }
 
 fn negate(cx: &Context<'_>, t: Arrangement) {
-    let sign = t.lane.repeated(t.lane.format().sign());
-    cx.set_result(t, Vector(cx.vector_of("Rn").0.map(|n| n ^ sign)));
+    cx.set_result(t, float_three_same::negated(t.lane, cx.vector_of("Rn")));
 }
 
 /// FSQRT, FRECPE, FRSQRTE, FRECPX.
 fn function(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    each(cx, t, function(t.lane.format()), |_, n| [n]);
+    let n = cx.vector_of("Rn");
+    cx.set_result(t, cx.floating(|fp| fp.map(function(t.lane.format()), t, [n])));
 }
 
 /// URECPE, URSQRTE.

@@ -64,14 +64,14 @@ fn imm8<'b>(cx: &Context<'b>) -> Val<'b> {
 fn apply<'b>(cx: &Context<'b>, lane: Lane, part: Part, element: Val<'b>, op: Use) {
     let pattern = if lane == Lane::D { element } else { element * lane.repeated(1) };
     let t = Arrangement { lane, part };
-    let old = cx.vector_of("Rd").0;
-    let result = old.map(|old| match op {
+    let (old, pattern) = (cx.vector_of("Rd"), Vector::both(pattern));
+    let result = match op {
         Use::Move => pattern,
-        Use::MoveNot => !pattern,
-        Use::Or => old | pattern,
-        Use::AndNot => old & !pattern,
-    });
-    cx.set_result(t, Vector(result));
+        Use::MoveNot => pattern.inverted(),
+        Use::Or => old.bits(pattern, |old, pattern| old | pattern),
+        Use::AndNot => old.bits(pattern.inverted(), |old, pattern| old & pattern),
+    };
+    cx.set_result(t, result);
 }
 
 /// Eight bits, shifted by whole bytes.

@@ -102,6 +102,9 @@ fn load_literal(cx: &Context<'_>, size: Size) {
 /// Loads or stores registers, one after the other.
 fn access<'b>(cx: &Context<'b>, fields: &[&str], size: Size, direction: Direction, addr: Val<'b>) {
     let (ty, each) = size.elements();
+    if each == 2 && cx.b.has_wholes() {
+        return access_wholes(cx, fields, direction, addr);
+    }
     let count = each * fields.len() as u32;
     match direction {
         Store => {
@@ -119,7 +122,27 @@ fn access<'b>(cx: &Context<'b>, fields: &[&str], size: Size, direction: Directio
             let loaded: Vec<_> = (0..count).map(|i| place.load(PLAIN, i).zext(X)).collect();
             for (field, halves) in fields.iter().zip(loaded.chunks(each as usize)) {
                 let high = halves.get(1).copied().unwrap_or_else(|| cx.b.u64(0));
-                cx.set_vector_of(field, Vector([halves[0], high]));
+                cx.set_vector_of(field, Vector::of([halves[0], high]));
+            }
+        }
+    }
+}
+
+/// The same for registers of 16 bytes as wholes.
+fn access_wholes<'b>(cx: &Context<'b>, fields: &[&str], direction: Direction, addr: Val<'b>) {
+    let count = fields.len() as u32;
+    match direction {
+        Store => {
+            let wholes: Vec<_> =
+                fields.iter().filter_map(|field| cx.vector_of(field).whole()).collect();
+            let place = cx.probe(Access::Write, addr, Type::U128, count);
+            (0..).zip(wholes).for_each(|(index, whole)| place.store(PLAIN, index, whole));
+        }
+        Load => {
+            let place = cx.probe(Access::Read, addr, Type::U128, count);
+            let loaded: Vec<_> = (0..count).map(|i| place.load(PLAIN, i)).collect();
+            for (field, whole) in fields.iter().zip(loaded) {
+                cx.set_vector_of(field, Vector::of_whole(cx.b, whole));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Rearranging elements: ZIP, UZP, TRN, EXT, TBL, TBX.
 
-use kvrm_ir::Val;
+use kvrm_ir::{PackedOp, Val};
 
-use super::arrangement::{ALL, Arrangement, BYTES, Lane};
+use super::arrangement::{ALL, Arrangement, BYTES, Lane, Part};
 use super::vector::Vector;
 use crate::Sign;
 use crate::context::Context;
@@ -50,15 +50,13 @@ pub(super) const ROWS: &[&[Row]] = &[
 ];
 
 fn permute(cx: &Context<'_>, t: Arrangement, order: Order) {
-    let [n, m] = ["Rn", "Rm"].map(|field| cx.vector_of(field).elements(t, Sign::Unsigned));
     let count = t.count();
-    let element = |i: usize| match order {
-        Order::Unzip(first) => [&n[..], &m[..]].concat()[2 * i + first],
-        Order::Transpose(first) => [&n, &m][i % 2][i / 2 * 2 + first],
-        Order::Zip(half) => [&n, &m][i % 2][half * count / 2 + i / 2],
+    let number = |i: usize| match order {
+        Order::Unzip(first) => 2 * i + first,
+        Order::Transpose(first) => i % 2 * count + i / 2 * 2 + first,
+        Order::Zip(half) => i % 2 * count + half * count / 2 + i / 2,
     };
-    let elements: Vec<_> = (0..count).map(element).collect();
-    cx.set_elements(t, &elements);
+    cx.set_result(t, cx.vector_of("Rn").permuted(t, cx.vector_of("Rm"), number));
 }
 
 /// 64 bits from a byte on, of two words.
@@ -70,22 +68,30 @@ fn funnel<'b>(low: Val<'b>, high: Val<'b>, bytes: Val<'b>) -> Val<'b> {
 
 fn extract_half(cx: &Context<'_>) {
     let [n, m] = ["Rn", "Rm"].map(|field| cx.vector_of(field).0[0]);
-    cx.set_vector_of("Rd", Vector([funnel(n, m, cx.field("imm4")), cx.b.u64(0)]));
+    cx.set_vector_of("Rd", Vector::of([funnel(n, m, cx.field("imm4")), cx.b.u64(0)]));
 }
 
 fn extract(cx: &Context<'_>) {
-    let ([n0, n1], [m0, m1]) = (cx.vector_of("Rn").0, cx.vector_of("Rm").0);
-    let imm = cx.field("imm4");
+    let (n, m, imm) = (cx.vector_of("Rn"), cx.vector_of("Rm"), cx.field("imm4"));
+    if let Some(first) = imm.constant() {
+        let bytes = Arrangement { lane: Lane::B, part: Part::Whole };
+        return cx.set_vector_of("Rd", n.permuted(bytes, m, |i| i + first as usize));
+    }
+    let ([n0, n1], [m0, m1]) = (n.0, m.0);
     let (bytes, far) = (imm & 7u64, imm.bit(3));
     let [a, b, c] = [far.select(n1, n0), far.select(m0, n1), far.select(m1, m0)];
-    cx.set_vector_of("Rd", Vector([funnel(a, b, bytes), funnel(b, c, bytes)]));
+    cx.set_vector_of("Rd", Vector::of([funnel(a, b, bytes), funnel(b, c, bytes)]));
 }
 
 /// TBL, TBX: the table is in up to four registers, of which V0 follows V31.
 fn look_up<'b>(cx: &Context<'b>, t: Arrangement, beyond: Beyond) {
     let first = cx.field("Rn");
     let registers = u64::from(cx.shape("len")) + 1;
-    let table: Vec<_> = (0..registers).flat_map(|i| cx.vector((first + i) & 31u64).0).collect();
+    let table: Vec<_> = (0..registers).map(|i| cx.vector((first + i) & 31u64)).collect();
+    if let Some(found) = look_up_wholes(cx, &table, beyond) {
+        return cx.set_result(t, found);
+    }
+    let table: Vec<_> = table.into_iter().flat_map(|vector| vector.0).collect();
     let old = cx.vector_of("Rd").elements(t, Sign::Unsigned);
     let indices = cx.vector_of("Rm").elements(t, Sign::Unsigned);
     let entry = |(index, old): (Val<'b>, Val<'b>)| {
@@ -99,6 +105,28 @@ fn look_up<'b>(cx: &Context<'b>, t: Arrangement, beyond: Beyond) {
     };
     let elements: Vec<_> = indices.into_iter().zip(old).map(entry).collect();
     cx.set_elements(t, &elements);
+}
+
+/// The same with wholes: bytes of each register, by numbers from that register on.
+fn look_up_wholes<'b>(
+    cx: &Context<'b>,
+    table: &[Vector<'b>],
+    beyond: Beyond,
+) -> Option<Vector<'b>> {
+    let bytes = Arrangement { lane: Lane::B, part: Part::Whole };
+    let number = |n: usize| Vector::both(cx.b.u64(Lane::B.repeated(n as u64)));
+    let indices = cx.vector_of("Rm");
+    let found = table.iter().enumerate().map(|(i, own)| {
+        own.packed(PackedOp::Lookup, Lane::B, [indices.sub(Lane::B, number(16 * i))])
+    });
+    let found = found.reduce(|a, b| Some(a?.bits(b?, |a, b| a | b))).flatten()?;
+    Some(match beyond {
+        Beyond::Zero => found,
+        Beyond::Keep => {
+            let is_beyond = indices.greater(bytes, Sign::Unsigned, number(16 * table.len() - 1));
+            is_beyond.choose(cx.vector_of("Rd"), found)
+        }
+    })
 }
 
 /// The word with that number, by the bits of the number.

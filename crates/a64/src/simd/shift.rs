@@ -10,8 +10,8 @@ use super::elements::{
     Rounding, saturated, saturated_unsigned, shift_left_saturating, shift_right,
 };
 use super::three_same::SIGN;
-use super::two_misc::{extended, long_elements, set_narrowed};
-use super::vector::Vector;
+use super::two_misc::{long_elements, set_narrow_vector, set_narrowed};
+use super::vector::{Vector, reached};
 use crate::Sign;
 use crate::context::Context;
 use crate::row::{Choice, Row, rows};
@@ -136,6 +136,27 @@ fn right_less_one<'b>(cx: &Context<'b>, lane: Lane) -> Val<'b> {
     cx.b.u32(lane.bits() - 1) - cx.field("imm")
 }
 
+/// Adds what rounding to nearest adds to elements that were shifted right.
+fn rounded<'b>(
+    cx: &Context<'b>,
+    t: Arrangement,
+    n: Vector<'b>,
+    shifted: Vector<'b>,
+    less_one: Val<'b>,
+) -> Vector<'b> {
+    // The bit that was shifted out last.
+    let last = n.bits(last_bit(cx, t.lane, less_one), |n, last| n & last);
+    let none = Vector::both(cx.b.u64(0));
+    // Ones are minus one.
+    let ones = last.equal(t, none).inverted();
+    shifted.sub(t.lane, ones)
+}
+
+/// The bit with that number of each element.
+fn last_bit<'b>(cx: &Context<'b>, lane: Lane, number: Val<'b>) -> Vector<'b> {
+    Vector::both(cx.b.u64(lane.repeated(1)).shl_by(number))
+}
+
 /// Shifts an extended element right, by one more than `less_one`, which is less than the width of its type.
 fn shifted<'b>(sign: Sign, rounding: Rounding, n: Val<'b>, less_one: Val<'b>) -> Val<'b> {
     let rest = shift_right(sign, n, less_one);
@@ -149,10 +170,12 @@ fn shifted<'b>(sign: Sign, rounding: Rounding, n: Val<'b>, less_one: Val<'b>) ->
 /// SSHR, USHR, SSRA, USRA, SRSHR, URSHR, SRSRA, URSRA.
 fn right(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Right) {
     let less_one = right_less_one(cx, t.lane);
-    let elements = cx.vector_of("Rn").elements(t, sign);
-    let elements: Vec<_> =
-        elements.into_iter().map(|n| shifted(sign, op.rounding, n, less_one)).collect();
-    let result = Vector::from_elements(cx, t.lane, &elements);
+    let n = cx.vector_of("Rn");
+    let shifted = n.shr(t, sign, less_one);
+    let result = match op.rounding {
+        Rounding::Down => shifted,
+        Rounding::Nearest => rounded(cx, t, n, shifted, less_one),
+    };
     cx.set_result(
         t,
         match op.accumulates {
@@ -162,30 +185,16 @@ fn right(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Right) {
     );
 }
 
-/// The bits of each element that a shift to the left by `imm` can reach, in a half.
-fn reached<'b>(cx: &Context<'b>, lane: Lane, amount: Val<'b>) -> Val<'b> {
-    match lane {
-        Lane::D => cx.b.u64(u64::MAX).shl_by(amount),
-        _ => (cx.b.u64(lane.mask()).shl_by(amount) & lane.mask()) * lane.repeated(1),
-    }
-}
-
-/// Both halves shifted to the left within elements.
-fn shifted_left<'b>(cx: &Context<'b>, t: Arrangement) -> (Vector<'b>, Val<'b>) {
-    let amount = cx.field("imm");
-    let reached = reached(cx, t.lane, amount);
-    (Vector(cx.vector_of("Rn").0.map(|n| n.shl_by(amount) & reached)), reached)
-}
-
 fn left(cx: &Context<'_>, t: Arrangement) {
-    let (shifted, _) = shifted_left(cx, t);
-    cx.set_result(t, shifted);
+    cx.set_result(t, cx.vector_of("Rn").shl(t.lane, cx.field("imm")));
 }
 
 fn left_insert(cx: &Context<'_>, t: Arrangement) {
-    let (shifted, reached) = shifted_left(cx, t);
-    let kept = cx.vector_of("Rd").bitwise(shifted, |d, shifted| (d & !reached) | shifted);
-    cx.set_result(t, kept);
+    let amount = cx.field("imm");
+    let shifted = cx.vector_of("Rn").shl(t.lane, amount);
+    let untouched = Vector::both(!reached(cx.b, t.lane, amount));
+    let kept = cx.vector_of("Rd").bits(untouched, |d, untouched| d & untouched);
+    cx.set_result(t, kept.bits(shifted, |kept, shifted| kept | shifted));
 }
 
 fn right_insert(cx: &Context<'_>, t: Arrangement) {
@@ -199,7 +208,7 @@ fn right_insert(cx: &Context<'_>, t: Arrangement) {
         }
     };
     let (n, d) = (cx.vector_of("Rn"), cx.vector_of("Rd"));
-    let result = n.bitwise(d, |n, d| {
+    let result = n.by_halves(d, |n, d| {
         let shifted = n.shr_by(less_one) >> 1;
         (d & untouched) | (shifted & !untouched)
     });
@@ -238,9 +247,15 @@ fn long_shifted<'b>(
 
 /// SHRN, RSHRN and their upper forms.
 fn right_narrow(cx: &Context<'_>, t: Arrangement, rounding: Rounding) {
-    let elements = long_shifted(cx, t, Sign::Unsigned, rounding);
-    let elements: Vec<_> = elements.into_iter().map(|n| n.trunc(t.lane.value_type())).collect();
-    set_narrowed(cx, t, &elements);
+    let to = Arrangement { lane: t.lane.doubled(), part: Part::Whole };
+    let less_one = right_less_one(cx, t.lane);
+    let n = cx.vector_of("Rn");
+    let shifted = n.shr(to, Sign::Unsigned, less_one);
+    let result = match rounding {
+        Rounding::Down => shifted,
+        Rounding::Nearest => rounded(cx, to, n, shifted, less_one),
+    };
+    set_narrow_vector(cx, t, result.narrowed(t.lane));
 }
 
 /// SQSHRN, UQSHRN, SQSHRUN, those that round, and their upper forms.
@@ -256,9 +271,7 @@ fn right_narrow_saturating(cx: &Context<'_>, t: Arrangement, op: Narrowing) {
 
 /// SSHLL, USHLL.
 fn left_long(cx: &Context<'_>, t: Arrangement, sign: Sign) {
-    let (to, amount) = (t.lane.doubled(), cx.field("imm"));
-    let elements = cx.vector_of("Rn").half_elements(t, sign);
-    let elements: Vec<_> =
-        elements.into_iter().map(|n| extended(to, sign, n).shl_by(amount)).collect();
-    cx.set_elements(Arrangement { lane: to, part: Part::Whole }, &elements);
+    let to = t.lane.doubled();
+    let long = cx.vector_of("Rn").widened(t.lane, sign, t.part == Part::Whole);
+    cx.set_vector_of("Rd", long.shl(to, cx.field("imm")));
 }

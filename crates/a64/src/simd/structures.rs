@@ -105,9 +105,9 @@ fn in_turn<'b>(vectors: &[Vector<'b>], t: Arrangement) -> Vec<Val<'b>> {
 /// Words of memory as halves of vectors.
 fn as_vectors<'b>(cx: &Context<'b>, words: &[Val<'b>], t: Arrangement) -> Vec<Vector<'b>> {
     match t.part {
-        Part::Whole => words.chunks(2).map(|pair| Vector([pair[0], pair[1]])).collect(),
+        Part::Whole => words.chunks(2).map(|pair| Vector::of([pair[0], pair[1]])).collect(),
         Part::Half | Part::Element => {
-            words.iter().map(|word| Vector([*word, cx.b.u64(0)])).collect()
+            words.iter().map(|word| Vector::of([*word, cx.b.u64(0)])).collect()
         }
     }
 }
@@ -167,20 +167,20 @@ fn interleaved<'b>(
         let vectors: Vec<_> = (0..members).map(|i| cx.vector(register(cx, i))).collect();
         let elements = in_turn(&vectors, t);
         let per_word = 64 / t.lane.bits() as usize;
-        let word = |own: &[Val<'b>]| Vector::from_elements(cx, t.lane, own).0[0];
+        let word = |own: &[Val<'b>]| Vector::from_elements(cx.b, t.lane, own).0[0];
         elements.chunks(per_word).map(word).collect()
     });
     let loaded = move_words(cx, base, words, stored);
     let half = Arrangement { part: Part::Half, ..t };
     let elements: Vec<_> = loaded
         .iter()
-        .flat_map(|word| Vector([*word, cx.b.u64(0)]).elements(half, Sign::Unsigned))
+        .flat_map(|word| Vector::of([*word, cx.b.u64(0)]).elements(half, Sign::Unsigned))
         .collect();
     if direction == Direction::Load {
         for i in 0..members {
             let own: Vec<_> =
                 elements.iter().skip(i as usize).step_by(members as usize).copied().collect();
-            cx.set_vector(register(cx, i), Vector::from_elements(cx, t.lane, &own));
+            cx.set_vector(register(cx, i), Vector::from_elements(cx.b, t.lane, &own));
         }
     }
     write_back(cx, mode, base, 8 * words);

@@ -3,9 +3,9 @@
 use kvrm_ir::Val;
 
 use super::arrangement::{Arrangement, Lane, NARROW, NARROW_HS, Part, SCALAR_HS};
-use super::elements::{Rounding, max, min, polynomial_multiply, saturating_add, saturating_sub};
-use super::three_same::SIGN;
-use super::two_misc::{extended, set_narrowed};
+use super::elements::{Rounding, polynomial_multiply, saturating_add, saturating_sub};
+use super::three_same::{SIGN, absolute_differences};
+use super::two_misc::{extended, set_narrow_vector};
 use super::vector::Vector;
 use crate::Sign;
 use crate::context::Context;
@@ -71,9 +71,14 @@ fn add_or_sub<'b>(op: AddSub, lane: Lane, a: Vector<'b>, b: Vector<'b>) -> Vecto
     }
 }
 
-/// Vectors of the long elements of both operands.
-fn long_vector<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign, field: &str) -> Vector<'b> {
-    Vector::from_elements(cx, t.lane.doubled(), &long_operand(cx, t, sign, field))
+/// The same as a vector.
+pub(super) fn long_vector<'b>(
+    cx: &Context<'b>,
+    t: Arrangement,
+    sign: Sign,
+    field: &str,
+) -> Vector<'b> {
+    cx.vector_of(field).widened(t.lane, sign, t.part == Part::Whole)
 }
 
 /// SADDL, UADDL, SSUBL, USUBL.
@@ -92,27 +97,25 @@ fn add_sub_wide(cx: &Context<'_>, t: Arrangement, sign: Sign, op: AddSub) {
 fn high_narrow<'b>(cx: &Context<'b>, t: Arrangement, rounding: Rounding, op: AddSub) {
     let lane = t.lane.doubled();
     let sum = add_or_sub(op, lane, cx.vector_of("Rn"), cx.vector_of("Rm"));
-    let elements = sum.elements(Arrangement { lane, part: Part::Whole }, Sign::Unsigned);
-    let upper = |n: Val<'b>| {
-        let rounded = match rounding {
-            Rounding::Down => n,
-            Rounding::Nearest => n + (1u64 << (t.lane.bits() - 1)),
-        };
-        (rounded >> t.lane.bits()).trunc(t.lane.value_type())
+    let rounded = match rounding {
+        Rounding::Down => sum,
+        Rounding::Nearest => {
+            let half = lane.repeated(1 << (t.lane.bits() - 1));
+            sum.add(lane, Vector::both(cx.b.u64(half)))
+        }
     };
-    let elements: Vec<_> = elements.into_iter().map(upper).collect();
-    set_narrowed(cx, t, &elements);
+    let less_one = cx.b.u32(t.lane.bits() - 1);
+    set_narrow_vector(cx, t, rounded.shr(long(t), Sign::Unsigned, less_one).narrowed(t.lane));
 }
 
 /// SABAL, UABAL, SABDL, UABDL.
 fn difference_long(cx: &Context<'_>, t: Arrangement, sign: Sign, accumulate: bool) {
-    let [n, m] = ["Rn", "Rm"].map(|field| long_operand(cx, t, sign, field));
-    let difference = |(n, m)| max(sign, n, m) - min(sign, n, m);
-    let elements: Vec<_> = n.into_iter().zip(m).map(difference).collect();
-    let lane = t.lane.doubled();
-    let differences = Vector::from_elements(cx, lane, &elements);
+    let [n, m] = ["Rn", "Rm"].map(|field| cx.vector_of(field));
+    // Before they are made longer: there are no larger and lesser doublewords to be had.
+    let differences = absolute_differences(t, sign, n, m);
+    let differences = differences.widened(t.lane, Sign::Unsigned, t.part == Part::Whole);
     let result = match accumulate {
-        true => cx.vector_of("Rd").add(lane, differences),
+        true => cx.vector_of("Rd").add(t.lane.doubled(), differences),
         false => differences,
     };
     cx.set_result(long(t), result);
@@ -120,20 +123,18 @@ fn difference_long(cx: &Context<'_>, t: Arrangement, sign: Sign, accumulate: boo
 
 /// SMULL, UMULL, SMLAL, UMLAL, SMLSL, UMLSL.
 fn multiply_long(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Option<AddSub>) {
-    let [n, m] = ["Rn", "Rm"].map(|field| long_operand(cx, t, sign, field));
-    let products: Vec<_> = n.into_iter().zip(m).map(|(n, m)| n * m).collect();
-    accumulate(cx, t, &products, op);
+    let [n, m] = ["Rn", "Rm"].map(|field| long_vector(cx, t, sign, field));
+    accumulate(cx, t, n.mul(long(t), m), op);
 }
 
 /// Sets the result to long products, or adds or subtracts them.
 pub(super) fn accumulate<'b>(
     cx: &Context<'b>,
     t: Arrangement,
-    products: &[Val<'b>],
+    products: Vector<'b>,
     op: Option<AddSub>,
 ) {
     let lane = t.lane.doubled();
-    let products = Vector::from_elements(cx, lane, products);
     let result = match op {
         None => products,
         Some(op) => add_or_sub(op, lane, cx.vector_of("Rd"), products),
@@ -190,5 +191,5 @@ fn polynomial_doublewords(cx: &Context<'_>, half: usize) {
         [ones & (n << i), ones & high]
     };
     let sum = (0..64).map(term).reduce(|a, b| [a[0] ^ b[0], a[1] ^ b[1]]);
-    cx.set_vector_of("Rd", Vector(sum.expect("64 terms")));
+    cx.set_vector_of("Rd", Vector::of(sum.expect("64 terms")));
 }

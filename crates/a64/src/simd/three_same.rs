@@ -4,7 +4,7 @@ use kvrm_ir::{Type, Val};
 
 use super::arrangement::{ALL, Arrangement, BHS, BYTES, HS, SCALAR, SCALAR_D, SCALAR_HS};
 use super::elements::{
-    Rounding, Saturation, accumulate_high, halving_add, halving_sub, mask, max, min, multiply_high,
+    Rounding, Saturation, accumulate_high, halving_add, halving_sub, multiply_high,
     polynomial_multiply, saturating_add, saturating_sub, shift_by_register,
 };
 use super::vector::Vector;
@@ -180,16 +180,10 @@ fn each_saturating<'b>(
     cx.set_saturation(saturated);
 }
 
-/// The same operation on each two elements that are side by side: those of the first operand, then of the second.
-fn each_pair<'b>(
-    cx: &Context<'b>,
-    t: Arrangement,
-    sign: Sign,
-    f: impl Fn(Val<'b>, Val<'b>) -> Val<'b>,
-) {
-    let operands = ["Rn", "Rm"].map(|field| cx.vector_of(field).elements(t, sign));
-    let elements: Vec<_> = operands.concat().chunks(2).map(|pair| f(pair[0], pair[1])).collect();
-    cx.set_elements(t, &elements);
+/// The first and the second of each two elements that are side by side: those of the first operand, then of the second.
+pub(super) fn paired<'b>(cx: &Context<'b>, t: Arrangement) -> [Vector<'b>; 2] {
+    let (n, m) = (cx.vector_of("Rn"), cx.vector_of("Rm"));
+    [0, 1].map(|which| n.permuted(t, m, |i| 2 * i + which))
 }
 
 fn add_sub(cx: &Context<'_>, t: Arrangement, op: AddSub) {
@@ -210,18 +204,26 @@ fn halve(cx: &Context<'_>, t: Arrangement, sign: Sign, op: AddSub, rounding: Rou
     cx.set_elements(t, &elements);
 }
 
-fn absolute_differences<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign) -> Vec<Val<'b>> {
-    each(cx, t, sign, |n, m| max(sign, n, m) - min(sign, n, m))
+/// Differences of the larger and the lesser elements.
+pub(super) fn absolute_differences<'b>(
+    t: Arrangement,
+    sign: Sign,
+    n: Vector<'b>,
+    m: Vector<'b>,
+) -> Vector<'b> {
+    n.max(t, sign, m).sub(t.lane, n.min(t, sign, m))
 }
 
 /// SABD, UABD.
 fn difference(cx: &Context<'_>, t: Arrangement, sign: Sign) {
-    cx.set_elements(t, &absolute_differences(cx, t, sign));
+    let (n, m) = (cx.vector_of("Rn"), cx.vector_of("Rm"));
+    cx.set_result(t, absolute_differences(t, sign, n, m));
 }
 
 /// SABA, UABA.
 fn accumulate_difference(cx: &Context<'_>, t: Arrangement, sign: Sign) {
-    let differences = Vector::from_elements(cx, t.lane, &absolute_differences(cx, t, sign));
+    let (n, m) = (cx.vector_of("Rn"), cx.vector_of("Rm"));
+    let differences = absolute_differences(t, sign, n, m);
     cx.set_result(t, cx.vector_of("Rd").add(t.lane, differences));
 }
 
@@ -235,22 +237,17 @@ fn saturate(cx: &Context<'_>, t: Arrangement, sign: Sign, op: AddSub) {
 
 /// CMGT, CMGE, CMHI, CMHS, CMTST, CMEQ.
 fn compare(cx: &Context<'_>, t: Arrangement, comparison: Comparison) {
-    let sign = match comparison {
-        Comparison::Greater(sign) | Comparison::GreaterOrEqual(sign) => sign,
-        Comparison::Test | Comparison::Equal => Sign::Unsigned,
+    let (n, m) = (cx.vector_of("Rn"), cx.vector_of("Rm"));
+    let holds = match comparison {
+        Comparison::Greater(sign) => n.greater(t, sign, m),
+        Comparison::GreaterOrEqual(sign) => m.greater(t, sign, n).inverted(),
+        Comparison::Test => {
+            let zero = Vector::both(cx.b.u64(0));
+            n.bits(m, |n, m| n & m).equal(t, zero).inverted()
+        }
+        Comparison::Equal => n.equal(t, m),
     };
-    let elements = each(cx, t, sign, |n, m| {
-        let holds = match comparison {
-            Comparison::Greater(Sign::Signed) => m.slt(n),
-            Comparison::Greater(Sign::Unsigned) => m.ult(n),
-            Comparison::GreaterOrEqual(Sign::Signed) => m.sle(n),
-            Comparison::GreaterOrEqual(Sign::Unsigned) => m.ule(n),
-            Comparison::Test => (n & m).ne(0u64),
-            Comparison::Equal => n.eq(m),
-        };
-        mask(t.lane, holds)
-    });
-    cx.set_elements(t, &elements);
+    cx.set_result(t, holds);
 }
 
 /// SSHL and its relatives: the shift is in the low byte of an element, to the right if it is negative.
@@ -268,30 +265,31 @@ fn shift(cx: &Context<'_>, t: Arrangement, sign: Sign, rounding: Rounding, satur
     }
 }
 
-fn choose<'b>(sign: Sign, op: Extreme, n: Val<'b>, m: Val<'b>) -> Val<'b> {
+fn chosen<'b>(t: Arrangement, sign: Sign, op: Extreme, [n, m]: [Vector<'b>; 2]) -> Vector<'b> {
     match op {
-        Extreme::Max => max(sign, n, m),
-        Extreme::Min => min(sign, n, m),
+        Extreme::Max => n.max(t, sign, m),
+        Extreme::Min => n.min(t, sign, m),
     }
 }
 
 /// SMAX, UMAX, SMIN, UMIN.
 fn extreme(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Extreme) {
-    let elements = each(cx, t, sign, |n, m| choose(sign, op, n, m));
-    cx.set_elements(t, &elements);
+    let operands = ["Rn", "Rm"].map(|field| cx.vector_of(field));
+    cx.set_result(t, chosen(t, sign, op, operands));
 }
 
 /// SMAXP, UMAXP, SMINP, UMINP.
 fn extreme_of_pairs(cx: &Context<'_>, t: Arrangement, sign: Sign, op: Extreme) {
-    each_pair(cx, t, sign, |n, m| choose(sign, op, n, m));
+    cx.set_result(t, chosen(t, sign, op, paired(cx, t)));
 }
 
 fn add_pairs(cx: &Context<'_>, t: Arrangement) {
-    each_pair(cx, t, Sign::Unsigned, |n, m| n + m);
+    let [n, m] = paired(cx, t);
+    cx.set_result(t, n.add(t.lane, m));
 }
 
 fn products<'b>(cx: &Context<'b>, t: Arrangement) -> Vector<'b> {
-    Vector::from_elements(cx, t.lane, &each(cx, t, Sign::Unsigned, |n, m| n * m))
+    cx.vector_of("Rn").mul(t, cx.vector_of("Rm"))
 }
 
 fn multiply(cx: &Context<'_>, t: Arrangement) {
@@ -330,11 +328,11 @@ fn accumulate_high_products(cx: &Context<'_>, t: Arrangement, op: AddSub) {
 fn logic(cx: &Context<'_>, t: Arrangement, op: Logic) {
     let [d, n, m] = ["Rd", "Rn", "Rm"].map(|field| cx.vector_of(field));
     let result = match op {
-        Logic::And => n.bitwise(m, |n, m| n & m),
-        Logic::AndNot => n.bitwise(m, |n, m| n & !m),
-        Logic::Or => n.bitwise(m, |n, m| n | m),
-        Logic::OrNot => n.bitwise(m, |n, m| n | !m),
-        Logic::Xor => n.bitwise(m, |n, m| n ^ m),
+        Logic::And => n.bits(m, |n, m| n & m),
+        Logic::AndNot => n.bits(m, |n, m| n & !m),
+        Logic::Or => n.bits(m, |n, m| n | m),
+        Logic::OrNot => n.bits(m, |n, m| n | !m),
+        Logic::Xor => n.bits(m, |n, m| n ^ m),
         Logic::SelectByTarget => d.choose(n, m),
         Logic::InsertIfTrue => m.choose(n, d),
         Logic::InsertIfFalse => m.choose(d, n),

@@ -5,7 +5,7 @@ use kvrm_ir::{Type, Val};
 use super::arrangement::{
     ALL, Arrangement, BH, BHS, BYTES, Lane, NARROW, NARROW_SCALAR, Part, SCALAR, SCALAR_D,
 };
-use super::elements::{mask, saturated, saturated_unsigned, saturating_sub};
+use super::elements::{saturated, saturated_unsigned, saturating_sub};
 use super::three_same::SIGN;
 use super::vector::Vector;
 use crate::Sign;
@@ -118,10 +118,10 @@ fn each<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign, f: impl Fn(Val<'b>) ->
 
 /// REV16, REV32, REV64.
 fn reverse(cx: &Context<'_>, t: Arrangement, within: u32) {
-    let n = cx.vector_of("Rn").elements(t, Sign::Unsigned);
+    let n = cx.vector_of("Rn");
     let group = (within / t.lane.bits()) as usize;
-    let elements: Vec<_> = n.chunks(group).flat_map(|part| part.iter().rev().copied()).collect();
-    cx.set_elements(t, &elements);
+    // The last of a group comes first.
+    cx.set_result(t, n.permuted(t, n, |i| i ^ (group - 1)));
 }
 
 /// Sums of pairs of elements, each as long as two of them.
@@ -154,7 +154,7 @@ fn add_long_pairs(cx: &Context<'_>, t: Arrangement, sign: Sign) {
 /// SADALP, UADALP.
 fn accumulate_long_pairs(cx: &Context<'_>, t: Arrangement, sign: Sign) {
     let lane = t.lane.doubled();
-    let sums = Vector::from_elements(cx, lane, &long_pairs(cx, t, sign));
+    let sums = Vector::from_elements(cx.b, lane, &long_pairs(cx, t, sign));
     cx.set_result(doubled(t), cx.vector_of("Rd").add(lane, sums));
 }
 
@@ -215,7 +215,7 @@ fn count_sign(cx: &Context<'_>, t: Arrangement) {
 
 /// Both halves, by the same formula.
 fn halves<'b>(cx: &Context<'b>, t: Arrangement, f: impl Fn(Val<'b>) -> Val<'b>) {
-    cx.set_result(t, Vector(cx.vector_of("Rn").0.map(f)));
+    cx.set_result(t, Vector::of(cx.vector_of("Rn").0.map(f)));
 }
 
 /// CNT: sums within pairs of bits, of those within four, of those within eight.
@@ -228,7 +228,7 @@ fn count_ones(cx: &Context<'_>, t: Arrangement) {
 }
 
 fn not(cx: &Context<'_>, t: Arrangement) {
-    halves(cx, t, |n| !n);
+    cx.set_result(t, cx.vector_of("Rn").inverted());
 }
 
 fn reverse_bits(cx: &Context<'_>, t: Arrangement) {
@@ -240,7 +240,7 @@ fn change(cx: &Context<'_>, t: Arrangement, op: Change) {
     let n = cx.vector_of("Rn");
     match op {
         Change::Neg => {
-            let zero = Vector([cx.b.u64(0); 2]);
+            let zero = Vector::both(cx.b.u64(0));
             cx.set_result(t, zero.sub(t.lane, n));
         }
         Change::Abs => each(cx, t, Sign::Signed, |n| n.sign().select(-n, n)),
@@ -264,17 +264,15 @@ fn change_saturating(cx: &Context<'_>, t: Arrangement, op: Change) {
 
 /// CMGT, CMGE, CMEQ, CMLE, CMLT with zero.
 fn compare_zero(cx: &Context<'_>, t: Arrangement, test: ZeroTest) {
-    each(cx, t, Sign::Signed, |n| {
-        let zero = n.like(0);
-        let holds = match test {
-            ZeroTest::Greater => zero.slt(n),
-            ZeroTest::GreaterOrEqual => zero.sle(n),
-            ZeroTest::Equal => n.eq(zero),
-            ZeroTest::LessOrEqual => n.sle(zero),
-            ZeroTest::Less => n.slt(zero),
-        };
-        mask(t.lane, holds)
-    });
+    let (n, zero) = (cx.vector_of("Rn"), Vector::both(cx.b.u64(0)));
+    let holds = match test {
+        ZeroTest::Greater => n.greater(t, Sign::Signed, zero),
+        ZeroTest::GreaterOrEqual => zero.greater(t, Sign::Signed, n).inverted(),
+        ZeroTest::Equal => n.equal(t, zero),
+        ZeroTest::LessOrEqual => n.greater(t, Sign::Signed, zero).inverted(),
+        ZeroTest::Less => zero.greater(t, Sign::Signed, n),
+    };
+    cx.set_result(t, holds);
 }
 
 /// The elements of twice the size that a narrowing instruction reads.
@@ -285,19 +283,21 @@ pub(super) fn long_elements<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign) ->
 
 /// Puts narrowed elements where the arrangement says: into the lower half, or into the upper half of what is there.
 pub(super) fn set_narrowed<'b>(cx: &Context<'b>, t: Arrangement, elements: &[Val<'b>]) {
-    let [low, high] = Vector::from_elements(cx, t.lane, elements).0;
+    set_narrow_vector(cx, t, Vector::from_elements(cx.b, t.lane, elements));
+}
+
+/// The same for a vector with narrowed elements in its lower half.
+pub(super) fn set_narrow_vector<'b>(cx: &Context<'b>, t: Arrangement, narrowed: Vector<'b>) {
     let vector = match t.part {
-        Part::Whole => [cx.vector_of("Rd").0[0], low],
-        Part::Half | Part::Element => [low, high],
+        Part::Whole => Vector::of([cx.vector_of("Rd").0[0], narrowed.0[0]]),
+        Part::Half | Part::Element => narrowed,
     };
-    cx.set_vector_of("Rd", Vector(vector));
+    cx.set_vector_of("Rd", vector);
 }
 
 /// XTN, XTN2.
 fn extract_narrow(cx: &Context<'_>, t: Arrangement) {
-    let elements = long_elements(cx, t, Sign::Unsigned);
-    let elements: Vec<_> = elements.into_iter().map(|n| n.trunc(t.lane.value_type())).collect();
-    set_narrowed(cx, t, &elements);
+    set_narrow_vector(cx, t, cx.vector_of("Rn").narrowed(t.lane));
 }
 
 /// SQXTN, UQXTN, SQXTUN and their upper forms.
@@ -313,9 +313,6 @@ fn extract_saturating(cx: &Context<'_>, t: Arrangement, op: Narrowing) {
 
 /// SHLL, SHLL2: by the size of an element.
 fn shift_left_long<'b>(cx: &Context<'b>, t: Arrangement) {
-    let n = cx.vector_of("Rn").half_elements(t, Sign::Unsigned);
-    let to = t.lane.doubled();
-    let shift = |n: Val<'b>| n.zext(to.value_type()) << t.lane.bits();
-    let elements: Vec<_> = n.into_iter().map(shift).collect();
-    cx.set_elements(Arrangement { lane: to, part: Part::Whole }, &elements);
+    let long = cx.vector_of("Rn").widened(t.lane, Sign::Unsigned, t.part == Part::Whole);
+    cx.set_vector_of("Rd", long.shl(t.lane.doubled(), cx.b.u32(t.lane.bits())));
 }
