@@ -27,7 +27,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
-    calls: true,
+    calls: false,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
@@ -43,8 +43,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) out: &'a mut String,
     pub(crate) memory: &'a MemorySpec,
     pub(crate) routine: &'a Routine,
-    /// Number of the handler, for labels.
-    pub(crate) handler: u32,
+    /// Number of the handler, for labels; none in a function.
+    handler: Option<u32>,
     /// Labels and temporaries made so far in the handler.
     fresh: u32,
     /// What is seldom executed, to follow the rest.
@@ -70,11 +70,22 @@ impl<'a> Emitter<'a> {
     /// Writes one handler: the label, the work, and the jump to the next instruction. The routine must be
     /// [legal](LACKS).
     pub(crate) fn handler(
-        out: &'a mut String,
+        out: &mut String,
         memory: &'a MemorySpec,
         handler: u32,
         routine: &'a Routine,
     ) {
+        let body = Emitter::block(memory, Some(handler), routine, |e| e.body(&routine.body.stmts));
+        let _ = write!(out, "H{handler}:\n{body}");
+    }
+
+    /// What `write` writes, in a block with the registers of a routine.
+    pub(crate) fn block(
+        memory: &MemorySpec,
+        handler: Option<u32>,
+        routine: &Routine,
+        write: impl FnOnce(&mut Emitter<'_>),
+    ) -> String {
         let mut body = String::new();
         let mut e = Emitter {
             out: &mut body,
@@ -85,16 +96,15 @@ impl<'a> Emitter<'a> {
             cold: String::new(),
             places: vec![None; routine.places.len()],
         };
-        e.body(&routine.body.stmts);
+        write(&mut e);
         let cold = std::mem::take(&mut e.cold);
         e.out.push_str(&cold);
         let (values, temps) = (routine.values.len(), e.fresh + 1);
-        let _ = write!(
-            out,
-            "H{handler}:\n\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
+        format!(
+            "\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
 \t.reg .b32 %r<{values}>, %tr<{temps}>;
 \t.reg .b64 %d<{values}>, %td<{temps}>;\n{body}\t}}\n"
-        );
+        )
     }
 
     pub(crate) fn ty(&self, v: Value) -> Type {
@@ -104,7 +114,7 @@ impl<'a> Emitter<'a> {
     /// A label of the handler.
     pub(crate) fn label(&mut self) -> String {
         self.fresh += 1;
-        format!("L{}_{}", self.handler, self.fresh)
+        format!("L{}_{}", self.handler.unwrap_or_default(), self.fresh)
     }
 
     /// A temporary predicate.
@@ -164,7 +174,7 @@ impl<'a> Emitter<'a> {
         self.end();
     }
 
-    fn stmts(&mut self, stmts: &[Stmt]) {
+    pub(crate) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
         }
@@ -175,7 +185,9 @@ impl<'a> Emitter<'a> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) => unreachable!("not legal"),
+            Op::Param(index) if self.handler.is_none() => {
+                self.argument(&d, to.expect("a result"), *index)
+            }
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());
@@ -206,6 +218,7 @@ impl<'a> Emitter<'a> {
                 let (from, a) = (self.ty(*a), self.get(*a));
                 self.convert(*op, from, to.expect("a result"), &d, &a);
             }
+            Op::Call(function, args) => self.call(function, args, &stmt.results),
             Op::ReadReg(file, index) => {
                 let at = self.slot(*file, *index);
                 ptx!(self, "ld.local.b64 {d}, {at};");

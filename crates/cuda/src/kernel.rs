@@ -12,10 +12,11 @@ use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
-use kvrm_ir::Var;
 use kvrm_ir::legalise::legalise;
+use kvrm_ir::{Routine, Var};
 use kvrm_mem::PAGE;
 
+use crate::call::functions;
 use crate::diverted::diverted;
 use crate::emit::{Emitter, FLAGS, LACKS};
 use crate::memory::{FRAME_BYTES, MemorySpec};
@@ -128,6 +129,9 @@ impl KernelTarget {
 pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     let (version, capability) = if target.has_redux() { ("7.0", 80) } else { ("6.5", 70) };
     let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
+    let legal = handlers.iter().map(|handler| legalise(&handler.routine, LACKS));
+    let routines: Vec<Routine> = legal.collect();
+    functions(&mut out, &target.memory, &routines);
     let _ = writeln!(
         out,
         ".visible .entry run(.param .align 8 .b8 args[{}])\n{{",
@@ -143,10 +147,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     branch(&mut out);
     gather(&mut out, target);
     fetch(&mut out, handlers, target);
-    for (index, handler) in handlers.iter().enumerate() {
+    for (number, (handler, routine)) in (FIRST_HANDLER..).zip(handlers.iter().zip(&routines)) {
         let _ = writeln!(out, "// {}", handler.row.name);
-        let routine = legalise(&handler.routine, LACKS);
-        Emitter::handler(&mut out, &target.memory, FIRST_HANDLER + index as u32, &routine);
+        Emitter::handler(&mut out, &target.memory, number, routine);
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::KernelCache;
@@ -24,13 +25,20 @@ fn ptxas() -> PathBuf {
         .into()
 }
 
+/// How much the assembler optimises. What it accepts does not depend on it, but the time it takes does.
+#[derive(Clone, Copy)]
+enum Effort {
+    Least = 0,
+    Usual = 3,
+}
+
 /// Assembles a kernel; what the assembler objects to, if anything.
-fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
+fn assemble(text: &str, name: &str, generation: u32, effort: Effort) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join(format!("{name}-{generation}.ptx"));
     std::fs::write(&source, text).unwrap();
     let output = Command::new(ptxas())
-        .args(["-arch", &format!("sm_{generation}"), "-o"])
+        .args(["-arch", &format!("sm_{generation}"), &format!("-O{}", effort as u32), "-o"])
         .arg(source.with_extension("cubin"))
         .arg(&source)
         .output()
@@ -49,38 +57,35 @@ fn target(model: MemoryModel, capability: u32) -> KernelTarget {
     KernelTarget { memory: memory(model), capability }
 }
 
-/// Both models of memory with each of some generations.
-fn with_models(generations: &[u32]) -> impl Iterator<Item = (MemoryModel, u32)> {
-    let models = [MemoryModel::Shared, MemoryModel::Private];
-    models
-        .into_iter()
-        .flat_map(|model| generations.iter().map(move |generation| (model, *generation)))
-}
-
+/// Each part with every kind of memory, and each of these for another generation.
 #[test]
 fn kernels_of_all_rows_assemble() {
-    for (part, handlers) in Handlers::of_all_rows().iter().enumerate() {
-        // The first part, which has the most kinds of instructions, is for all generations; the others take turns.
-        let generations = match part {
-            0 => &GENERATIONS[..],
-            _ => std::slice::from_ref(&GENERATIONS[part % GENERATIONS.len()]),
-        };
-        for (model, generation) in with_models(generations) {
-            let text = kernel(handlers, &target(model, generation));
-            let result = assemble(&text, &format!("all-{part}-{model:?}"), generation);
-            assert_eq!(result, Ok(()), "part {part}, {model:?} memory on sm_{generation}");
-        }
-    }
+    let read_only = MemorySpec { read_only: true, ..memory(MemoryModel::Shared) };
+    let memories = [memory(MemoryModel::Shared), memory(MemoryModel::Private), read_only];
+    let parts = Handlers::of_all_rows();
+    let jobs = (0..parts.len()).flat_map(|part| memories.map(|memory| (part, memory)));
+    in_parallel(jobs.enumerate(), |(number, (part, memory))| {
+        let capability = GENERATIONS[(number + part) % GENERATIONS.len()];
+        let text = kernel(&parts[part], &KernelTarget { memory, capability });
+        let result = assemble(&text, &format!("all-{part}"), capability, Effort::Least);
+        assert_eq!(result, Ok(()), "part {part}, {memory:?} on sm_{capability}");
+    });
 }
 
-#[test]
-fn kernels_of_read_only_memory_assemble() {
-    let memory = MemorySpec { read_only: true, ..memory(MemoryModel::Shared) };
-    for generation in GENERATIONS {
-        let first = &Handlers::of_all_rows()[0];
-        let text = kernel(first, &KernelTarget { memory, capability: generation });
-        assert_eq!(assemble(&text, "read-only", generation), Ok(()), "sm_{generation}");
-    }
+/// Does some work on as many threads as there are processors.
+fn in_parallel<T>(jobs: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let jobs = Mutex::new(jobs);
+    let next = || jobs.lock().unwrap().next();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(job) = next() {
+                    work(job);
+                }
+            });
+        }
+    });
 }
 
 #[test]
@@ -100,14 +105,18 @@ fn kernels_of_the_guests_assemble() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         for generation in GENERATIONS {
             let text = kernel(&handlers, &target(MemoryModel::Private, generation));
-            assert_eq!(assemble(&text, &name, generation), Ok(()), "{name} on sm_{generation}");
+            assert_eq!(
+                assemble(&text, &name, generation, Effort::Usual),
+                Ok(()),
+                "{name} on sm_{generation}"
+            );
         }
     }
 }
 
 #[test]
 fn bad_ptx_is_noticed() {
-    assert!(assemble("not PTX", "bad", 90).is_err());
+    assert!(assemble("not PTX", "bad", 90, Effort::Usual).is_err());
 }
 
 /// Instructions whose handlers are recorded: word, assembly.
