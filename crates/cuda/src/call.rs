@@ -9,21 +9,20 @@ use std::fmt::Write;
 
 use kvrm_ir::{Block, Function, Op, Routine, Type, Value};
 
-use crate::emit::{Emitter, LACKS, move_type, ptx};
-use crate::memory::MemorySpec;
+use crate::emit::{Emitter, LACKS, Setting, move_type, ptx};
 
 /// Bytes that a result has in the array.
 const RESULT: usize = 8;
 
 /// Writes the functions that routines call, each after those that it calls itself.
-pub(crate) fn functions(out: &mut String, memory: &MemorySpec, routines: &[Routine]) {
+pub(crate) fn functions(out: &mut String, setting: &Setting, routines: &[Routine]) {
     let mut written = HashSet::new();
-    routines.iter().for_each(|routine| callees(out, memory, routine, &mut written));
+    routines.iter().for_each(|routine| callees(out, setting, routine, &mut written));
 }
 
 fn callees(
     out: &mut String,
-    memory: &MemorySpec,
+    setting: &Setting,
     routine: &Routine,
     written: &mut HashSet<&'static str>,
 ) {
@@ -31,16 +30,16 @@ fn callees(
         let Op::Call(function, _) = stmt.op else { return };
         if written.insert(function.name) {
             let routine = function.routine(LACKS);
-            callees(out, memory, &routine, written);
-            write_function(out, memory, function, &routine);
+            callees(out, setting, &routine, written);
+            write_function(out, setting, function, &routine);
         }
     });
 }
 
-fn write_function(out: &mut String, memory: &MemorySpec, function: &Function, routine: &Routine) {
+fn write_function(out: &mut String, setting: &Setting, function: &Function, routine: &Routine) {
     let declared = |(index, ty): (usize, &Type)| format!(".param .{} arg{index}", move_type(*ty));
     let params: Vec<String> = function.params.iter().enumerate().map(declared).collect();
-    let body = Emitter::block(memory, None, routine, |e| e.function(&routine.body));
+    let body = Emitter::block(setting, None, routine, |e| e.function(&routine.body));
     let _ = write!(
         out,
         ".func (.param .align {RESULT} .b8 results[{}]) {}({})\n{{\n{body}}}\n",

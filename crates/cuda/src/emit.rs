@@ -38,10 +38,19 @@ pub(crate) const LACKS: Lacks = Lacks {
 /// The registers of N, Z, C and V.
 pub(crate) const FLAGS: [&str; 4] = ["%fn", "%fz", "%fc", "%fv"];
 
+/// What the text of a handler depends on, beside its routine.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    pub(crate) memory: MemorySpec,
+    /// The kernel has vector registers.
+    pub(crate) vectors: bool,
+}
+
 /// Writes the PTX of handlers.
 pub(crate) struct Emitter<'a> {
     pub(crate) out: &'a mut String,
     pub(crate) memory: &'a MemorySpec,
+    pub(crate) vectors: bool,
     pub(crate) routine: &'a Routine,
     /// Number of the handler, for labels; none in a function.
     handler: Option<u32>,
@@ -54,7 +63,7 @@ pub(crate) struct Emitter<'a> {
 }
 
 /// Byte offset of a variable in the lane's state.
-fn var_offset(var: Var) -> usize {
+pub(crate) fn var_offset(var: Var) -> usize {
     VARS[usize::from(var.id)].1
 }
 
@@ -66,22 +75,17 @@ macro_rules! ptx {
 }
 pub(crate) use ptx;
 
-impl<'a> Emitter<'a> {
+impl Emitter<'_> {
     /// Writes one handler: the label, the work, and the jump to the next instruction. The routine must be
     /// [legal](LACKS).
-    pub(crate) fn handler(
-        out: &mut String,
-        memory: &'a MemorySpec,
-        handler: u32,
-        routine: &'a Routine,
-    ) {
-        let body = Emitter::block(memory, Some(handler), routine, |e| e.body(&routine.body.stmts));
+    pub(crate) fn handler(out: &mut String, setting: &Setting, handler: u32, routine: &Routine) {
+        let body = Emitter::block(setting, Some(handler), routine, |e| e.body(&routine.body.stmts));
         let _ = write!(out, "H{handler}:\n{body}");
     }
 
     /// What `write` writes, in a block with the registers of a routine.
     pub(crate) fn block(
-        memory: &MemorySpec,
+        setting: &Setting,
         handler: Option<u32>,
         routine: &Routine,
         write: impl FnOnce(&mut Emitter<'_>),
@@ -89,7 +93,8 @@ impl<'a> Emitter<'a> {
         let mut body = String::new();
         let mut e = Emitter {
             out: &mut body,
-            memory,
+            memory: &setting.memory,
+            vectors: setting.vectors,
             routine,
             handler,
             fresh: 0,
@@ -229,8 +234,8 @@ impl<'a> Emitter<'a> {
             }
             Op::ReadVar(var) => self.read_var(*var, &d),
             Op::WriteVar(var, value) => {
-                let (ty, value) = (move_type(var.ty), self.get(*value));
-                ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(*var));
+                let value = self.get(*value);
+                self.write_var(*var, &value);
             }
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
@@ -386,9 +391,16 @@ impl<'a> Emitter<'a> {
             ptx!(self, "cvt.s64.s32 {t}, {low};");
             ptx!(self, "add.u64 {d}, {t}, %code_start;");
             ptx!(self, "sub.u64 {d}, {d}, 4;");
-        } else {
+        } else if !self.read_fp(var, d) {
             let ty = move_type(var.ty);
             ptx!(self, "ld.global.{ty} {d}, [%state+{}];", var_offset(var));
+        }
+    }
+
+    fn write_var(&mut self, var: Var, value: &str) {
+        if !self.write_fp(var, value) {
+            let ty = move_type(var.ty);
+            ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(var));
         }
     }
 

@@ -6,19 +6,20 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, VectorState, X_SLOTS};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VectorState, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
+use kvrm_ir::Routine;
 use kvrm_ir::legalise::legalise;
-use kvrm_ir::{Routine, Var};
 use kvrm_mem::PAGE;
 
 use crate::call::functions;
 use crate::diverted::diverted;
-use crate::emit::{Emitter, FLAGS, LACKS};
+use crate::emit::{Emitter, FLAGS, LACKS, Setting, var_offset};
+use crate::float;
 use crate::memory::{FRAME_BYTES, MemorySpec};
 
 /// What a launch is given, in this order, all 64 bits wide.
@@ -105,11 +106,6 @@ const BONUS: u32 = 1;
 /// Bytes of a record.
 pub(crate) const RECORD: usize = size_of::<Record>();
 
-/// Byte offset of a state variable.
-fn offset(var: Var) -> usize {
-    VARS[usize::from(var.id)].1
-}
-
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelTarget {
@@ -131,7 +127,8 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
     let legal = handlers.iter().map(|handler| legalise(&handler.routine, LACKS));
     let routines: Vec<Routine> = legal.collect();
-    functions(&mut out, &target.memory, &routines);
+    let setting = Setting { memory: target.memory, vectors: handlers.use_vectors() };
+    functions(&mut out, &setting, &routines);
     let _ = writeln!(
         out,
         ".visible .entry run(.param .align 8 .b8 args[{}])\n{{",
@@ -139,8 +136,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     );
     declare(&mut out);
     prologue(&mut out, target);
-    if handlers.use_vectors() {
+    if setting.vectors {
         load_vectors(&mut out);
+        float::load(&mut out);
     }
     start(&mut out);
     chunk(&mut out);
@@ -149,7 +147,7 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     fetch(&mut out, handlers, target);
     for (number, (handler, routine)) in (FIRST_HANDLER..).zip(handlers.iter().zip(&routines)) {
         let _ = writeln!(out, "// {}", handler.row.name);
-        Emitter::handler(&mut out, &target.memory, number, routine);
+        Emitter::handler(&mut out, &setting, number, routine);
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
@@ -157,8 +155,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     }
     stops(&mut out, target);
     out.push_str("END:\n");
-    if handlers.use_vectors() {
+    if setting.vectors {
         save_vectors(&mut out);
+        float::save(&mut out);
     }
     epilogue(&mut out);
     out.push_str("}\n");
@@ -264,7 +263,7 @@ fn prologue(out: &mut String, target: &KernelTarget) {
             8 * slot
         );
     }
-    let _ = writeln!(out, "\tld.global.b64 %target, [%state+{}];", offset(kvrm_a64::state::PC));
+    let _ = writeln!(out, "\tld.global.b64 %target, [%state+{}];", var_offset(kvrm_a64::state::PC));
     for (index, register) in FLAGS.into_iter().enumerate() {
         let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(
@@ -634,7 +633,7 @@ LISTED:
         running = stop::RUNNING,
         no_code = stop::NO_CODE,
         exception = stop::FIRST_EXCEPTION,
-        exclusive = offset(EXCLUSIVE_LEN),
+        exclusive = var_offset(EXCLUSIVE_LEN),
         stopped = std::mem::offset_of!(Pool, stopped),
         list = std::mem::offset_of!(Arguments, stopped),
         max = stop::MAX_CYCLES,
@@ -651,7 +650,7 @@ LISTED:
             8 * slot
         );
     }
-    let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", offset(kvrm_a64::state::PC));
+    let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", var_offset(kvrm_a64::state::PC));
     for (index, register) in FLAGS.into_iter().enumerate() {
         let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(

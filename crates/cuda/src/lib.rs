@@ -25,6 +25,7 @@ mod compile;
 mod diverted;
 mod driver;
 mod emit;
+mod float;
 mod frames;
 mod guest;
 mod kernel;

@@ -12,7 +12,7 @@ use kvrm_ir::legalise::legalise;
 
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
-use crate::emit::{Emitter, LACKS};
+use crate::emit::{Emitter, LACKS, Setting};
 use crate::kernel::{Arguments, KernelTarget, kernel};
 use crate::memory::MemorySpec;
 
@@ -142,7 +142,8 @@ fn handlers_are_as_recorded_in_golden_files() {
             text.push_str(&format!("// {assembly}, {model:?} memory\n"));
             let number = FIRST_HANDLER + index as u32;
             let routine = legalise(&handler.routine, LACKS);
-            Emitter::handler(&mut text, &memory(model), number, &routine);
+            let setting = Setting { memory: memory(model), vectors: handlers.use_vectors() };
+            Emitter::handler(&mut text, &setting, number, &routine);
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.ptx");
