@@ -64,19 +64,20 @@ impl Emitter<'_> {
         ptx!(self, "ld.param.{} {d}, [arg{index}];", move_type(ty));
     }
 
+    /// Calls a function. What is passed and returned has names that differ from those of a caller that is a function.
     pub(crate) fn call(&mut self, function: &Function, args: &[Value], results: &[Value]) {
         ptx!(self, "{{");
-        ptx!(self, ".param .align {RESULT} .b8 results[{}];", RESULT * results.len());
+        ptx!(self, ".param .align {RESULT} .b8 returned[{}];", RESULT * results.len());
         for (index, v) in args.iter().enumerate() {
             let (ty, v) = (move_type(self.ty(*v)), self.get(*v));
-            ptx!(self, ".param .{ty} arg{index};");
-            ptx!(self, "st.param.{ty} [arg{index}], {v};");
+            ptx!(self, ".param .{ty} passed{index};");
+            ptx!(self, "st.param.{ty} [passed{index}], {v};");
         }
-        let names: Vec<String> = (0..args.len()).map(|index| format!("arg{index}")).collect();
-        ptx!(self, "call (results), {}, ({});", function.name, names.join(", "));
+        let names: Vec<String> = (0..args.len()).map(|index| format!("passed{index}")).collect();
+        ptx!(self, "call (returned), {}, ({});", function.name, names.join(", "));
         for (index, v) in results.iter().enumerate() {
             let (d, ty) = (self.result(*v), move_type(self.ty(*v)));
-            ptx!(self, "ld.param.{ty} {d}, [results+{}];", RESULT * index);
+            ptx!(self, "ld.param.{ty} {d}, [returned+{}];", RESULT * index);
         }
         ptx!(self, "}}");
     }

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
+use kvrm_a64::state::TPIDR_EL0;
 use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::KernelCache;
 use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
 use kvrm_ir::legalise::legalise;
+use kvrm_ir::{Builder, Function, Type};
 
+use crate::call::functions;
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
 use crate::emit::{Emitter, LACKS, Setting};
@@ -114,6 +117,31 @@ fn kernels_of_the_guests_assemble() {
     }
 }
 
+static ONE_MORE: Function =
+    Function::new("OneMore", &[Type::U64], &[Type::U64], |_, args| vec![args[0] + 1u64]);
+static TWO_MORE: Function = Function::new("TwoMore", &[Type::U64], &[Type::U64; 2], |b, args| {
+    let one = b.call(&ONE_MORE, args)[0];
+    vec![one, b.call(&ONE_MORE, &[one])[0]]
+});
+
+#[test]
+fn functions_are_written_once_and_after_those_that_they_call() {
+    let b = Builder::new(None);
+    for function in [&TWO_MORE, &ONE_MORE] {
+        b.write_var(TPIDR_EL0, b.call(function, &[b.u64(7)])[0]);
+    }
+    let mut text = EMPTY.split_inclusive("\n\n").next().unwrap().to_string();
+    let setting = Setting { memory: memory(MemoryModel::Shared), vectors: false };
+    functions(&mut text, &setting, &[b.finish()]);
+    let places = |name: &str| {
+        text.match_indices(&format!(") {name}(")).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let [inner, outer] = ["OneMore", "TwoMore"].map(places);
+    assert_eq!([inner.len(), outer.len()], [1, 1], "{text}");
+    assert!(inner < outer, "{text}");
+    assert_eq!(assemble(&text, "functions", 90, Effort::Usual), Ok(()));
+}
+
 #[test]
 fn bad_ptx_is_noticed() {
     assert!(assemble("not PTX", "bad", 90, Effort::Usual).is_err());
@@ -156,7 +184,7 @@ fn handlers_are_as_recorded_in_golden_files() {
 
 /// A kernel that does nothing.
 const EMPTY: &str =
-    ".version 6.5\n.target sm_70\n.address_size 64\n.visible .entry run()\n{\n\tret;\n}\n";
+    ".version 6.5\n.target sm_70\n.address_size 64\n\n.visible .entry run()\n{\n\tret;\n}\n";
 
 #[test]
 #[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]
