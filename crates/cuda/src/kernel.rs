@@ -103,6 +103,9 @@ const LOOK: u64 = 1_000_000;
 const CHUNK: u64 = 1 << 12;
 /// A group of lanes that has waited `1 << BONUS` times counts as one lane more.
 const BONUS: u32 = 1;
+/// Registers that a thread may have where there are vectors, which leaves room for 1,024 threads on a multiprocessor.
+/// Some handlers would have more, at the expense of all others. Without vectors, none needs as many.
+const MAX_REGISTERS: u32 = 64;
 /// Bytes of a record.
 pub(crate) const RECORD: usize = size_of::<Record>();
 
@@ -131,8 +134,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     functions(&mut out, &setting, &routines);
     let _ = writeln!(
         out,
-        ".visible .entry run(.param .align 8 .b8 args[{}])\n{{",
-        size_of::<Arguments>()
+        ".visible .entry run(.param .align 8 .b8 args[{}]){}\n{{",
+        size_of::<Arguments>(),
+        if setting.vectors { format!("\n.maxnreg {MAX_REGISTERS}") } else { String::new() },
     );
     declare(&mut out);
     prologue(&mut out, target);
