@@ -1,14 +1,14 @@
 #!/bin/sh
-# Builds every guest twice, from the same source: for the bare machine into
-# bin/NAME.bin and as a Linux program into linux/NAME.  The same compiler
-# gives the same bytes every time.  CROSS names another toolchain.
+# Builds every guest for the bare machine into bin/NAME.bin, and from the same
+# source as a Linux program into linux/NAME.  Guests in C are built a second
+# time as NAME_O3, with vectors wherever the compiler can use them.  The same
+# compiler gives the same bytes every time.  CROSS names another toolchain.
 set -eu
 cd "$(dirname "$0")"
 export LC_ALL=C
 
 CROSS=${CROSS-aarch64-linux-gnu-}
-CFLAGS="-std=gnu11 -O2 -Wall -Wextra -march=armv8-a -mgeneral-regs-only
-        -mbranch-protection=none -mno-outline-atomics
+CFLAGS="-std=gnu11 -Wall -Wextra -mbranch-protection=none -mno-outline-atomics
         -ffreestanding -fno-pic -fno-pie -fno-stack-protector
         -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident
         -fno-tree-loop-distribute-patterns -ffunction-sections"
@@ -16,9 +16,19 @@ LDFLAGS="-nostdlib -static -no-pie -Wl,--build-id=none -Wl,--gc-sections
          -Wl,-z,noexecstack -Wl,-z,max-page-size=4096
          -Wl,-z,noseparate-code -Wl,--no-warn-rwx-segments"
 
-# All the mnemonics a guest may use: integer instructions of base Armv8.0-A.
-# A disassembly with any other, or with a floating point or vector register,
-# fails the build.  SVC is for Linux programs only, HLT for bare ones.
+# The guests whose -O2 build has integer instructions only.
+INTEGER_ONLY=" sha256 sort crc32 strsearch matmul mandelbrot
+ loop loop_store collatz reset "
+INTEGER_FLAGS="-march=armv8-a -mgeneral-regs-only"
+
+# Without contraction, every build rounds as the source says: operations are
+# fused only where it calls __builtin_fma.  Square roots are instructions.
+VECTOR_FLAGS="-march=armv8-a -ffp-contract=off -fno-math-errno"
+AES_FLAGS="$VECTOR_FLAGS -march=armv8-a+crypto"
+
+# All the mnemonics that INTEGER_ONLY builds may use, of base Armv8.0-A.  A
+# disassembly with any other, or with a floating point or vector register, fails
+# the build.  SVC is for Linux programs only, HLT for bare ones.
 ALLOWED=" add adds sub subs neg negs cmp cmn and ands orr orn eor eon bic mvn
  tst mov movz movk movn mul madd msub mneg umaddl smaddl umull smull umulh
  smulh udiv sdiv lsl lsr asr ror extr ubfx sbfx ubfiz sbfiz bfi bfxil bfc sxtb
@@ -48,35 +58,58 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir -p bin linux
 
 compile() { # OBJECT SOURCE [FLAG...]
-    object=$1 source=$2
-    shift 2
-    "${CROSS}gcc" $CFLAGS "$@" -c -o "$tmp/$object" "$source"
+    object=$1
+    shift
+    "${CROSS}gcc" $CFLAGS -c -o "$tmp/$object" "$@"
 }
 
-compile runtime.o runtime.c
-compile start_bare.o start_bare.S
-compile start_linux.o start_linux.S
-compile linux_main.o linux_main.c
+# build NAME SOURCE [FLAG...]: leaves NAME.elf and NAME in $tmp.
+build() {
+    name=$1 source=$2
+    shift 2
 
-for source in src/*.c src/*.S; do
-    name=$(basename "${source%.*}")
-
-    compile bare.o "$source"
+    compile runtime.o runtime.c "$@"
+    compile bare.o "$source" "$@"
     case $source in
     *.c) start="$tmp/start_bare.o" ;;
     *) start= ;;
     esac
     "${CROSS}gcc" $LDFLAGS -T bare.ld -o "$tmp/$name.elf" \
         $start "$tmp/bare.o" "$tmp/runtime.o"
-    check_instructions "$tmp/$name.elf" hlt
     "${CROSS}objcopy" -O binary --set-section-flags .data=alloc,load,contents \
         "$tmp/$name.elf" "bin/$name.bin"
 
-    compile linux.o "$source" -DGUEST_LINUX
+    compile linux.o "$source" "$@" -DGUEST_LINUX
     "${CROSS}gcc" $LDFLAGS -o "$tmp/$name" \
         "$tmp/start_linux.o" "$tmp/linux_main.o" "$tmp/linux.o" "$tmp/runtime.o"
-    check_instructions "$tmp/$name" svc
     "${CROSS}strip" --strip-all -o "linux/$name" "$tmp/$name"
+}
+
+# What these contain is the same in every build.
+compile start_bare.o start_bare.S -O2 $INTEGER_FLAGS
+compile start_linux.o start_linux.S -O2 $INTEGER_FLAGS
+compile linux_main.o linux_main.c -O2 $INTEGER_FLAGS
+
+for source in src/*.c src/*.S; do
+    guest=$(basename "${source%.*}")
+
+    case $guest in
+    aes) flags=$AES_FLAGS ;;
+    *) flags=$VECTOR_FLAGS ;;
+    esac
+    case $INTEGER_ONLY in
+    *[[:space:]]$guest[[:space:]]*)
+        build "$guest" "$source" -O2 $INTEGER_FLAGS
+        check_instructions "$tmp/$guest.elf" hlt
+        check_instructions "$tmp/$guest" svc
+        ;;
+    *) build "$guest" "$source" -O2 $flags ;;
+    esac
+    case $source in
+    *.S) ;; # no compiler has anything to do
+    src/mandelbrot.c) ;; # -O3 gives the same program
+    *) build "${guest}_O3" "$source" -O3 $flags ;;
+    esac
 done
 
 wc -c bin/*.bin linux/*

@@ -12,13 +12,13 @@ Environment: QEMU names the emulator (qemu-aarch64-static), CROSS the
 toolchain for run_bare.c (aarch64-linux-gnu-).
 """
 
-import hashlib
+import functools
 import os
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
+
+from models import MASK, MODELS, check_models, mandelbrot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "expected.txt")
@@ -26,146 +26,11 @@ EXPECTED_MANDELBROT = os.path.join(HERE, "expected_mandelbrot.txt")
 QEMU = os.environ.get("QEMU", "qemu-aarch64-static")
 CROSS = os.environ.get("CROSS", "aarch64-linux-gnu-")
 
-MASK = (1 << 64) - 1
-MIX_START = 0xCBF29CE484222325
+# The end of a name that says how the program was compiled; the result is the same.
+VARIANT = "_O3"
 
-
-class Random:
-    """SplitMix64."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def next(self):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-        return z ^ z >> 31
-
-    def bytes(self, count):
-        return b"".join(struct.pack("<Q", self.next()) for _ in range(count // 8))
-
-
-def mix(values, hash=MIX_START):
-    for value in values:
-        hash = (hash ^ value) * 0x100000001B3 & MASK
-    return hash
-
-
-def sha256(seed, iterations):
-    digest = hashlib.sha256(Random(seed).bytes(64 * iterations)).digest()
-    return int.from_bytes(digest[:8], "big")
-
-
-def sort(seed, iterations):
-    random = Random(seed)
-    hash = MIX_START
-    for _ in range(iterations):
-        hash = mix(sorted(random.next() & 0xFFFFFFFF for _ in range(1000)), hash)
-    return hash
-
-
-def crc32(seed, iterations):
-    buffer = Random(seed).bytes(4096)
-    return zlib.crc32(buffer * iterations)
-
-
-def strsearch(seed, iterations):
-    random = Random(seed)
-    text = bytearray()
-    while len(text) < 8192:
-        digits = f"{random.next():016x}"
-        text += bytes(ord("a") + int(d, 16) for d in reversed(digits))
-    hash = MIX_START
-    for _ in range(iterations):
-        for index, length in enumerate((3, 4, 6, 10, 18, 32)):
-            start = random.next() % (len(text) - length)
-            needle = text[start:start + length]
-            if index % 2:
-                needle[length // 2] ^= 1
-            found = [i for i in range(len(text)) if text.startswith(needle, i)]
-            hash = mix(found + [len(found)], hash)
-    return hash
-
-
-def matmul(seed, iterations):
-    random = Random(seed)
-    a, b = ([[random.next() & 0xFFFFFFFF for _ in range(32)] for _ in range(32)]
-            for _ in range(2))
-    columns = list(zip(*b))
-    for _ in range(iterations):
-        c = [[sum(x * y for x, y in zip(row, column)) & MASK for column in columns]
-             for row in a]
-        a = [[(x >> 32 ^ x) & 0xFFFFFFFF for x in row] for row in c]
-    return mix(x for row in a for x in row)
-
-
-def loop(start, iterations):
-    return (start + iterations) & MASK
-
-
-def collatz(first, iterations):
-    steps = 0
-    for n in range(first, first + iterations):
-        while n > 1:
-            n = n // 2 if n % 2 == 0 else (3 * n + 1) & MASK
-            steps += 1
-    return steps
-
-
-def reset(seed, _iterations):
-    multiplier = 0x79B99E377F4B
-    page = bytearray(72)
-    hash = seed ^ multiplier
-    for left in range(58, 0, -1):
-        hash = hash * multiplier & MASK
-        hash ^= hash >> 29
-        slot = hash & 0x38
-        total = (int.from_bytes(page[slot:slot + 8], "little") + hash) & MASK
-        page[slot:slot + 8] = total.to_bytes(8, "little")
-        hash = (hash >> 17 | hash << 47) & MASK
-        bits = total >> 5 & 0xFFFF
-        hash = hash + bits & MASK if total & 8 else (hash ^ total) - bits & MASK
-        page[bits & 0x3F] = left
-        hash = hash + (hash > total) & MASK
-    first, last = (int.from_bytes(page[i:i + 8], "little") for i in (0, 56))
-    hash = (hash ^ first) + last & MASK
-    hash = (hash ^ hash >> 32) * multiplier & MASK
-    return hash ^ hash >> 31
-
-
-def mandelbrot(row, width, height, limit, re, im, scale):
-    """The sum of a row's counts, and checksums of both its buffers."""
-    im -= (2 * row + 1 - height) * scale >> 1
-    counts, squares = [], []
-    for column in range(width):
-        c = re + ((1 - width) * scale >> 1) + column * scale
-        x = y = n = 0
-        while True:
-            xx, yy, xy = x * x >> 64, y * y >> 64, x * y >> 64
-            if xx + yy > 4 << 56 or n == limit:
-                break
-            x, y = (xx - yy) * 16 + c, xy * 32 + im
-            assert abs(x) < 8 << 60 and abs(y) < 8 << 60
-            n += 1
-        counts.append(n)
-        squares.append(xx + yy >> 48)
-    unused = [0] * (4096 - width)
-    return sum(counts), mix(counts + unused), mix(squares + unused)
-
-
-MODELS = {
-    "sha256": sha256,
-    "sort": sort,
-    "crc32": crc32,
-    "strsearch": strsearch,
-    "matmul": matmul,
-    "loop": loop,
-    "loop_store": loop,
-    "collatz": collatz,
-    "reset": reset,
-}
+# The guests in assembly, which no compiler can change.
+ASSEMBLY = {"loop", "loop_store", "collatz", "reset"}
 
 BIG = 0xFEDCBA9876543210
 
@@ -181,6 +46,12 @@ CASES = {
     "collatz": [(0, 3), (27, 0), (27, 1), (1, 1000), (837799, 1),
                 (123456789, 100)],
     "reset": [(0, 0), (1, 0), (2, 0), (BIG, 0)],
+    "nbody": [(0, 0), (0, 1), (1, 2), (2, 100), (BIG, 1000)],
+    "fft": [(0, 0), (0, 1), (1, 2), (2, 10), (BIG, 25)],
+    "blur": [(0, 0), (0, 1), (1, 2), (2, 10), (BIG, 25)],
+    "aes": [(0, 0), (0, 1), (1, 2), (2, 10), (BIG, 25)],
+    "json": [(0, 0), (0, 1), (1, 2), (2, 10), (BIG, 25)],
+    "fmatmul": [(0, 0), (0, 1), (1, 2), (2, 3), (BIG, 5)],
 }
 
 
@@ -221,8 +92,9 @@ def read_rows(path):
 def record():
     with open(EXPECTED, "w") as file:
         file.write("# name input iterations result\n")
-        for name, cases in CASES.items():
-            for args in cases:
+        names = list(CASES) + [name + VARIANT for name in CASES if name not in ASSEMBLY]
+        for name in names:
+            for args in CASES[name.removesuffix(VARIANT)]:
                 file.write(f"{name} {args[0]} {args[1]} "
                            f"{linux_program(name, args)[0]:016x}\n")
     with open(EXPECTED_MANDELBROT, "w") as file:
@@ -242,8 +114,13 @@ def load():
         yield "mandelbrot", [int(a) for a in row[:7]], [int(r, 16) for r in row[7:]]
 
 
-def model(name, args):
+@functools.cache
+def compute(name, args):
     return list(mandelbrot(*args)) if name == "mandelbrot" else [MODELS[name](*args)]
+
+
+def model(name, args):
+    return compute(name.removesuffix(VARIANT), tuple(args))
 
 
 def main():
@@ -253,6 +130,7 @@ def main():
     if "--record" in options:
         record()
 
+    check_models()
     checks = {"Python": model}
     if "--linux" in options:
         checks["Linux program"] = linux_program
@@ -272,8 +150,8 @@ def main():
         rows = failures = 0
         for name, args, expected in load():
             rows += 1
-            for what, compute in checks.items():
-                results = compute(name, args)
+            for what, check in checks.items():
+                results = check(name, args)
                 if results != expected:
                     failures += 1
                     print(f"{what}: {name} {args}: "

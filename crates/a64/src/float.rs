@@ -5,7 +5,8 @@
 //!
 //! - A number is its bit pattern: a half and a single are a `u32` (the upper bits of a half are zero), a double is
 //!   a `u64`.
-//! - `fpcr` is the control register; of it, AHP, DN, FZ, RMode and FZ16 count.
+//! - `fpcr` is the control register; of it, AHP, DN, FZ, RMode and FZ16 count. Its bit IXC, which the register does
+//!   not have, is that of FPSR, for [`native`].
 //! - Results are the number and the bits that FPSR gains.
 //!
 //! There is no FEAT_AFP: the bits AH, FIZ and NEP of FPCR are zero. Exceptions never trap.
@@ -34,6 +35,7 @@ mod fixed;
 mod fma;
 mod functions;
 mod mul;
+mod native;
 mod round;
 mod sqrt;
 #[cfg(test)]
@@ -143,7 +145,7 @@ const OFC: u32 = 1 << 2;
 /// FPSR: underflow.
 const UFC: u32 = 1 << 3;
 /// FPSR: inexact.
-const IXC: u32 = 1 << 4;
+pub(crate) const IXC: u32 = 1 << 4;
 /// FPSR: input denormal.
 const IDC: u32 = 1 << 7;
 

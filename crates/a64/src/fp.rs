@@ -17,7 +17,7 @@ use kvrm_ir::{Builder, Function, Type, Val};
 
 use crate::Sign;
 use crate::context::Context;
-use crate::float::{DOUBLE, Format, HALF, SINGLE};
+use crate::float::{DOUBLE, Format, HALF, IXC, SINGLE};
 use crate::row::{Choice, Row};
 use crate::simd::arrangement::{Arrangement, Lane, Part};
 use crate::state::{FPCR, FPSR};
@@ -69,6 +69,7 @@ impl Lane {
 /// Calls floating-point functions with FPCR, and collects the bits that FPSR gains.
 pub(crate) struct Unit<'b> {
     b: &'b Builder,
+    /// With IXC of FPSR.
     fpcr: Val<'b>,
     gained: Cell<Option<Val<'b>>>,
 }
@@ -79,6 +80,20 @@ impl<'b> Unit<'b> {
         let [number, flags] = self.results(function, operands);
         self.gain(flags);
         number
+    }
+
+    /// The numbers that a function gives for several sets of operands.
+    pub(crate) fn call_each<const N: usize>(
+        &self,
+        function: &'static Function,
+        operands: impl IntoIterator<Item = [Val<'b>; N]>,
+    ) -> Vec<Val<'b>> {
+        let with_fpcr = |set: [Val<'b>; N]| set.into_iter().chain([self.fpcr]);
+        let args: Vec<_> = operands.into_iter().flat_map(with_fpcr).collect();
+        let results = self.b.call(function, &args);
+        let (numbers, flags): (Vec<_>, Vec<_>) = results.chunks(2).map(|r| (r[0], r[1])).unzip();
+        flags.into_iter().for_each(|flags| self.gain(flags));
+        numbers
     }
 
     /// All that a function gives: the last is what FPSR is to [gain](Self::gain).
@@ -111,13 +126,23 @@ impl<'b> Unit<'b> {
 impl<'b> Context<'b> {
     /// Does floating-point arithmetic; FPSR gains what that raises.
     pub(crate) fn floating<R>(&self, work: impl FnOnce(&Unit<'b>) -> R) -> R {
-        let fpcr = self.b.read_var(FPCR).trunc(Type::U32);
+        let inexact = self.b.read_var(FPSR) & u64::from(IXC);
+        let fpcr = (self.b.read_var(FPCR) | inexact).trunc(Type::U32);
         let unit = Unit { b: self.b, fpcr, gained: Cell::new(None) };
         let result = work(&unit);
         if let Some(gained) = unit.gained.get() {
-            self.b.write_var(FPSR, self.b.read_var(FPSR) | gained.zext(Type::U64));
+            self.gain(gained);
         }
         result
+    }
+
+    /// Adds bits to FPSR, of which there are none as a rule.
+    fn gain(&self, flags: Val<'b>) {
+        let add = || {
+            self.b.write_var(FPSR, self.b.read_var(FPSR) | flags.zext(Type::U64));
+            []
+        };
+        self.b.if_else(flags.ne(0u64), add, || []);
     }
 
     /// The number that one function gives.

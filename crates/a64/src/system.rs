@@ -34,12 +34,13 @@ const COUNTER_HZ: u64 = 1_000_000_000;
 
 /// ID registers that are not zero, by `CRm` and `op2`.
 const ID_REGISTERS: &[(u64, u64, u64)] = &[
-    // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; no floating point or SIMD.
-    (4, 0, 0x0000_0000_00ff_0011),
-    // ID_AA64ISAR0_EL1: FlagM2 (TS = 2), LSE (Atomic = 2), CRC32.
-    (6, 0, 0x0020_0000_0021_0000),
-    // ID_AA64ISAR1_EL1: SB, RCPC2 (LRCPC = 2).
-    (6, 1, 0x0000_0010_0020_0000),
+    // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; floating point and SIMD with halves.
+    (4, 0, 0x0000_0000_0011_0011),
+    // ID_AA64ISAR0_EL1: FlagM2 (TS = 2), FHM, DotProd, SM4, SM3, SHA3, RDM, LSE (Atomic = 2), CRC32, SHA512 and SHA256
+    // (SHA2 = 2), SHA1, PMULL and AES (AES = 2).
+    (6, 0, 0x0021_1111_1021_2120),
+    // ID_AA64ISAR1_EL1: I8MM, BF16, SB, FRINTTS, LRCPC2 (LRCPC = 2), FCMA, JSCVT.
+    (6, 1, 0x0010_1011_0021_1000),
 ];
 
 pub(crate) const ROWS: &[&[Row]] = &[

@@ -24,10 +24,10 @@ Examples:
   kvrm bench --engine eval --seconds 0.1 --json
 
 Results that are in guests/expected.txt are checked; a wrong one is an error. guests/README.md describes the \
-programs. `reset` measures how often per second one lane on one thread can be reset and run for 1,000 \
-instructions. `start`, which must be named, starts a process and runs one instruction on each lane: with a small \
-program and with one of 200 different instructions, first without compiled kernels on disk (cold), then with \
-them (warm). --timeout limits the time of all measurements together.
+programs; those built for floating point and vectors run only if named. `reset` measures how often per second one \
+lane on one thread can be reset and run for 1,000 instructions. `start`, which must be named, starts a process and \
+runs one instruction on each lane: with a small program and with one of 200 different instructions, first without \
+compiled kernels on disk (cold), then with them (warm). --timeout limits the time of all measurements together.
 
 Exit code: 0 if everything was measured, 1 if something failed (such as a wrong result), 2 if the command line is wrong, \
 124 if the time of --timeout ended first, 130 after Ctrl-C.")]
@@ -166,10 +166,11 @@ impl Bench {
         }
     }
 
-    /// True if the guest was named, or if none was and it can run in the chosen memory.
+    /// True if the guest was named, or if none was, it has only integer instructions and can run in the chosen
+    /// memory.
     fn wanted(&self, guest: &Guest) -> bool {
         match self.only.is_empty() {
-            true => self.possible(guest),
+            true => !guest.vectors && self.possible(guest),
             false => self.only.iter().any(|name| name == guest.name),
         }
     }

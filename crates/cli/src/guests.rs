@@ -17,6 +17,7 @@ pub(crate) const RESET: Guest = Guest {
     code: include_bytes!("../../../guests/bin/reset.bin"),
     shareable: false,
     stores: true,
+    vectors: false,
 };
 
 /// A program with an input (x0), a number of iterations (x1) and a result (x0). Where memory is shared,
@@ -28,29 +29,49 @@ pub(crate) struct Guest {
     pub(crate) shareable: bool,
     /// True if it writes memory.
     pub(crate) stores: bool,
+    /// True if it was built for floating point and vectors.
+    pub(crate) vectors: bool,
 }
 
 macro_rules! guests {
-    ($($name:literal $shareable:literal $stores:literal)*) => {
+    ($($name:literal $shareable:literal $stores:literal $vectors:literal)*) => {
         &[$(Guest {
             name: $name,
             code: include_bytes!(concat!("../../../guests/bin/", $name, ".bin")),
             shareable: $shareable,
             stores: $stores,
+            vectors: $vectors,
         }),*]
     };
 }
 
-/// The guests that `kvrm bench` runs.
+/// The guests that `kvrm bench` runs; those built for vectors only if they are named.
 pub(crate) const GUESTS: &[Guest] = guests! {
-    "loop" true false
-    "loop_store" true true
-    "collatz" true false
-    "sha256" false true
-    "sort" false true
-    "crc32" false true
-    "strsearch" false true
-    "matmul" false true
+    "loop" true false false
+    "loop_store" true true false
+    "collatz" true false false
+    "sha256" false true false
+    "sort" false true false
+    "crc32" false true false
+    "strsearch" false true false
+    "matmul" false true false
+    "nbody" false true true
+    "fft" false true true
+    "blur" false true true
+    "aes" false true true
+    "json" false true true
+    "fmatmul" false true true
+    "sha256_O3" false true true
+    "sort_O3" false true true
+    "crc32_O3" false true true
+    "strsearch_O3" false true true
+    "matmul_O3" false true true
+    "nbody_O3" false true true
+    "fft_O3" false true true
+    "blur_O3" false true true
+    "aes_O3" false true true
+    "json_O3" false true true
+    "fmatmul_O3" false true true
 };
 
 /// A run whose result is known.

@@ -59,15 +59,39 @@ impl Isa {
     }
 }
 
-/// Returns the rows of each group.
-fn groups() -> impl Iterator<Item = &'static [Instruction]> {
-    table().chunk_by(|a, b| a.group == b.group)
+/// Classes of A64 instructions, or features, that are absent, and what stands in their place.
+const ABSENT: &[(&str, &str)] = &[
+    ("SVE, SVE2, SME", "programs find out from the ID registers, and use Advanced SIMD"),
+    ("MTE (memory tagging)", "tags are not checked, and its instructions are `UNDEFINED`"),
+    (
+        "PAuth (pointer authentication)",
+        "those in the hint space do nothing; others are `UNDEFINED`",
+    ),
+    ("BTI (branch target identification)", "a hint that does nothing"),
+    ("MOPS (memory copy and set)", "`UNDEFINED`"),
+    ("LS64, LSE128, LRCPC3, CSSC, RNG, TME, WFxT, FP8", "`UNDEFINED`"),
+    ("AFP (alternate floating-point behaviour), EBF16", "bits of FPCR that are always zero"),
+    ("Traps of floating-point exceptions", "bits of FPCR that are always zero"),
+    ("Instructions of EL1 and above", "`UNDEFINED`: kvrm runs programs, not systems"),
+    ("A32 and T32", "64-bit code only"),
+];
+
+/// Returns the rows of each group, in the order in which groups first occur.
+fn groups() -> Vec<(&'static str, Vec<&'static Instruction>)> {
+    let mut groups: Vec<(&str, Vec<_>)> = Vec::new();
+    for row in table() {
+        match groups.iter_mut().find(|(name, _)| *name == row.group) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((row.group, vec![row])),
+        }
+    }
+    groups
 }
 
 fn plain(out: &mut impl Write) -> Result<()> {
     let name = table().iter().map(|row| row.name.len()).max().unwrap_or(0);
-    for rows in groups() {
-        writeln!(out, "{}", rows[0].group)?;
+    for (group, rows) in groups() {
+        writeln!(out, "{group}")?;
         for row in rows {
             writeln!(out, "  {:name$}  {}", row.name, row.encoding)?;
         }
@@ -91,11 +115,23 @@ all of them: `{engines}`.
 Bits are written as the Arm manual draws them, most significant first: `0101` are bits with these
 values, `imm12:12` is a field of twelve bits, `cond#4` is one that decides what kind of work it is, `(11)`
 should be these bits but may be others.
+
+## Classes
+
+| Class | Encodings |
+|---|---:|
 ",
         table().len()
     )?;
-    for rows in groups() {
-        write!(out, "\n## {}\n\n| Name | Encoding |\n|---|---|\n", rows[0].group)?;
+    for (group, rows) in groups() {
+        writeln!(out, "| {group} | {} |", rows.len())?;
+    }
+    write!(out, "\n## What is absent\n\n| Class or feature | Instead |\n|---|---|\n")?;
+    for (class, instead) in ABSENT {
+        writeln!(out, "| {class} | {instead} |")?;
+    }
+    for (group, rows) in groups() {
+        write!(out, "\n## {group}\n\n| Name | Encoding |\n|---|---|\n")?;
         for row in rows {
             writeln!(out, "| {} | `{}` |", row.name, row.encoding)?;
         }

@@ -11,7 +11,7 @@ use kvrm_translate::{GuestCode, Region};
 
 use crate::index::{Index, Key, map_bytes};
 use crate::stubs::Stubs;
-use crate::translate::{LACKS, LinkCell, function_signature, translate};
+use crate::translate::{LACKS, LinkCell, Outside, function_signature, translate};
 
 /// How often the rest of a block is stepped through before it is translated.
 const TAIL_THRESHOLD: u32 = 2;
@@ -245,15 +245,18 @@ impl Translations {
         let stale = self.written_granules(&code);
         let stubs = Arc::clone(&self.stubs);
         let (target, entry) = (&stubs.target, code.entry);
+        let failed = |message| EngineError::Translation { pc: entry, message };
+        let functions = stubs.functions.of(&region, target, &stubs.compilers).map_err(failed)?;
         let mut link_cell = |pc| std::ptr::from_ref(self.cell(pc));
         let placed = stubs.compilers.with(|compiler| {
             let host_code =
                 compiler.compile(target, function_signature(), |function, scratch| {
-                    translate(function, scratch, target, entry, &region, &stale, &mut link_cell);
+                    let outside = Outside { functions: &functions, link_cell: &mut link_cell };
+                    translate(function, scratch, target, entry, &region, &stale, outside);
                 })?;
             stubs.memory.place(host_code, NOTES).map_err(|error| error.to_string())
         });
-        let placed = placed.map_err(|message| EngineError::Translation { pc: entry, message })?;
+        let placed = placed.map_err(failed)?;
         if placed.is_some() {
             self.index.add(key, code.words().map(|(pc, _)| pc));
         }

@@ -53,6 +53,9 @@ pub(crate) const JUMP_ENTRIES: usize = 1024;
 /// that an entry with it must lead somewhere.
 pub(crate) const NO_PC: u64 = 1;
 
+/// The most arguments or results of a function.
+pub(crate) const FUNCTION_VALUES: usize = 4;
+
 /// A lane as translated code sees it: registers, memory, and a few words for the way out.
 #[repr(C)]
 pub(crate) struct LaneContext {
@@ -86,6 +89,8 @@ pub(crate) struct LaneContext {
     pub(crate) allowed: u64,
     /// Operands of a 128-bit compare and swap: address, expected, new; the old value replaces `expected`.
     pub(crate) cas: [u64; 5],
+    /// Arguments of a function, and then its results.
+    pub(crate) function: [u64; FUNCTION_VALUES],
     /// What the slow path needs, set for the length of a run.
     pub(crate) host: *mut c_void,
 }
@@ -109,6 +114,7 @@ impl LaneContext {
             flags: LeftFlags::default(),
             allowed: 0,
             cas: [0; 5],
+            function: [0; FUNCTION_VALUES],
             host: std::ptr::null_mut(),
         }
     }

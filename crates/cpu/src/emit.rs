@@ -1,12 +1,24 @@
 //! From the operations of a region to instructions of the host: one arm per operation.
 
+use cranelift::codegen::ir::MemFlagsData;
 use cranelift::prelude::*;
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Flags, Op, Order, Stmt, Type as IrType, UnOp, Value as IrValue,
+    BinOp, CmpOp, Cond, ConvOp, Flags, FloatOp, Op, Order, Stmt, Type as IrType, UnOp,
+    Value as IrValue,
 };
 
 use crate::memory::guest_flags;
-use crate::translate::{Translator, context_flags, host_type, var_offset};
+use crate::translate::{
+    Translator, context_flags, function_value, host_type, stub_signature, var_offset,
+};
+
+/// For changes of the type that are not by memory.
+const NO_FLAGS: MemFlagsData = MemFlagsData::new();
+
+/// The host's type of numbers whose bit patterns have a type of the IR.
+fn float_type(ty: IrType) -> Type {
+    if ty == IrType::U32 { types::F32 } else { types::F64 }
+}
 
 impl Translator<'_> {
     /// The host's value for one of the region.
@@ -35,8 +47,13 @@ impl Translator<'_> {
         let result = stmt.results.first().map(|r| host_type(self.ty(*r)));
         let result_type = || result.expect("the operation has a result");
         match &stmt.op {
-            Op::Word | Op::Param(_) => unreachable!("the word is known in translated code"),
-            Op::Call(..) => unreachable!("not legal"),
+            Op::Word => unreachable!("the word is known in translated code"),
+            Op::Param(index) => {
+                let at = function_value(usize::from(*index)) as i32;
+                vec![self.b.ins().load(result_type(), context_flags(), self.context, at)]
+            }
+            Op::Call(function, args) => self.call(function, args, &stmt.results),
+            Op::Float(op, args) => vec![self.float(*op, args, result_type())],
             Op::Count => vec![self.count()],
             Op::Unary(op, a) => vec![self.unary(*op, *a)],
             Op::Binary(op, a, b) => vec![self.binary(*op, *a, *b)],
@@ -145,6 +162,11 @@ impl Translator<'_> {
             Op::If { cond, then, otherwise } => {
                 let cond = self.value(*cond);
                 let [a, b, merge] = std::array::from_fn(|_| self.b.create_block());
+                for (block, arm) in [(a, then), (b, otherwise)] {
+                    if arm.stmts.iter().any(|stmt| matches!(stmt.op, Op::Call(..))) {
+                        self.b.set_cold_block(block);
+                    }
+                }
                 let types: Vec<_> = stmt.results.iter().map(|r| host_type(self.ty(*r))).collect();
                 let results =
                     types.into_iter().map(|ty| self.b.append_block_param(merge, ty)).collect();
@@ -164,6 +186,64 @@ impl Translator<'_> {
     }
 
     // Pure operations.
+
+    /// Calls a function, once for each set of arguments.
+    fn call(
+        &mut self,
+        function: &kvrm_ir::Function,
+        args: &[IrValue],
+        results: &[IrValue],
+    ) -> Vec<Value> {
+        let address = self.outside.functions[function.name];
+        let mut values = Vec::with_capacity(results.len());
+        let sets = args.chunks(function.params.len());
+        for (args, results) in sets.zip(results.chunks(function.results.len())) {
+            for (index, arg) in args.iter().enumerate() {
+                let arg = self.value(*arg);
+                self.store_context(function_value(index), arg);
+            }
+            let signature = self.b.import_signature(stub_signature());
+            let code = self.b.ins().iconst(types::I64, address as i64);
+            self.b.ins().call_indirect(signature, code, &[self.context]);
+            for (index, result) in results.iter().enumerate() {
+                let (ty, at) = (host_type(self.ty(*result)), function_value(index) as i32);
+                values.push(self.b.ins().load(ty, context_flags(), self.context, at));
+            }
+        }
+        values
+    }
+
+    fn float(&mut self, op: FloatOp, args: &[IrValue], result: Type) -> Value {
+        let from_integer = matches!(op, FloatOp::FromSigned | FloatOp::FromUnsigned);
+        let args: Vec<Value> = args
+            .iter()
+            .map(|arg| {
+                let (ty, arg) = (self.ty(*arg), self.value(*arg));
+                if from_integer { arg } else { self.b.ins().bitcast(float_type(ty), NO_FLAGS, arg) }
+            })
+            .collect();
+        let to = if result == types::I32 { types::F32 } else { types::F64 };
+        let ins = self.b.ins();
+        let number = match op {
+            FloatOp::Add => ins.fadd(args[0], args[1]),
+            FloatOp::Sub => ins.fsub(args[0], args[1]),
+            FloatOp::Mul => ins.fmul(args[0], args[1]),
+            FloatOp::Div => ins.fdiv(args[0], args[1]),
+            FloatOp::Sqrt => ins.sqrt(args[0]),
+            FloatOp::MulAdd if self.target.has_fma => ins.fma(args[0], args[1], args[2]),
+            // Not a number, which no shortcut is content with.
+            FloatOp::MulAdd => return ins.iconst(result, -1),
+            FloatOp::Convert if result == types::I32 => ins.fdemote(to, args[0]),
+            FloatOp::Convert => ins.fpromote(to, args[0]),
+            FloatOp::FromSigned => ins.fcvt_from_sint(to, args[0]),
+            FloatOp::FromUnsigned => ins.fcvt_from_uint(to, args[0]),
+            FloatOp::ToSigned => return ins.fcvt_to_sint_sat(result, args[0]),
+            FloatOp::ToUnsigned => return ins.fcvt_to_uint_sat(result, args[0]),
+            FloatOp::Equal => return ins.fcmp(FloatCC::Equal, args[0], args[1]),
+            FloatOp::Less => return ins.fcmp(FloatCC::LessThan, args[0], args[1]),
+        };
+        self.b.ins().bitcast(result, NO_FLAGS, number)
+    }
 
     fn unary(&mut self, op: UnOp, a: IrValue) -> Value {
         let (ty, a) = (self.ty(a), self.value(a));

@@ -34,6 +34,7 @@ mod compiler;
 mod context;
 mod emit;
 mod flags;
+mod functions;
 mod index;
 mod lane;
 mod memory;

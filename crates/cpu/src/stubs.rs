@@ -11,6 +11,7 @@ use crate::arena::Arena;
 use crate::code_memory::CodeMemory;
 use crate::compiler::{Compiler, Compilers};
 use crate::context::{ExitKind, LaneContext};
+use crate::functions::Functions;
 use crate::slow;
 use crate::translate::{HostTarget, context_flags, function_signature, stub_signature};
 
@@ -27,6 +28,8 @@ pub(crate) struct Stubs {
     pub(crate) cas: *const u8,
     /// What a guest address without a translation leads to.
     pub(crate) untranslated: *const u8,
+    /// What translations call.
+    pub(crate) functions: Functions,
     /// For translations.
     pub(crate) compilers: Compilers,
     /// For translations, too.
@@ -65,8 +68,13 @@ impl Stubs {
         let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let target =
-            HostTarget { isa, memory_size, shared: model == MemoryModel::Shared, read_only };
+        let has_fma = !cfg!(target_arch = "x86_64")
+            || isa
+                .isa_flags()
+                .iter()
+                .any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
+        let shared = model == MemoryModel::Shared;
+        let target = HostTarget { isa, memory_size, shared, read_only, has_fma };
         let compilers = Compilers::default();
         let mut arena = Arena::default();
         let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {
@@ -92,6 +100,7 @@ impl Stubs {
             probe,
             cas,
             untranslated,
+            functions: Functions::default(),
             compilers,
             memory: CodeMemory::new(config.code_memory),
             translate_after: config.translate_after,

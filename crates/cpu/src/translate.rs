@@ -12,16 +12,17 @@ use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::{CpuState, X_SLOTS};
-use kvrm_ir::legalise::Lacks;
-use kvrm_ir::{Op, Type as IrType};
+use kvrm_ir::legalise::{Calls, Lacks};
+use kvrm_ir::{Op, Routine, Type as IrType};
 use kvrm_mem::GRANULE;
 use kvrm_translate::{
     Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, SLOTS, Slots, Source,
     slot_number,
 };
 
-use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext};
+use crate::context::{ExitKind, FUNCTION_VALUES, JUMP_ENTRIES, JumpEntry, LaneContext};
 use crate::flags;
+use crate::functions::Addresses;
 
 /// What all translations for a machine have in common.
 pub(crate) struct HostTarget {
@@ -31,6 +32,8 @@ pub(crate) struct HostTarget {
     pub(crate) shared: bool,
     /// Stores fault.
     pub(crate) read_only: bool,
+    /// The host can add a product with one rounding.
+    pub(crate) has_fma: bool,
 }
 
 /// Where code for a guest address will be found, once there is some.
@@ -46,7 +49,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     upper_products: false,
     signed_division: false,
     wide_shifts: false,
-    calls: true,
+    calls: Calls::Shortened,
     flag_operands: false,
 };
 
@@ -79,12 +82,20 @@ pub(crate) fn context_flags() -> MemFlagsData {
     MemFlagsData::trusted()
 }
 
+/// What translated code refers to.
+pub(crate) struct Outside<'a> {
+    /// Where functions are.
+    pub(crate) functions: &'a Addresses,
+    /// Gives the cell for a guest address.
+    pub(crate) link_cell: &'a mut dyn FnMut(u64) -> *const LinkCell,
+}
+
 /// Translates one region.
 pub(crate) struct Translator<'a> {
     pub(crate) b: FunctionBuilder<'a>,
     pub(crate) target: &'a HostTarget,
     pub(crate) region: &'a Region,
-    link_cell: &'a mut dyn FnMut(u64) -> *const LinkCell,
+    pub(crate) outside: Outside<'a>,
     /// Blocks of the host, by the region's numbers.
     blocks: Vec<Block>,
     /// Host values of the region's values.
@@ -110,52 +121,20 @@ pub(crate) struct Translator<'a> {
 
 /// Fills `function` with the translation of a region that is entered at `entry`. `stale_granules` are
 /// addresses whose granules must be closed on entry, or the lane has changed the code.
-pub(crate) fn translate(
-    function: &mut ir::Function,
-    scratch: &mut FunctionBuilderContext,
-    target: &HostTarget,
+pub(crate) fn translate<'a>(
+    function: &'a mut ir::Function,
+    scratch: &'a mut FunctionBuilderContext,
+    target: &'a HostTarget,
     entry: u64,
-    region: &Region,
+    region: &'a Region,
     stale_granules: &[u64],
-    link_cell: &mut dyn FnMut(u64) -> *const LinkCell,
+    outside: Outside<'a>,
 ) {
-    let mut b = FunctionBuilder::new(function, scratch);
-    let start = b.create_block();
-    b.append_block_params_for_function_params(start);
-    b.switch_to_block(start);
-    b.seal_block(start);
-    let [context, fuel] = [b.block_params(start)[0], b.block_params(start)[1]];
-    let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
-        b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
-    };
-    let memory = pointer(&mut b, offset_of!(LaneContext, memory));
-    let granules = pointer(&mut b, offset_of!(LaneContext, granules));
-    let flag_vars = [(); 4].map(|()| b.declare_var(types::I8));
-    let operand_vars = FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
-    let fuel_var = b.declare_var(types::I64);
-    b.def_var(fuel_var, fuel);
-    let blocks = region.blocks.iter().map(|_| b.create_block()).collect();
-    let mut translator = Translator {
-        b,
-        target,
-        region,
-        link_cell,
-        blocks,
-        values: vec![None; region.values.len()],
-        places: vec![None; region.places.len()],
-        regs: [None; SLOTS],
-        flag_vars,
-        operand_vars,
-        uses_flags: false,
-        fuel: fuel_var,
-        context,
-        memory,
-        granules,
-        dirty: 0,
-        flags: ExitFlags::Stored,
-        pc: entry,
-        unexecuted: 0,
-    };
+    let b = FunctionBuilder::new(function, scratch);
+    let mut translator = Translator::new(b, target, region, outside);
+    let fuel = translator.argument(1);
+    translator.b.def_var(translator.fuel, fuel);
+    translator.pc = entry;
     translator.load_state();
     translator.check_not_stale(stale_granules);
     let first = translator.blocks[0];
@@ -163,8 +142,32 @@ pub(crate) fn translate(
     for (number, block) in region.blocks.iter().enumerate() {
         translator.block(number, block);
     }
-    translator.b.seal_all_blocks();
-    translator.b.finalize(target.isa.frontend_config());
+    translator.finish();
+}
+
+/// Fills `function` with what a function of the IR does: it finds its arguments in the lane context, which is its only
+/// parameter, and leaves its results there.
+pub(crate) fn translate_function(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+    target: &HostTarget,
+    routine: Routine,
+) {
+    let Routine { body, values, .. } = routine;
+    let region = Region { blocks: Vec::new(), values, places: Vec::new() };
+    let outside = Outside {
+        functions: &Addresses::new(),
+        link_cell: &mut |_| unreachable!("a function goes nowhere"),
+    };
+    let b = FunctionBuilder::new(function, scratch);
+    let mut translator = Translator::new(b, target, &region, outside);
+    translator.stmts(&body.stmts);
+    for (index, result) in body.yields.iter().enumerate() {
+        let result = translator.value(*result);
+        translator.store_context(function_value(index), result);
+    }
+    translator.b.ins().return_(&[]);
+    translator.finish();
 }
 
 /// Offset of a register slot in the lane context.
@@ -185,6 +188,69 @@ pub(crate) fn var_offset(var: kvrm_ir::Var) -> i32 {
 /// Offset of a flag in the lane context.
 fn flag_offset(index: usize) -> usize {
     offset_of!(LaneContext, state) + offset_of!(CpuState, flags) + index
+}
+
+/// Offset of an argument or result of a function in the lane context.
+pub(crate) fn function_value(index: usize) -> usize {
+    assert!(index < FUNCTION_VALUES, "a function has so many values");
+    offset_of!(LaneContext, function) + 8 * index
+}
+
+impl<'a> Translator<'a> {
+    fn new(
+        mut b: FunctionBuilder<'a>,
+        target: &'a HostTarget,
+        region: &'a Region,
+        outside: Outside<'a>,
+    ) -> Self {
+        let start = b.create_block();
+        b.append_block_params_for_function_params(start);
+        b.switch_to_block(start);
+        b.seal_block(start);
+        let context = b.block_params(start)[0];
+        let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
+            b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
+        };
+        let memory = pointer(&mut b, offset_of!(LaneContext, memory));
+        let granules = pointer(&mut b, offset_of!(LaneContext, granules));
+        let flag_vars = [(); 4].map(|()| b.declare_var(types::I8));
+        let operand_vars =
+            FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
+        let fuel = b.declare_var(types::I64);
+        let blocks = region.blocks.iter().map(|_| b.create_block()).collect();
+        Translator {
+            b,
+            target,
+            region,
+            outside,
+            blocks,
+            values: vec![None; region.values.len()],
+            places: vec![None; region.places.len()],
+            regs: [None; SLOTS],
+            flag_vars,
+            operand_vars,
+            uses_flags: false,
+            fuel,
+            context,
+            memory,
+            granules,
+            dirty: 0,
+            flags: ExitFlags::Stored,
+            pc: 0,
+            unexecuted: 0,
+        }
+    }
+
+    /// An argument of the host's function, asked for in its first block.
+    fn argument(&self, index: usize) -> Value {
+        let start = self.b.current_block().expect("the first block is being filled");
+        self.b.block_params(start)[index]
+    }
+
+    fn finish(mut self) {
+        self.b.seal_all_blocks();
+        self.b.finalize(self.target.isa.frontend_config());
+    }
 }
 
 impl Translator<'_> {
@@ -320,7 +386,7 @@ impl Translator<'_> {
 
     /// Continues at a guest address outside the region.
     fn go_to(&mut self, pc: u64) {
-        let cell = (self.link_cell)(pc);
+        let cell = (self.outside.link_cell)(pc);
         let cell = self.b.ins().iconst(types::I64, cell as i64);
         let code = self.b.ins().load(types::I64, context_flags(), cell, 0);
         let pc = self.b.ins().iconst(types::I64, pc as i64);

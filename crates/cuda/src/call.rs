@@ -64,8 +64,16 @@ impl Emitter<'_> {
         ptx!(self, "ld.param.{} {d}, [arg{index}];", move_type(ty));
     }
 
-    /// Calls a function. What is passed and returned has names that differ from those of a caller that is a function.
-    pub(crate) fn call(&mut self, function: &Function, args: &[Value], results: &[Value]) {
+    /// Calls a function, once for each set of arguments.
+    pub(crate) fn calls(&mut self, function: &Function, args: &[Value], results: &[Value]) {
+        let args = args.chunks(function.params.len());
+        for (args, results) in args.zip(results.chunks(function.results.len())) {
+            self.call(function, args, results);
+        }
+    }
+
+    /// What is passed and returned has names that differ from those of a caller that is a function.
+    fn call(&mut self, function: &Function, args: &[Value], results: &[Value]) {
         ptx!(self, "{{");
         ptx!(self, ".param .align {RESULT} .b8 returned[{}];", RESULT * results.len());
         for (index, v) in args.iter().enumerate() {

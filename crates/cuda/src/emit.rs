@@ -11,7 +11,7 @@ use std::fmt::Write;
 use kvrm_a64::state::{CpuState, PC, V, VARS};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
-use kvrm_ir::legalise::{Lacks, Width};
+use kvrm_ir::legalise::{Calls, Lacks, Width};
 use kvrm_ir::{
     BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp,
     Value, Var,
@@ -27,7 +27,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
-    calls: false,
+    calls: Calls::Plain,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
@@ -190,6 +190,7 @@ impl Emitter<'_> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
+            Op::Float(..) => unreachable!("not legal"),
             Op::Param(index) if self.handler.is_none() => {
                 self.argument(&d, to.expect("a result"), *index)
             }
@@ -223,7 +224,7 @@ impl Emitter<'_> {
                 let (from, a) = (self.ty(*a), self.get(*a));
                 self.convert(*op, from, to.expect("a result"), &d, &a);
             }
-            Op::Call(function, args) => self.call(function, args, &stmt.results),
+            Op::Call(function, args) => self.calls(function, args, &stmt.results),
             Op::ReadReg(file, index) => {
                 let at = self.slot(*file, *index);
                 ptx!(self, "ld.local.b64 {d}, {at};");

@@ -236,7 +236,7 @@ Result cuEventDestroy_v2(void *event) { return event == &ranges ? OK : INVALID_V
 
 // What kernels are given and keep, as kernel.rs has it. The sizes of a lane's state are told to the compiler.
 struct Arguments {
-    Address states, statuses, lanes, stopped, share, memory, frames, page_tables, page_table_bytes, pool, records,
+    Address states, vectors, statuses, lanes, stopped, share, memory, frames, page_tables, page_table_bytes, pool, records,
         code_start, code_len, code_map, directory, directory_mask, control;
 };
 struct Status { uint64_t count, budget, detail; uint32_t stop, unused; };

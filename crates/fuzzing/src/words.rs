@@ -76,7 +76,7 @@ static CALM_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
 
 /// Rows that access memory at a base register, which they leave alone.
 static ACCESS_ROWS: LazyLock<Vec<&Instruction>> = LazyLock::new(|| {
-    let moves_base = |name: &str| name.ends_with("_pre") || name.ends_with("_post");
+    let moves_base = |name: &str| name.contains("_pre") || name.contains("_post");
     let at_base = |row: &&Instruction| row.pattern.field("Rn").is_some() && !moves_base(row.name);
     table().iter().filter(|row| touches_memory(row)).filter(at_base).collect()
 });
@@ -117,7 +117,8 @@ pub(crate) fn own_access(source: &mut Source<'_>) -> u32 {
     let (choice, bits) = (usize::from(source.u16()), source.u32());
     let row = ACCESS_ROWS[choice % ACCESS_ROWS.len()];
     let word = allocated(row, few_registers(row, bits));
-    let fields = [("Rn", PART_BASE.into()), ("Rm", 31), ("imm12", bits >> 10 & 15)];
+    // Offsets are in units of up to sixteen bytes.
+    let fields = [("Rn", PART_BASE.into()), ("Rm", 31), ("imm12", bits >> 10 & 7)];
     let offsets = [("imm9", bits >> 12 & 127), ("imm7", bits >> 15 & 7)];
     fields.into_iter().chain(offsets).fold(word, |word, (name, value)| {
         row.pattern.field(name).map_or(word, |field| field.set(word, value))

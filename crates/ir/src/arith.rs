@@ -2,7 +2,7 @@
 //!
 //! Operands and results are the low bits of a `u64`; the bits above the type's width are zero.
 
-use crate::{BinOp, CmpOp, ConvOp, Type, UnOp};
+use crate::{BinOp, CmpOp, ConvOp, FloatOp, Type, UnOp};
 
 /// The value as a signed number.
 fn signed(ty: Type, a: u64) -> i64 {
@@ -45,6 +45,50 @@ pub(crate) fn binary(op: BinOp, ty: Type, a: u64, b: u64) -> u64 {
         BinOp::Rotr => (a >> amount) | (a << (ty.bits() - amount)),
     };
     result & ty.mask()
+}
+
+/// Arithmetic on numbers, or from integers and to integers.
+pub(crate) fn float(op: FloatOp, from: Type, to: Type, args: &[u64]) -> u64 {
+    let a = args[0];
+    let single = |i: usize| f32::from_bits(args[i] as u32);
+    let double = |i: usize| f64::from_bits(args[i]);
+    let result = match (op, from, to) {
+        (FloatOp::Equal, Type::U32, _) => (single(0) == single(1)).into(),
+        (FloatOp::Equal, ..) => (double(0) == double(1)).into(),
+        (FloatOp::Less, Type::U32, _) => (single(0) < single(1)).into(),
+        (FloatOp::Less, ..) => (double(0) < double(1)).into(),
+        (FloatOp::Convert, Type::U32, _) => f64::from(single(0)).to_bits(),
+        (FloatOp::Convert, ..) => u64::from((double(0) as f32).to_bits()),
+        (FloatOp::FromSigned, _, Type::U32) => u64::from((signed(from, a) as f32).to_bits()),
+        (FloatOp::FromSigned, ..) => (signed(from, a) as f64).to_bits(),
+        (FloatOp::FromUnsigned, _, Type::U32) => u64::from((a as f32).to_bits()),
+        (FloatOp::FromUnsigned, ..) => (a as f64).to_bits(),
+        (FloatOp::ToSigned, Type::U32, _) => single(0) as i64 as u64,
+        (FloatOp::ToSigned, ..) => double(0) as i64 as u64,
+        (FloatOp::ToUnsigned, Type::U32, _) => single(0) as u64,
+        (FloatOp::ToUnsigned, ..) => double(0) as u64,
+        (_, Type::U32, _) => u64::from(
+            match op {
+                FloatOp::Add => single(0) + single(1),
+                FloatOp::Sub => single(0) - single(1),
+                FloatOp::Mul => single(0) * single(1),
+                FloatOp::Div => single(0) / single(1),
+                FloatOp::Sqrt => single(0).sqrt(),
+                _ => single(0).mul_add(single(1), single(2)),
+            }
+            .to_bits(),
+        ),
+        _ => match op {
+            FloatOp::Add => double(0) + double(1),
+            FloatOp::Sub => double(0) - double(1),
+            FloatOp::Mul => double(0) * double(1),
+            FloatOp::Div => double(0) / double(1),
+            FloatOp::Sqrt => double(0).sqrt(),
+            _ => double(0).mul_add(double(1), double(2)),
+        }
+        .to_bits(),
+    };
+    result & to.mask()
 }
 
 pub(crate) fn compare(op: CmpOp, ty: Type, a: u64, b: u64) -> bool {

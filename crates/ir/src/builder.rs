@@ -8,7 +8,7 @@ use crate::dce;
 use crate::flags;
 use crate::fold::{self, Folded};
 use crate::function::Function;
-use crate::legalise::{self, Lacks};
+use crate::legalise::{self, Calls, Lacks};
 use crate::op::*;
 use crate::val::{Checked, Val};
 
@@ -353,12 +353,36 @@ impl Builder {
         result
     }
 
-    /// The results of a function.
-    pub fn call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
-        if self.lacks.calls {
-            return function.inlined(self, args);
+    /// Arithmetic on numbers that are bit patterns; the result has that type.
+    pub fn float<'b>(&'b self, op: FloatOp, args: &[Val<'b>], to: Type) -> Val<'b> {
+        let constants: Option<Vec<u64>> = args.iter().map(|v| v.constant()).collect();
+        match constants {
+            Some(bits) => self.konst(to, arith::float(op, args[0].ty, to, &bits)),
+            None => self.define(Op::Float(op, args.iter().map(|v| v.value).collect()), to),
         }
-        let results: Vec<Value> = function.results.iter().map(|ty| self.new_value(*ty)).collect();
+    }
+
+    /// The results of a function, one set of them for each set of arguments: `args` are these one after the other.
+    pub fn call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
+        match self.lacks.calls {
+            Calls::Plain => self.plain_call(function, args),
+            Calls::Shortened => function.shortened(self, args),
+            Calls::Inlined => {
+                let calls = args.chunks(function.params.len());
+                calls.flat_map(|args| function.inlined(self, args)).collect()
+            }
+        }
+    }
+
+    /// A call that stays one.
+    pub(crate) fn plain_call<'b>(
+        &'b self,
+        function: &'static Function,
+        args: &[Val<'b>],
+    ) -> Vec<Val<'b>> {
+        let calls = args.len() / function.params.len();
+        let types = function.results.iter().cycle().take(calls * function.results.len());
+        let results: Vec<Value> = types.map(|ty| self.new_value(*ty)).collect();
         let args = args.iter().map(|v| v.value).collect();
         self.push(Op::Call(function, args), results.clone());
         results.into_iter().map(|v| self.val(v)).collect()

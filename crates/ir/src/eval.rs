@@ -233,9 +233,15 @@ impl<'a, M: Machine> Walk<'a, M> {
             }
             Op::Call(function, args) => {
                 let args: Vec<u64> = args.iter().map(|v| self.get(*v)).collect();
-                let results = call(function, &args);
+                let calls = args.chunks(function.params.len());
+                let results = calls.flat_map(|args| call(function, args));
                 stmt.results.iter().zip(results).for_each(|(v, bits)| self.set(*v, bits));
                 return Ok(());
+            }
+            Op::Float(op, args) => {
+                let (from, to) = (self.ty(args[0]), self.ty(stmt.results[0]));
+                let args: Vec<u64> = args.iter().map(|v| self.get(*v)).collect();
+                arith::float(*op, from, to, &args)
             }
             Op::ReadReg(file, index) => self.machine.read_reg(*file, self.get(*index) as u32),
             Op::WriteReg(file, index, value) => {

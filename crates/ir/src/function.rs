@@ -32,6 +32,7 @@ pub struct Function {
     /// Types of the results.
     pub results: &'static [Type],
     build: Body,
+    shortcut: Option<Body>,
     /// For the evaluator.
     reference: OnceLock<Routine>,
 }
@@ -44,7 +45,14 @@ impl Function {
         results: &'static [Type],
         build: Body,
     ) -> Function {
-        Function { name, params, results, build, reference: OnceLock::new() }
+        Function { name, params, results, build, shortcut: None, reference: OnceLock::new() }
+    }
+
+    /// The same with a shortcut, which is quicker where it does: it gives a `bool` before the results, and these only
+    /// count if that is true.
+    pub const fn with_shortcut(mut self, shortcut: Body) -> Function {
+        self.shortcut = Some(shortcut);
+        self
     }
 
     /// What it does, as a routine for a target: it reads `param`s, and its body yields the results.
@@ -55,14 +63,38 @@ impl Function {
     }
 
     fn build(&self, b: &Builder) -> Vec<crate::op::Value> {
+        (self.build)(b, &self.params_in(b)).into_iter().map(Val::value).collect()
+    }
+
+    fn params_in<'b>(&self, b: &'b Builder) -> Vec<Val<'b>> {
         let params = self.params.iter().enumerate();
-        let params: Vec<_> = params.map(|(i, ty)| b.param(*ty, i as u8)).collect();
-        (self.build)(b, &params).into_iter().map(Val::value).collect()
+        params.map(|(i, ty)| b.param(*ty, i as u8)).collect()
+    }
+
+    /// A call of it as a routine for a target, with the routine's `param`s as arguments.
+    pub fn call_routine(&'static self, lacks: Lacks) -> Routine {
+        let b = Builder::for_target(lacks);
+        let results = b.call(self, &self.params_in(&b));
+        let results: Vec<_> = results.into_iter().map(Val::value).collect();
+        b.finish_with(&results)
     }
 
     /// Builds what it does, for these arguments.
     pub(crate) fn inlined<'b>(&self, b: &'b Builder, args: &[Val<'b>]) -> Vec<Val<'b>> {
         (self.build)(b, args)
+    }
+
+    /// Builds calls with a shortcut. It is taken by all of them or by none, so that there is one branch.
+    pub(crate) fn shortened<'b>(&'static self, b: &'b Builder, args: &[Val<'b>]) -> Vec<Val<'b>> {
+        let Some(shortcut) = self.shortcut else { return b.plain_call(self, args) };
+        let mut does = b.bool(true);
+        let mut results = Vec::new();
+        for args in args.chunks(self.params.len()) {
+            let taken = shortcut(b, args);
+            does = does & taken[0];
+            results.extend_from_slice(&taken[1..]);
+        }
+        b.choose(does, || results, || b.plain_call(self, args))
     }
 
     /// What it does with all operations allowed.

@@ -31,8 +31,20 @@ pub struct Lacks {
     pub wide_shifts: bool,
     /// `set flags` of anything but four bits, and `test` of more than one flag.
     pub flag_operands: bool,
-    /// `call`: what a function does is written where it is called.
-    pub calls: bool,
+    /// What becomes of `call`s.
+    pub calls: Calls,
+}
+
+/// How functions are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// As they are.
+    #[default]
+    Plain,
+    /// Only where a function's [shortcut](crate::Function::with_shortcut) does not do.
+    Shortened,
+    /// Not at all: what a function does is written where it is called.
+    Inlined,
 }
 
 /// Which widths of an operation are meant.
@@ -56,7 +68,7 @@ impl Lacks {
         overflow: true,
         wide_shifts: true,
         flag_operands: true,
-        calls: true,
+        calls: Calls::Inlined,
     };
 }
 
@@ -135,6 +147,10 @@ impl<'b> Writer<'b, '_> {
             Op::Rmw { op, place, value } => self.place(*place).rmw(*op, self.get(*value)),
             Op::Cas { place, expected, new } => {
                 self.place(*place).cas(self.get(*expected), self.get(*new))
+            }
+            Op::Float(op, args) => {
+                let args: Vec<_> = args.iter().map(|v| self.get(*v)).collect();
+                b.float(*op, &args, ty())
             }
             Op::Call(..)
             | Op::WriteReg(..)

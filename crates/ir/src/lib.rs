@@ -30,9 +30,11 @@
 //! | `select` | the second operand if the first (a `bool`) is true, else the third; both are values already computed |
 //! | `trunc` | the low bits, to a narrower type |
 //! | `zext` `sext` | to a wider type, filled with zeros or copies of the sign bit; `zext` of a `bool` is 0 or 1 |
+//! | `float` | arithmetic on floating-point numbers ([`FloatOp`]) |
 //!
 //! Pure operations have no effect, cannot fail and may be removed or repeated. `call` is one, too: it gives the
-//! results of a [`Function`], whose routine has only pure operations and `if`s.
+//! results of a [`Function`], whose routine has only pure operations and `if`s. It can have several sets of arguments,
+//! one after the other; then it gives the results for each of them.
 //!
 //! # Inputs
 //!
@@ -100,7 +102,7 @@ pub use builder::Builder;
 pub use dce::remove_dead_stmts;
 pub use function::{Body, Function};
 pub use op::{
-    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Hint, Op, Order, Place,
+    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, FloatOp, Hint, Op, Order, Place,
     PlaceData, RmwOp, Routine, Stmt, Terminator, Type, UnOp, Value, ValueData, Var,
 };
 pub use val::{Checked, IntoVal, Val};

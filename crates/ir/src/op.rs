@@ -176,6 +176,41 @@ impl BinOp {
     }
 }
 
+/// Arithmetic on floating-point numbers of IEEE 754, given as bit patterns: a `u32` is a single, a `u64` a double. Results
+/// are rounded to the nearest number, to the even one of two; integers towards zero.
+///
+/// A NaN is not equal to or less than anything. What else becomes of NaNs is left open, and so is an integer that does
+/// not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatOp {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient.
+    Div,
+    /// Square root.
+    Sqrt,
+    /// The product of the first two operands plus the third, rounded once.
+    MulAdd,
+    /// Whether the operands are equal, as a `bool`.
+    Equal,
+    /// Whether the first operand is less than the second, as a `bool`.
+    Less,
+    /// The number in the other format.
+    Convert,
+    /// The number that is a signed integer.
+    FromSigned,
+    /// The number that is an unsigned integer.
+    FromUnsigned,
+    /// The signed integer that is the whole part of the number.
+    ToSigned,
+    /// The unsigned integer that is the whole part of the number.
+    ToUnsigned,
+}
+
 /// Comparisons, giving a `bool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CmpOp {
@@ -356,6 +391,7 @@ pub enum Op {
     Compare(CmpOp, Value, Value),
     Select(Value, Value, Value),
     Convert(ConvOp, Value),
+    Float(FloatOp, Vec<Value>),
     Call(&'static Function, Vec<Value>),
     ReadReg(File, Value),
     WriteReg(File, Value, Value),
@@ -433,6 +469,7 @@ impl Op {
             | Op::Compare(..)
             | Op::Select(..)
             | Op::Convert(..)
+            | Op::Float(..)
             | Op::Call(..)
             | Op::ReadReg(..)
             | Op::ReadVar(..)
@@ -489,7 +526,7 @@ macro_rules! operand_visitors {
                     Op::Cas { expected: a, new: b, .. } | Op::Exit { cond: a, detail: b, .. } => {
                         [a, b].into_iter().for_each(f);
                     }
-                    Op::Call(_, args) => args.into_iter().for_each(f),
+                    Op::Float(_, args) | Op::Call(_, args) => args.into_iter().for_each(f),
                     Op::Select(a, b, c) => [a, b, c].into_iter().for_each(f),
                     Op::SetFlags(flags) => flags.$each(f),
                     Op::Cas128 { expected: [a, b], new: [c, d], .. } => {
@@ -545,7 +582,7 @@ operand_visitors!(for_each_operand_mut, mut);
 pub struct Stmt {
     /// What to do.
     pub op: Op,
-    /// The results, in order: none, one, two (`cas128`), or as many as a function returns or an `if` yields.
+    /// The results, in order: none, one, two (`cas128`), or as many as the calls of a function return or an `if` yields.
     pub results: Vec<Value>,
 }
 

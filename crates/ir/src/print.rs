@@ -122,6 +122,7 @@ impl Printer<'_> {
             Op::Compare(op, a, b) => write!(f, "{} {}, {}", Lower(op), n(a), n(b)),
             Op::Select(c, a, b) => write!(f, "select {}, {}, {}", n(c), n(a), n(b)),
             Op::Convert(op, a) => write!(f, "{} {}", Lower(op), n(a)),
+            Op::Float(op, args) => write!(f, "float {} {}", Lower(op), self.names(args)),
             Op::Call(function, args) => write!(f, "{}({})", function.name, self.names(args)),
             Op::ReadReg(file, index) => write!(f, "{}[{}]", file.name, n(index)),
             Op::WriteReg(file, index, value) => {

@@ -126,11 +126,41 @@ impl Check<'_> {
         match stmt.op {
             Op::Call(function, ref args) => {
                 let (params, results) = (function.params, function.results);
-                if args.len() != params.len() || stmt.results.len() != results.len() {
+                let calls = args.len() / params.len();
+                let fits = args.len() == calls * params.len()
+                    && stmt.results.len() == calls * results.len();
+                if calls == 0 || !fits {
                     return Err(format!("another number of values than {} has", function.name));
                 }
+                let (params, results) = (params.iter().cycle(), results.iter().cycle());
                 args.iter().zip(params).try_for_each(|(v, ty)| self.expect(*v, *ty))?;
                 stmt.results.iter().zip(results).try_for_each(|(v, ty)| self.expect_type(*v, *ty))
+            }
+            Op::Float(op, ref args) => {
+                let operands = match op {
+                    FloatOp::MulAdd => 3,
+                    FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Div => 2,
+                    FloatOp::Equal | FloatOp::Less => 2,
+                    _ => 1,
+                };
+                if args.len() != operands {
+                    return Err(format!("{op:?} has {operands} operands"));
+                }
+                args.iter().try_for_each(|v| self.arithmetic(*v, false))?;
+                args.iter().try_for_each(|v| self.expect(*v, self.ty(args[0])))?;
+                match (op, stmt.results.first()) {
+                    (_, None) => Err("no result".to_string()),
+                    (FloatOp::Convert, Some(r)) if self.ty(*r) == self.ty(args[0]) => {
+                        Err("a conversion changes the format".to_string())
+                    }
+                    (FloatOp::Convert, Some(r))
+                    | (FloatOp::FromSigned | FloatOp::FromUnsigned, Some(r))
+                    | (FloatOp::ToSigned | FloatOp::ToUnsigned, Some(r)) => {
+                        self.arithmetic(*r, false)
+                    }
+                    (FloatOp::Equal | FloatOp::Less, _) => is(Type::Bool),
+                    _ => is(self.ty(args[0])),
+                }
             }
             Op::Word => is(Type::U32),
             Op::Param(_) => Ok(()),

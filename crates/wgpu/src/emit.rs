@@ -169,7 +169,7 @@ impl Emitter<'_> {
         let to = result.map(|v| self.ty(v));
         let expression = match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) => unreachable!("not legal"),
+            Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
             Op::Param(index) => param(to.expect("a result"), *index),
             Op::Count => "completed()".to_string(),
             Op::Unary(op, a) => self.unary(*op, *a),

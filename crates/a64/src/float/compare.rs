@@ -5,9 +5,9 @@ use kvrm_ir::{Type, Val};
 use super::{Fp, IOC};
 
 /// N, Z, C and V of a comparison.
-const EQUAL: u32 = 0b0110;
-const LESS: u32 = 0b1000;
-const GREATER: u32 = 0b0010;
+pub(super) const EQUAL: u32 = 0b0110;
+pub(super) const LESS: u32 = 0b1000;
+pub(super) const GREATER: u32 = 0b0010;
 const UNORDERED: u32 = 0b0011;
 
 /// Which NaNs make a comparison invalid.

@@ -2,11 +2,12 @@
 //!
 //! The last parameter is FPCR and the last result is what FPSR gains, unless a function says otherwise.
 
-use kvrm_ir::{Function, Type};
+use kvrm_ir::{FloatOp, Function, Type};
 
 use super::compare::{Extreme, Nans, Relation};
 use super::estimate::{self, Step};
 use super::fixed::integer_type;
+use super::native::Right;
 use super::round::Rounding;
 use super::{DOUBLE, Format, Fp, HALF, SINGLE};
 use crate::Sign::{self, Signed, Unsigned};
@@ -14,17 +15,30 @@ use crate::Sign::{self, Signed, Unsigned};
 /// The type of FPCR, FPSR and the like.
 const W: Type = Type::U32;
 
-/// A function that works on numbers of one format, as FPCR says.
+/// A function that works on numbers of one format, as FPCR says; after `or`, its shortcut.
 macro_rules! function {
     (
         $name:expr, $format:expr, ($($param:ident: $ty:expr),*) -> ($($result:expr),*),
         |$fp:ident| $body:expr
     ) => {
-        Function::new($name, &[$($ty),*, W], &[$($result),*], |b, args| {
+        Function::new(
+            $name, &[$($ty),*, W], &[$($result),*],
+            function!(@body $format, ($($param),*), $fp, $body),
+        )
+    };
+    (
+        $name:expr, $format:expr, ($($param:ident: $ty:expr),*) -> ($($result:expr),*),
+        |$fp:ident| $body:expr, or $shortcut:expr
+    ) => {
+        function!($name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body)
+            .with_shortcut(function!(@body $format, ($($param),*), $fp, $shortcut))
+    };
+    (@body $format:expr, ($($param:ident),*), $fp:ident, $body:expr) => {
+        |b, args| {
             let &[$($param),*, fpcr] = args else { unreachable!("it has these parameters") };
             let $fp = Fp::new(b, $format, fpcr);
             $body.to_vec()
-        })
+        }
     };
 }
 
@@ -33,63 +47,90 @@ macro_rules! by_format {
     ($(
         $(#[$doc:meta])*
         $lookup:ident = $name:literal ($($param:ident: $ty:ident),*) -> ($($result:ident),*)
-            |$fp:ident| $body:expr;
+            |$fp:ident| $body:expr $(, or $shortcut:expr)?;
     )*) => {$(
         $(#[$doc])*
         pub(crate) fn $lookup(format: Format) -> &'static Function {
             static FUNCTIONS: [Function; 3] = [
-                by_format!(@one HALF concat!($name, "_16"), ($($param: $ty),*), ($($result),*), $fp, $body),
-                by_format!(@one SINGLE concat!($name, "_32"), ($($param: $ty),*), ($($result),*), $fp, $body),
-                by_format!(@one DOUBLE concat!($name, "_64"), ($($param: $ty),*), ($($result),*), $fp, $body),
+                by_format!(
+                    @one HALF concat!($name, "_16"), ($($param: $ty),*), ($($result),*),
+                    $fp, $body $(, or $shortcut)?
+                ),
+                by_format!(
+                    @one SINGLE concat!($name, "_32"), ($($param: $ty),*), ($($result),*),
+                    $fp, $body $(, or $shortcut)?
+                ),
+                by_format!(
+                    @one DOUBLE concat!($name, "_64"), ($($param: $ty),*), ($($result),*),
+                    $fp, $body $(, or $shortcut)?
+                ),
             ];
             &FUNCTIONS[format.index()]
         }
     )*};
     (
         @one $format:ident $name:expr, ($($param:ident: $ty:ident),*), ($($result:ident),*),
-        $fp:ident, $body:expr
+        $fp:ident, $body:expr $(, or $shortcut:expr)?
     ) => {{
         const F: Type = $format.ty();
-        function!($name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body)
+        function!(
+            $name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body $(, or $shortcut)?
+        )
     }};
 }
 
 by_format! {
     /// The sum.
-    fp_add = "FPAdd" (op1: F, op2: F) -> (F, W) |fp| fp.add(op1, op2);
+    fp_add = "FPAdd" (op1: F, op2: F) -> (F, W) |fp| fp.add(op1, op2),
+        or fp.native(FloatOp::Add, &[op1, op2], Right::Finite);
     /// The difference.
-    fp_sub = "FPSub" (op1: F, op2: F) -> (F, W) |fp| fp.sub(op1, op2);
+    fp_sub = "FPSub" (op1: F, op2: F) -> (F, W) |fp| fp.sub(op1, op2),
+        or fp.native(FloatOp::Sub, &[op1, op2], Right::Finite);
     /// The product.
-    fp_mul = "FPMul" (op1: F, op2: F) -> (F, W) |fp| fp.mul(op1, op2);
+    fp_mul = "FPMul" (op1: F, op2: F) -> (F, W) |fp| fp.mul(op1, op2),
+        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal);
     /// The sum of the first and the product of the other two operands, rounded once.
-    fp_mul_add = "FPMulAdd" (addend: F, op1: F, op2: F) -> (F, W) |fp| fp.mul_add(addend, op1, op2);
+    fp_mul_add = "FPMulAdd" (addend: F, op1: F, op2: F) -> (F, W) |fp| fp.mul_add(addend, op1, op2),
+        or fp.native(FloatOp::MulAdd, &[op1, op2, addend], Right::AboveLeastNormal);
     /// The quotient.
-    fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2);
+    fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2),
+        or fp.native(FloatOp::Div, &[op1, op2], Right::AboveLeastNormal);
     /// The product; that of zero and infinity is two.
-    fp_mul_x = "FPMulX" (op1: F, op2: F) -> (F, W) |fp| fp.mul_x(op1, op2);
+    fp_mul_x = "FPMulX" (op1: F, op2: F) -> (F, W) |fp| fp.mul_x(op1, op2),
+        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal);
     /// The square root.
-    fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op);
+    fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op),
+        or fp.native(FloatOp::Sqrt, &[op], Right::AboveLeastNormal);
 
     /// N, Z, C and V of a comparison, from bit 3 to bit 0. Only signalling NaNs are invalid.
-    fp_compare = "FPCompare" (op1: F, op2: F) -> (W, W) |fp| fp.compare(op1, op2, Nans::Signalling);
+    fp_compare = "FPCompare" (op1: F, op2: F) -> (W, W) |fp| fp.compare(op1, op2, Nans::Signalling),
+        or fp.native_compare(op1, op2);
     /// The same, but all NaNs are invalid.
     fp_compare_signalling = "FPCompareSignalling" (op1: F, op2: F) -> (W, W)
-        |fp| fp.compare(op1, op2, Nans::All);
+        |fp| fp.compare(op1, op2, Nans::All),
+        or fp.native_compare(op1, op2);
     /// Whether operands are equal, as 0 or 1. Only signalling NaNs are invalid.
-    fp_compare_eq = "FPCompareEQ" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Equal);
+    fp_compare_eq = "FPCompareEQ" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Equal),
+        or fp.native_compares(op1, op2, Relation::Equal);
     /// Whether the first operand is greater than or equal to the second. All NaNs are invalid.
     fp_compare_ge = "FPCompareGE" (op1: F, op2: F) -> (W, W)
-        |fp| fp.compares(op1, op2, Relation::GreaterOrEqual);
+        |fp| fp.compares(op1, op2, Relation::GreaterOrEqual),
+        or fp.native_compares(op1, op2, Relation::GreaterOrEqual);
     /// Whether the first operand is greater than the second. All NaNs are invalid.
-    fp_compare_gt = "FPCompareGT" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Greater);
+    fp_compare_gt = "FPCompareGT" (op1: F, op2: F) -> (W, W) |fp| fp.compares(op1, op2, Relation::Greater),
+        or fp.native_compares(op1, op2, Relation::Greater);
     /// The greater operand.
-    fp_max = "FPMax" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Max);
+    fp_max = "FPMax" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Max),
+        or fp.native_extreme(op1, op2, Extreme::Max);
     /// The lesser operand.
-    fp_min = "FPMin" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Min);
+    fp_min = "FPMin" (op1: F, op2: F) -> (F, W) |fp| fp.extreme(op1, op2, Extreme::Min),
+        or fp.native_extreme(op1, op2, Extreme::Min);
     /// The greater operand, or the one that is not a quiet NaN.
-    fp_max_num = "FPMaxNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Max);
+    fp_max_num = "FPMaxNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Max),
+        or fp.native_extreme(op1, op2, Extreme::Max);
     /// The lesser operand, or the one that is not a quiet NaN.
-    fp_min_num = "FPMinNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Min);
+    fp_min_num = "FPMinNum" (op1: F, op2: F) -> (F, W) |fp| fp.extreme_number(op1, op2, Extreme::Min),
+        or fp.native_extreme(op1, op2, Extreme::Min);
 
     /// The number as an integer of the same format: `rounding` is 0 to 3 as RMode, or 4 (to nearest, ties away
     /// from zero); inexact counts if `exact` is 1.
@@ -132,13 +173,19 @@ pub(crate) fn fp_to_fixed_js() -> &'static Function {
     &FUNCTION
 }
 
+/// The results of a conversion that are right: none is too small for a larger format.
+const fn exactly(from: Format, to: Format) -> Right {
+    if to.bits > from.bits { Right::Finite } else { Right::AboveLeastNormal }
+}
+
 /// Converts to another format.
 pub(crate) fn fp_convert(from: Format, to: Format) -> &'static Function {
     macro_rules! convert {
         ($from:ident $to:ident $name:literal) => {{
             static FUNCTION: Function = function!(
                 $name, $from, (op: $from.ty()) -> ($to.ty(), W),
-                |fp| fp.convert(op, $to, Rounding::Fpcr)
+                |fp| fp.convert(op, $to, Rounding::Fpcr),
+                or fp.native_as(FloatOp::Convert, &[op], $to, exactly($from, $to))
             );
             &FUNCTION
         }};
@@ -225,7 +272,8 @@ pub(crate) fn fp_to_fixed(format: Format, bits: u32, sign: Sign) -> &'static Fun
             static FUNCTION: Function = function!(
                 concat!("FPToFixed", $suffix), $format,
                 (op: $format.ty(), fbits: W, rounding: W) -> (integer_type($bits), W),
-                |fp| fp.to_fixed(op, fbits, rounding, ($bits, $sign))
+                |fp| fp.to_fixed(op, fbits, rounding, ($bits, $sign)),
+                or fp.native_to_integer(op, [fbits, rounding], ($bits, $sign))
             );
             &FUNCTION
         }};
@@ -240,7 +288,8 @@ pub(crate) fn fixed_to_fp(format: Format, bits: u32, sign: Sign) -> &'static Fun
             static FUNCTION: Function = function!(
                 concat!("FixedToFP", $suffix), $format,
                 (op: integer_type($bits), fbits: W) -> ($format.ty(), W),
-                |fp| fp.fixed_to_fp(op, fbits, ($bits, $sign))
+                |fp| fp.fixed_to_fp(op, fbits, ($bits, $sign)),
+                or fp.native_from_integer(op, fbits, ($bits, $sign))
             );
             &FUNCTION
         }};

@@ -1,7 +1,5 @@
 //! Each number of a vector with one number of another.
 
-use kvrm_ir::Val;
-
 use super::arrangement::{Arrangement, Lane, Part};
 use super::by_element::multiplier;
 use super::float_three_same::{fused, numbers};
@@ -9,7 +7,7 @@ use crate::Sign;
 use crate::context::Context;
 use crate::data_register::AddSub::{self, Add, Sub};
 use crate::float::{fp_mul, fp_mul_x};
-use crate::fp::{ByFormat, Unit};
+use crate::fp::ByFormat;
 use crate::row::{Choice, Row, rows};
 
 const fn t(lane: Lane, part: Part) -> Arrangement {
@@ -49,21 +47,19 @@ pub(super) const ROWS: &[&[Row]] = &[
     },
 ];
 
-/// Sets the result to the same operation on each number and the one number.
-fn each<'b>(cx: &Context<'b>, t: Arrangement, f: impl Fn(&Unit<'b>, [Val<'b>; 3]) -> Val<'b>) {
-    let m = multiplier(cx, t.lane, Sign::Unsigned);
-    let [d, n] = ["Rd", "Rn"].map(|field| numbers(cx, t, field));
-    let elements: Vec<_> =
-        cx.floating(|fp| d.into_iter().zip(n).map(|(d, n)| f(fp, [d, n, m])).collect());
-    cx.set_elements(t, &elements);
-}
-
 /// FMLA, FMLS.
 fn multiply_accumulate(cx: &Context<'_>, t: Arrangement, op: AddSub) {
-    each(cx, t, |fp, operands| fused(fp, t.lane, op, operands));
+    let m = multiplier(cx, t.lane, Sign::Unsigned);
+    let [d, n] = ["Rd", "Rn"].map(|field| numbers(cx, t, field));
+    let operands = d.into_iter().zip(n).map(|(d, n)| [d, n, m]);
+    let elements = cx.floating(|fp| fused(fp, t.lane, op, operands));
+    cx.set_elements(t, &elements);
 }
 
 /// FMUL, FMULX.
 fn multiply(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    each(cx, t, |fp, [_, n, m]| fp.call(function(t.lane.format()), &[n, m]));
+    let m = multiplier(cx, t.lane, Sign::Unsigned);
+    let pairs = numbers(cx, t, "Rn").into_iter().map(|n| [n, m]);
+    let elements = cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs));
+    cx.set_elements(t, &elements);
 }

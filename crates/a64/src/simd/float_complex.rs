@@ -44,14 +44,11 @@ fn add(cx: &Context<'_>, t: Arrangement) {
     let upwards = cx.shape("rot") == 0;
     let [n, m] = ["Rn", "Rm"].map(|field| numbers(cx, t, field));
     let function = fp_add(t.lane.format());
-    let elements: Vec<_> = cx.floating(|fp| {
-        let pairs = n.chunks(2).zip(m.chunks(2));
-        let sums = pairs.flat_map(|(n, m)| {
-            let rotated = if upwards { [negate(m[1]), m[0]] } else { [m[1], negate(m[0])] };
-            [fp.call(function, &[n[0], rotated[0]]), fp.call(function, &[n[1], rotated[1]])]
-        });
-        sums.collect()
+    let pairs = n.chunks(2).zip(m.chunks(2)).flat_map(|(n, m)| {
+        let rotated = if upwards { [negate(m[1]), m[0]] } else { [m[1], negate(m[0])] };
+        [0, 1].map(|i| [n[i], rotated[i]])
     });
+    let elements = cx.floating(|fp| fp.call_each(function, pairs));
     cx.set_elements(t, &elements);
 }
 
@@ -79,18 +76,16 @@ fn accumulate<'b>(cx: &Context<'b>, t: Arrangement, m: &[Val<'b>]) {
     let rot = cx.shape("rot");
     let [d, n] = ["Rd", "Rn"].map(|field| numbers(cx, t, field));
     let function = fp_mul_add(t.lane.format());
-    let elements: Vec<_> = cx.floating(|fp| {
-        let pairs = d.chunks(2).zip(n.chunks(2)).zip(m.chunks(2));
-        let sums = pairs.flat_map(|((d, n), m)| {
-            let (factor, rotated) = match rot {
-                0 => (n[0], [m[0], m[1]]),
-                1 => (n[1], [negate(m[1]), m[0]]),
-                2 => (n[0], [negate(m[0]), negate(m[1])]),
-                _ => (n[1], [m[1], negate(m[0])]),
-            };
-            [0, 1].map(|i| fp.call(function, &[d[i], factor, rotated[i]]))
-        });
-        sums.collect()
+    let numbers = d.chunks(2).zip(n.chunks(2)).zip(m.chunks(2));
+    let operands = numbers.flat_map(|((d, n), m)| {
+        let (factor, rotated) = match rot {
+            0 => (n[0], [m[0], m[1]]),
+            1 => (n[1], [negate(m[1]), m[0]]),
+            2 => (n[0], [negate(m[0]), negate(m[1])]),
+            _ => (n[1], [m[1], negate(m[0])]),
+        };
+        [0, 1].map(|i| [d[i], factor, rotated[i]])
     });
+    let elements = cx.floating(|fp| fp.call_each(function, operands));
     cx.set_elements(t, &elements);
 }

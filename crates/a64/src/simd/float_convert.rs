@@ -88,12 +88,12 @@ fn convert_to<'b>(
     fbits: Val<'b>,
 ) {
     let function = fp_to_fixed(t.lane.format(), t.lane.bits(), sign);
-    each(cx, t, |fp, n| fp.call(function, &[n, fbits, fp.rounding(mode)]));
+    each(cx, t, function, |fp, n| [n, fbits, fp.rounding(mode)]);
 }
 
 fn convert_from<'b>(cx: &Context<'b>, t: Arrangement, sign: Sign, fbits: Val<'b>) {
     let function = fixed_to_fp(t.lane.format(), t.lane.bits(), sign);
-    each(cx, t, |fp, n| fp.call(function, &[n, fbits]));
+    each(cx, t, function, |_, n| [n, fbits]);
 }
 
 /// FCVTNS, FCVTNU, FCVTPS and so on.
@@ -129,8 +129,7 @@ fn narrow(cx: &Context<'_>, t: Arrangement) {
 /// FCVTN, FCVTXN, BFCVTN and their upper forms.
 fn narrow_with(cx: &Context<'_>, t: Arrangement, function: &'static Function) {
     let n = long_elements(cx, t, Sign::Unsigned);
-    let elements: Vec<_> =
-        cx.floating(|fp| n.into_iter().map(|n| fp.call(function, &[n])).collect());
+    let elements = cx.floating(|fp| fp.call_each(function, n.into_iter().map(|n| [n])));
     set_narrowed(cx, t, &elements);
 }
 
@@ -139,7 +138,6 @@ fn lengthen(cx: &Context<'_>, t: Arrangement) {
     let n = cx.vector_of("Rn").half_elements(t, Sign::Unsigned);
     let to = t.lane.doubled();
     let function = fp_convert(t.lane.format(), to.format());
-    let elements: Vec<_> =
-        cx.floating(|fp| n.into_iter().map(|n| fp.call(function, &[n])).collect());
+    let elements = cx.floating(|fp| fp.call_each(function, n.into_iter().map(|n| [n])));
     cx.set_elements(Arrangement { lane: to, part: Part::Whole }, &elements);
 }

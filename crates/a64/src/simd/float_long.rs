@@ -66,39 +66,44 @@ fn halfwords<'b>(cx: &Context<'b>, t: Arrangement, field: &str) -> Vec<Val<'b>> 
     numbers(cx, Arrangement { lane: Lane::H, part: t.part }, field)
 }
 
-/// `FPMulAddH`: with a product of halves, which are exact as singles.
-fn fused_half<'b>(fp: &Unit<'b>, op: AddSub, [d, n, m]: [Val<'b>; 3]) -> Val<'b> {
-    let [n, m] = [n, m].map(|half| {
-        let [single] = fp.results(fp_unpack_half(), &[half]);
-        single
-    });
-    fused(fp, Lane::S, op, [d, n, m])
+/// A half as a single, exactly.
+fn single<'b>(fp: &Unit<'b>, half: Val<'b>) -> Val<'b> {
+    let [single] = fp.results(fp_unpack_half(), &[half]);
+    single
 }
 
-/// Adds products to each single of `Rd`, given what is multiplied.
+/// A number in the Brain format is the upper half of a single.
+fn single_of_brain<'b>(_: &Unit<'b>, brain: Val<'b>) -> Val<'b> {
+    brain << 16
+}
+
+/// `FPMulAddH`, `BFMulAddH`: adds products to each single of `Rd`, given what is multiplied and how that becomes a single.
 fn accumulate<'b>(
     cx: &Context<'b>,
     t: Arrangement,
-    n: &[Val<'b>],
-    m: &[Val<'b>],
-    f: impl Fn(&Unit<'b>, [Val<'b>; 3]) -> Val<'b>,
+    op: AddSub,
+    factors: [&[Val<'b>]; 2],
+    single: impl Fn(&Unit<'b>, Val<'b>) -> Val<'b>,
 ) {
     let d = numbers(cx, t, "Rd");
-    let elements: Vec<_> =
-        cx.floating(|fp| (0..t.count()).map(|i| f(fp, [d[i], n[i], m[i]])).collect());
+    let elements = cx.floating(|fp| {
+        let [n, m] = factors.map(|factors| factors.iter().map(|x| single(fp, *x)));
+        let operands = d.into_iter().zip(n).zip(m).map(|((d, n), m)| [d, n, m]);
+        fused(fp, Lane::S, op, operands)
+    });
     cx.set_elements(t, &elements);
 }
 
 /// FMLAL, FMLSL, FMLAL2, FMLSL2.
 fn multiply_long(cx: &Context<'_>, t: Arrangement, Long { op, part }: Long) {
     let [n, m] = ["Rn", "Rm"].map(|field| halfwords(cx, t, field).split_off(part * t.count()));
-    accumulate(cx, t, &n, &m, |fp, operands| fused_half(fp, op, operands));
+    accumulate(cx, t, op, [&n, &m], single);
 }
 
 fn multiply_long_by_element(cx: &Context<'_>, t: Arrangement, Long { op, part }: Long) {
     let n = halfwords(cx, t, "Rn").split_off(part * t.count());
     let m = vec![multiplier(cx, Lane::H, Sign::Unsigned); t.count()];
-    accumulate(cx, t, &n, &m, |fp, operands| fused_half(fp, op, operands));
+    accumulate(cx, t, op, [&n, &m], single);
 }
 
 /// `BFDotAdd`: adds the sum of two products. FPCR and FPSR do not matter.
@@ -145,19 +150,14 @@ fn every_second<'b>(cx: &Context<'b>, field: &str, which: usize) -> Vec<Val<'b>>
     halfwords(cx, SINGLES, field).into_iter().skip(which).step_by(2).collect()
 }
 
-/// `BFMulAddH`: a number in the Brain format is the upper half of a single.
-fn fused_brain<'b>(fp: &Unit<'b>, [d, n, m]: [Val<'b>; 3]) -> Val<'b> {
-    fused(fp, Lane::S, Add, [d, n << 16, m << 16])
-}
-
 /// BFMLALB, BFMLALT.
 fn brain_long(cx: &Context<'_>, which: usize) {
     let [n, m] = ["Rn", "Rm"].map(|field| every_second(cx, field, which));
-    accumulate(cx, SINGLES, &n, &m, fused_brain);
+    accumulate(cx, SINGLES, Add, [&n, &m], single_of_brain);
 }
 
 /// BFMLALB, BFMLALT (by element).
 fn brain_long_by_element(cx: &Context<'_>, which: usize) {
     let m = vec![multiplier(cx, Lane::H, Sign::Unsigned); SINGLES.count()];
-    accumulate(cx, SINGLES, &every_second(cx, "Rn", which), &m, fused_brain);
+    accumulate(cx, SINGLES, Add, [&every_second(cx, "Rn", which), &m], single_of_brain);
 }

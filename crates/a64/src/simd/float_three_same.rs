@@ -97,62 +97,69 @@ pub(super) fn numbers<'b>(cx: &Context<'b>, t: Arrangement, field: &str) -> Vec<
     cx.vector_of(field).elements(t, Sign::Unsigned)
 }
 
-/// Sets the result to the same operation on each pair of numbers at the same place.
-fn each<'b>(cx: &Context<'b>, t: Arrangement, f: impl Fn(&Unit<'b>, Val<'b>, Val<'b>) -> Val<'b>) {
+/// A function of each pair of numbers at the same place.
+fn each<'b>(
+    cx: &Context<'b>,
+    t: Arrangement,
+    function: ByFormat,
+    change: impl Fn(Val<'b>) -> Val<'b>,
+) -> Vec<Val<'b>> {
     let [n, m] = ["Rn", "Rm"].map(|field| numbers(cx, t, field));
-    let elements: Vec<_> =
-        cx.floating(|fp| n.into_iter().zip(m).map(|(n, m)| f(fp, n, m)).collect());
-    cx.set_elements(t, &elements);
+    let pairs = n.into_iter().zip(m).map(|(n, m)| [n, m].map(&change));
+    cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs))
 }
 
 fn function(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    each(cx, t, |fp, n, m| fp.call(function(t.lane.format()), &[n, m]));
+    cx.set_elements(t, &each(cx, t, function, |n| n));
 }
 
 /// FADDP, FMAXP, FMINP, FMAXNMP, FMINNMP: pairs of the first operand, then of the second.
 fn of_pairs(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
     let operands = ["Rn", "Rm"].map(|field| numbers(cx, t, field)).concat();
-    let function = function(t.lane.format());
-    let elements: Vec<_> =
-        cx.floating(|fp| operands.chunks(2).map(|pair| fp.call(function, pair)).collect());
+    let pairs = operands.chunks(2).map(|pair| [pair[0], pair[1]]);
+    let elements = cx.floating(|fp| fp.call_each(function(t.lane.format()), pairs));
     cx.set_elements(t, &elements);
 }
 
-/// The sum of an addend and a product, rounded once; for a difference, the first factor is negated.
+/// Sums of an addend and a product, rounded once; for differences, the first factor is negated.
 pub(super) fn fused<'b>(
     fp: &Unit<'b>,
     lane: Lane,
     op: AddSub,
-    [addend, n, m]: [Val<'b>; 3],
-) -> Val<'b> {
-    let n = match op {
-        Add => n,
-        Sub => lane.negated(n),
+    operands: impl IntoIterator<Item = [Val<'b>; 3]>,
+) -> Vec<Val<'b>> {
+    let signed = |[addend, n, m]: [Val<'b>; 3]| match op {
+        Add => [addend, n, m],
+        Sub => [addend, lane.negated(n), m],
     };
-    fp.call(fp_mul_add(lane.format()), &[addend, n, m])
+    fp.call_each(fp_mul_add(lane.format()), operands.into_iter().map(signed))
 }
 
 /// FMLA, FMLS.
 fn multiply_accumulate(cx: &Context<'_>, t: Arrangement, op: AddSub) {
     let [d, n, m] = ["Rd", "Rn", "Rm"].map(|field| numbers(cx, t, field));
-    let elements: Vec<_> = cx
-        .floating(|fp| (0..t.count()).map(|i| fused(fp, t.lane, op, [d[i], n[i], m[i]])).collect());
+    let operands = (0..t.count()).map(|i| [d[i], n[i], m[i]]);
+    let elements = cx.floating(|fp| fused(fp, t.lane, op, operands));
     cx.set_elements(t, &elements);
 }
 
 /// FABD.
 fn difference(cx: &Context<'_>, t: Arrangement) {
-    each(cx, t, |fp, n, m| t.lane.absolute(fp.call(fp_sub(t.lane.format()), &[n, m])));
+    let differences = each(cx, t, fp_sub, |n| n);
+    let elements: Vec<_> = differences.into_iter().map(|n| t.lane.absolute(n)).collect();
+    cx.set_elements(t, &elements);
+}
+
+/// All ones for comparisons that hold, and zero for others.
+pub(super) fn masks(lane: Lane, holds: Vec<Val<'_>>) -> Vec<Val<'_>> {
+    holds.into_iter().map(|holds| mask(lane, holds.ne(0u64))).collect()
 }
 
 /// FCMEQ, FCMGE, FCMGT, FACGE, FACGT.
 fn compare(cx: &Context<'_>, t: Arrangement, Comparison { of, relation }: Comparison) {
-    each(cx, t, |fp, n, m| {
-        let operands = match of {
-            Compared::Numbers => [n, m],
-            Compared::Magnitudes => [n, m].map(|x| t.lane.absolute(x)),
-        };
-        let holds = fp.call(relation(t.lane.format()), &operands);
-        mask(t.lane, holds.ne(0u64))
+    let holds = each(cx, t, relation, |n| match of {
+        Compared::Numbers => n,
+        Compared::Magnitudes => t.lane.absolute(n),
     });
+    cx.set_elements(t, &masks(t.lane, holds));
 }

@@ -3,8 +3,7 @@
 use kvrm_ir::{Function, Val};
 
 use super::arrangement::{Arrangement, FLOAT_MISC_SCALAR, FLOATS_MISC, FLOATS_MISC_SD, WORDS};
-use super::elements::mask;
-use super::float_three_same::numbers;
+use super::float_three_same::{masks, numbers};
 use super::vector::Vector;
 use crate::context::Context;
 use crate::float::{
@@ -78,14 +77,15 @@ pub(super) const ROWS: &[&[Row]] = &[
     },
 ];
 
-/// Sets the result to the same operation on each number.
-pub(super) fn each<'b>(
+/// Sets the result to a function of each number, which is one of its operands.
+pub(super) fn each<'b, const N: usize>(
     cx: &Context<'b>,
     t: Arrangement,
-    f: impl Fn(&Unit<'b>, Val<'b>) -> Val<'b>,
+    function: &'static Function,
+    operands: impl Fn(&Unit<'b>, Val<'b>) -> [Val<'b>; N],
 ) {
-    let n = numbers(cx, t, "Rn");
-    let elements: Vec<_> = cx.floating(|fp| n.into_iter().map(|n| f(fp, n)).collect());
+    let n = numbers(cx, t, "Rn").into_iter();
+    let elements = cx.floating(|fp| fp.call_each(function, n.map(|n| operands(fp, n))));
     cx.set_elements(t, &elements);
 }
 
@@ -101,36 +101,34 @@ fn negate(cx: &Context<'_>, t: Arrangement) {
 
 /// FSQRT, FRECPE, FRSQRTE, FRECPX.
 fn function(cx: &Context<'_>, t: Arrangement, function: ByFormat) {
-    each(cx, t, |fp, n| fp.call(function(t.lane.format()), &[n]));
+    each(cx, t, function(t.lane.format()), |_, n| [n]);
 }
 
 /// URECPE, URSQRTE.
 fn unsigned_estimate(cx: &Context<'_>, t: Arrangement, function: fn() -> &'static Function) {
     let n = numbers(cx, t, "Rn");
-    let elements: Vec<_> = n.into_iter().map(|n| cx.b.call(function(), &[n])[0]).collect();
+    let elements = cx.b.call(function(), &n);
     cx.set_elements(t, &elements);
 }
 
 /// FRINTN, FRINTP, FRINTM, FRINTZ, FRINTA, FRINTX, FRINTI.
 fn round_to_integer(cx: &Context<'_>, t: Arrangement, (mode, exact): (RoundingMode, bool)) {
-    each(cx, t, |fp, n| {
-        let operands = [n, fp.rounding(mode), cx.b.u32(exact.into())];
-        fp.call(fp_round_int(t.lane.format()), &operands)
-    });
+    let function = fp_round_int(t.lane.format());
+    each(cx, t, function, |fp, n| [n, fp.rounding(mode), cx.b.u32(exact.into())]);
 }
 
 /// FRINT32Z, FRINT32X, FRINT64Z, FRINT64X.
 fn round_to_sized_integer(cx: &Context<'_>, t: Arrangement, (bits, mode): (u32, RoundingMode)) {
     let function = fp_round_int_n(t.lane.format(), bits);
-    each(cx, t, |fp, n| fp.call(function, &[n, fp.rounding(mode)]));
+    each(cx, t, function, |fp, n| [n, fp.rounding(mode)]);
 }
 
 /// FCMGT, FCMGE, FCMEQ, FCMLE, FCMLT with zero.
 fn compare_zero(cx: &Context<'_>, t: Arrangement, (relation, zero_first): (ByFormat, bool)) {
-    each(cx, t, |fp, n| {
+    let pairs = numbers(cx, t, "Rn").into_iter().map(|n| {
         let zero = n.like(0);
-        let operands = if zero_first { [zero, n] } else { [n, zero] };
-        let holds = fp.call(relation(t.lane.format()), &operands);
-        mask(t.lane, holds.ne(0u64))
+        if zero_first { [zero, n] } else { [n, zero] }
     });
+    let holds = cx.floating(|fp| fp.call_each(relation(t.lane.format()), pairs));
+    cx.set_elements(t, &masks(t.lane, holds));
 }

@@ -361,8 +361,11 @@ fn code_may_be_repeated() {
     let cases = with_words_repeated(cases.collect());
     for mut oracle in both() {
         let together = run(oracle.as_mut(), &cases);
-        let alone: Vec<_> =
-            cases.iter().rev().flat_map(|case| run(oracle.as_mut(), &[case.clone()])).collect();
+        let alone: Vec<_> = cases
+            .iter()
+            .rev()
+            .flat_map(|case| run(oracle.as_mut(), std::slice::from_ref(case)))
+            .collect();
         assert!(together.iter().eq(alone.iter().rev()), "{}", oracle.name());
     }
 }
