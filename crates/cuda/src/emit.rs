@@ -13,8 +13,8 @@ use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::legalise::{Calls, Lacks, Width};
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp,
-    Value, Var,
+    BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type,
+    UnOp, Value, Var,
 };
 
 use crate::kernel::RECORD;
@@ -27,7 +27,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     total_division: true,
     overflow: true,
     wide_shifts: true,
-    calls: Calls::Plain,
+    calls: Calls::Shortened,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
@@ -190,7 +190,6 @@ impl Emitter<'_> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Float(..) => unreachable!("not legal"),
             Op::Param(index) if self.handler.is_none() => {
                 self.argument(&d, to.expect("a result"), *index)
             }
@@ -224,6 +223,7 @@ impl Emitter<'_> {
                 let (from, a) = (self.ty(*a), self.get(*a));
                 self.convert(*op, from, to.expect("a result"), &d, &a);
             }
+            Op::Float(op, args) => self.float(*op, &d, to.expect("a result"), args),
             Op::Call(function, args) => self.calls(function, args, &stmt.results),
             Op::ReadReg(file, index) => {
                 let at = self.slot(*file, *index);
@@ -282,22 +282,27 @@ impl Emitter<'_> {
             }
             Op::If { cond, then, otherwise } => {
                 let cond = self.get(*cond);
-                let (other, end) = (self.label(), self.label());
-                ptx!(self, "@!{cond} bra {other};");
-                for (arm, is_then) in [(then, true), (otherwise, false)] {
-                    self.stmts(&arm.stmts);
-                    for (result, v) in stmt.results.iter().zip(&arm.yields) {
-                        let (d, ty) = (self.result(*result), self.ty(*v));
-                        let v = self.get(*v);
-                        ptx!(self, "mov.{} {d}, {v};", move_type(ty));
-                    }
-                    if is_then {
-                        ptx!(self, "bra {end};");
-                        let _ = writeln!(self.out, "{other}:");
-                    }
-                }
-                let _ = writeln!(self.out, "{end}:");
+                self.choose(&cond, then, otherwise, &stmt.results);
             }
+        }
+    }
+
+    fn choose(&mut self, cond: &str, then: &Block, otherwise: &Block, results: &[Value]) {
+        let (other, end) = (self.label(), self.label());
+        ptx!(self, "@!{cond} bra {other};");
+        self.arm(then, results);
+        ptx!(self, "bra {end};");
+        let _ = writeln!(self.out, "{other}:");
+        self.arm(otherwise, results);
+        let _ = writeln!(self.out, "{end}:");
+    }
+
+    fn arm(&mut self, arm: &Block, results: &[Value]) {
+        self.stmts(&arm.stmts);
+        for (result, v) in results.iter().zip(&arm.yields) {
+            let (d, ty) = (self.result(*result), self.ty(*v));
+            let v = self.get(*v);
+            ptx!(self, "mov.{} {d}, {v};", move_type(ty));
         }
     }
 
@@ -370,15 +375,20 @@ impl Emitter<'_> {
 
     /// The address of a register slot, for a load or store.
     fn slot(&mut self, file: File, index: Value) -> String {
-        let (array, base) = match file {
-            V => ("vregs", "%v_base"),
-            _ => ("regs", "%x_base"),
-        };
-        match self.routine.constant(index) {
-            Some(slot) => format!("[{array}+{}]", 8 * slot),
-            None => {
+        match (file, self.routine.constant(index)) {
+            (V, Some(slot)) => format!("[vregs+{}]", 8 * slot),
+            (_, Some(slot)) => format!("[regs+{}]", 8 * slot),
+            (V, None) => {
+                // A shift, unlike a product, shows the assembler that registers start at multiples of 16, so that it
+                // makes one access of two.
                 let (index, t) = (self.get(index), self.temp_r());
-                ptx!(self, "mad.lo.u32 {t}, {index}, 8, {base};");
+                ptx!(self, "shl.b32 {t}, {index}, 3;");
+                ptx!(self, "add.u32 {t}, {t}, %v_base;");
+                format!("[{t}]")
+            }
+            (_, None) => {
+                let (index, t) = (self.get(index), self.temp_r());
+                ptx!(self, "mad.lo.u32 {t}, {index}, 8, %x_base;");
                 format!("[{t}]")
             }
         }

@@ -156,6 +156,7 @@ const GOLDEN: &[(u32, &str)] = &[
     (0xb940_0420, "ldr w0, [x1, #4]"),
     (0xf900_0062, "str x2, [x3]"),
     (0xf8e2_0020, "ldaddal x2, x0, [x1]"),
+    (0x1e62_2820, "fadd d0, d1, d2"),
 ];
 
 /// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-cuda golden`.
