@@ -79,9 +79,17 @@ pub(crate) struct Unit<'b> {
 impl<'b> Unit<'b> {
     /// The number that a function gives.
     pub(crate) fn call(&self, function: &'static Function, operands: &[Val<'b>]) -> Val<'b> {
-        let [number, flags] = self.results(function, operands);
-        self.gain(flags);
-        number
+        self.numbers(function, &[operands, &[self.fpcr]].concat())[0]
+    }
+
+    /// The numbers that a function gives for sets of arguments.
+    fn numbers(&self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
+        let gain = |results: &[Val<'b>]| results.chunks(2).for_each(|set| self.gain(set[1]));
+        let results = match self.b.shortens_calls() {
+            true => self.b.call_and(function, args, |results| add_flags(self.b, flags_of(results))),
+            false => self.b.call_and(function, args, gain),
+        };
+        results.into_iter().step_by(2).collect()
     }
 
     /// The numbers that a function gives for several sets of operands.
@@ -92,10 +100,7 @@ impl<'b> Unit<'b> {
     ) -> Vec<Val<'b>> {
         let with_fpcr = |set: [Val<'b>; N]| set.into_iter().chain([self.fpcr]);
         let args: Vec<_> = operands.into_iter().flat_map(with_fpcr).collect();
-        let results = self.b.call(function, &args);
-        let (numbers, flags): (Vec<_>, Vec<_>) = results.chunks(2).map(|r| (r[0], r[1])).unzip();
-        flags.into_iter().for_each(|flags| self.gain(flags));
-        numbers
+        self.numbers(function, &args)
     }
 
     /// The numbers that a function gives for the elements of vectors.
@@ -119,13 +124,12 @@ impl<'b> Unit<'b> {
             let with_fpcr = |set: [Val<'b>; N]| set.into_iter().chain([self.fpcr]);
             let args: Vec<_> = sets().flat_map(with_fpcr).collect();
             let results = self.b.plain_call(function, &args);
-            let numbers: Vec<_> = results.iter().copied().step_by(2).collect();
-            let flags = results.iter().copied().skip(1).step_by(2).reduce(|a, b| a | b);
+            add_flags(self.b, flags_of(&results));
+            let numbers: Vec<_> = results.into_iter().step_by(2).collect();
             let numbers = Vector::from_elements(self.b, t.lane, &numbers);
-            [numbers.whole().expect("there are wholes"), flags.expect("there are elements")]
+            [numbers.whole().expect("there are wholes")]
         };
-        let [numbers, flags] = self.b.if_else(does, || [numbers, self.b.u32(0)], by_elements);
-        self.gain(flags);
+        let [numbers] = self.b.if_else(does, || [numbers], by_elements);
         Vector::of_whole(self.b, numbers)
     }
 
@@ -185,11 +189,35 @@ impl<'b> Unit<'b> {
     }
 }
 
+/// The bits that FPSR gains by several calls.
+fn flags_of<'b>(results: &[Val<'b>]) -> Val<'b> {
+    let flags = results.chunks(2).map(|set| set[1]);
+    flags.reduce(|a, b| a | b).expect("there are results")
+}
+
+/// Adds bits to FPSR.
+fn add_flags<'b>(b: &'b Builder, flags: Val<'b>) {
+    b.write_var(FPSR, b.read_var(FPSR) | flags.zext(Type::U64));
+}
+
+/// The number under which FPCR with IXC is noted.
+pub(crate) const NOTED_FPCR: u8 = 0;
+
 impl<'b> Context<'b> {
+    /// FPCR with IXC of FPSR. Arithmetic sets IXC and nothing else of it: who finds it clear where it is set now takes
+    /// the long way once more.
+    fn fpcr(&self) -> Val<'b> {
+        self.b.noted(NOTED_FPCR).unwrap_or_else(|| {
+            let inexact = self.b.read_var(FPSR) & u64::from(IXC);
+            let fpcr = (self.b.read_var(FPCR) | inexact).trunc(Type::U32);
+            self.b.note(NOTED_FPCR, fpcr);
+            fpcr
+        })
+    }
+
     /// Does floating-point arithmetic; FPSR gains what that raises.
     pub(crate) fn floating<R>(&self, work: impl FnOnce(&Unit<'b>) -> R) -> R {
-        let inexact = self.b.read_var(FPSR) & u64::from(IXC);
-        let fpcr = (self.b.read_var(FPCR) | inexact).trunc(Type::U32);
+        let fpcr = self.fpcr();
         let unit = Unit { b: self.b, fpcr, gained: Cell::new(None) };
         let result = work(&unit);
         if let Some(gained) = unit.gained.get() {
@@ -201,7 +229,7 @@ impl<'b> Context<'b> {
     /// Adds bits to FPSR, of which there are none as a rule.
     fn gain(&self, flags: Val<'b>) {
         let add = || {
-            self.b.write_var(FPSR, self.b.read_var(FPSR) | flags.zext(Type::U64));
+            add_flags(self.b, flags);
             []
         };
         self.b.if_else(flags.ne(0u64), add, || []);

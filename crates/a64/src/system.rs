@@ -7,6 +7,7 @@
 use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
 
 use crate::context::Context;
+use crate::fp::NOTED_FPCR;
 use crate::row::{Row, rows};
 use crate::state::{FPCR, FPCR_MASK, FPSR, FPSR_MASK, TPIDR_EL0, TPIDRRO_EL0};
 use crate::{W, X, stop};
@@ -144,6 +145,7 @@ fn mrs_var(cx: &Context<'_>, var: Var) {
 
 fn msr_var(cx: &Context<'_>, var: Var, mask: u64) {
     cx.b.write_var(var, cx.reg_of(X, "Rt") & mask);
+    cx.b.forget_note(NOTED_FPCR);
 }
 
 fn mrs_constant(cx: &Context<'_>, value: u64) {

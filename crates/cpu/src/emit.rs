@@ -49,7 +49,12 @@ impl Translator<'_> {
             Op::Half(whole, half) => vec![self.half(*whole, *half, stmt.results[0])],
             Op::Count => vec![self.count()],
             Op::Unary(op, a) => vec![self.unary(*op, *a)],
-            Op::Binary(op, a, b) => vec![self.binary(*op, *a, *b)],
+            Op::Binary(op, a, b) => {
+                if *op == BinOp::And && self.ty(*a) == IrType::Bool {
+                    self.forms.conjoined(stmt.results[0], [*a, *b]);
+                }
+                vec![self.binary(*op, *a, *b)]
+            }
             Op::Compare(op, a, b) => vec![self.compare(*op, *a, *b)],
             Op::Select(c, a, b) => {
                 let [c, x, y] = [c, a, b].map(|v| self.value(*v));
@@ -154,14 +159,13 @@ impl Translator<'_> {
                 vec![]
             }
             Op::If { cond, then, otherwise } => {
-                let cond = self.value(*cond);
                 let [a, b, merge] = std::array::from_fn(|_| self.b.create_block());
                 for (block, arm) in [(a, then), (b, otherwise)] {
                     if arm.stmts.iter().any(|stmt| matches!(stmt.op, Op::Call(..))) {
                         self.b.set_cold_block(block);
                     }
                 }
-                self.b.ins().brif(cond, a, &[], b, &[]);
+                self.branch_to(*cond, a, b);
                 // A result that one arm has as a number stays one.
                 let numbers: Vec<_> =
                     then.yields.iter().map(|v| self.forms.number(*v).is_some()).collect();
@@ -179,6 +183,20 @@ impl Translator<'_> {
                 self.merged(merge, &stmt.results, &numbers)
             }
         }
+    }
+
+    /// Goes to one of two blocks. A condition that is two is tested in two steps, so that each is a comparison and a branch.
+    fn branch_to(&mut self, cond: IrValue, then: Block, otherwise: Block) {
+        let Some([first, second]) = self.forms.conjunction(cond) else {
+            let cond = self.value(cond);
+            self.b.ins().brif(cond, then, &[], otherwise, &[]);
+            return;
+        };
+        let next = self.b.create_block();
+        self.branch_to(first, next, otherwise);
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+        self.branch_to(second, then, otherwise);
     }
 
     // Pure operations.

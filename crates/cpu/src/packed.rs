@@ -20,12 +20,24 @@ pub(crate) struct Forms {
     lowest: HashMap<IrValue, Value>,
     /// The host's single that a `u64` has in its lower half, below zeros.
     extended: HashMap<IrValue, Value>,
+    /// Two conditions that both must hold for one to hold.
+    conjunctions: HashMap<IrValue, [IrValue; 2]>,
 }
 
 impl Forms {
     /// The number that a value is known to be.
     pub(crate) fn number(&self, v: IrValue) -> Option<Value> {
         self.numbers.get(&v).copied()
+    }
+
+    /// Notes that a condition is two.
+    pub(crate) fn conjoined(&mut self, cond: IrValue, both: [IrValue; 2]) {
+        self.conjunctions.insert(cond, both);
+    }
+
+    /// The two conditions that one is.
+    pub(crate) fn conjunction(&self, cond: IrValue) -> Option<[IrValue; 2]> {
+        self.conjunctions.get(&cond).copied()
     }
 
     /// Notes what a conversion leaves of what is known.

@@ -13,8 +13,8 @@ use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::legalise::{Calls, Lacks, Width};
 use kvrm_ir::{
-    BinOp, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type, UnOp,
-    Value, Var,
+    BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Routine, Stmt, Terminator, Type,
+    UnOp, Value, Var,
 };
 
 use crate::kernel::RECORD;
@@ -31,7 +31,7 @@ pub(crate) const LACKS: Lacks = Lacks {
     overflow: true,
     wide_shifts: true,
     wholes: false,
-    calls: Calls::Inlined,
+    calls: Calls::Shortened,
     flag_operands: true,
     wide_bit_order: false,
     byte_order: false,
@@ -42,13 +42,22 @@ pub(crate) const LACKS: Lacks = Lacks {
 /// The registers of N, Z, C and V.
 pub(crate) const FLAGS: [&str; 4] = ["%fn", "%fz", "%fc", "%fv"];
 
+/// What the text of a handler depends on, beside its routine.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    pub(crate) memory: MemorySpec,
+    /// The kernel has vector registers.
+    pub(crate) vectors: bool,
+}
+
 /// Writes the PTX of handlers.
 pub(crate) struct Emitter<'a> {
     pub(crate) out: &'a mut String,
     pub(crate) memory: &'a MemorySpec,
+    pub(crate) vectors: bool,
     pub(crate) routine: &'a Routine,
-    /// Number of the handler, for labels.
-    pub(crate) handler: u32,
+    /// Number of the handler, for labels; none in a function.
+    handler: Option<u32>,
     /// Labels and temporaries made so far in the handler.
     fresh: u32,
     /// What is seldom executed, to follow the rest.
@@ -58,7 +67,7 @@ pub(crate) struct Emitter<'a> {
 }
 
 /// Byte offset of a variable in the lane's state.
-fn var_offset(var: Var) -> usize {
+pub(crate) fn var_offset(var: Var) -> usize {
     VARS[usize::from(var.id)].1
 }
 
@@ -70,35 +79,41 @@ macro_rules! ptx {
 }
 pub(crate) use ptx;
 
-impl<'a> Emitter<'a> {
+impl Emitter<'_> {
     /// Writes one handler: the label, the work, and the jump to the next instruction. The routine must be
     /// [legal](LACKS).
-    pub(crate) fn handler(
-        out: &'a mut String,
-        memory: &'a MemorySpec,
-        handler: u32,
-        routine: &'a Routine,
-    ) {
+    pub(crate) fn handler(out: &mut String, setting: &Setting, handler: u32, routine: &Routine) {
+        let body = Emitter::block(setting, Some(handler), routine, |e| e.body(&routine.body.stmts));
+        let _ = write!(out, "H{handler}:\n{body}");
+    }
+
+    /// What `write` writes, in a block with the registers of a routine.
+    pub(crate) fn block(
+        setting: &Setting,
+        handler: Option<u32>,
+        routine: &Routine,
+        write: impl FnOnce(&mut Emitter<'_>),
+    ) -> String {
         let mut body = String::new();
         let mut e = Emitter {
             out: &mut body,
-            memory,
+            memory: &setting.memory,
+            vectors: setting.vectors,
             routine,
             handler,
             fresh: 0,
             cold: String::new(),
             places: vec![None; routine.places.len()],
         };
-        e.body(&routine.body.stmts);
+        write(&mut e);
         let cold = std::mem::take(&mut e.cold);
         e.out.push_str(&cold);
         let (values, temps) = (routine.values.len(), e.fresh + 1);
-        let _ = write!(
-            out,
-            "H{handler}:\n\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
+        format!(
+            "\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
 \t.reg .b32 %r<{values}>, %tr<{temps}>;
 \t.reg .b64 %d<{values}>, %td<{temps}>;\n{body}\t}}\n"
-        );
+        )
     }
 
     pub(crate) fn ty(&self, v: Value) -> Type {
@@ -108,7 +123,7 @@ impl<'a> Emitter<'a> {
     /// A label of the handler.
     pub(crate) fn label(&mut self) -> String {
         self.fresh += 1;
-        format!("L{}_{}", self.handler, self.fresh)
+        format!("L{}_{}", self.handler.unwrap_or_default(), self.fresh)
     }
 
     /// A temporary predicate.
@@ -169,7 +184,7 @@ impl<'a> Emitter<'a> {
         self.end();
     }
 
-    fn stmts(&mut self, stmts: &[Stmt]) {
+    pub(crate) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
         }
@@ -180,8 +195,10 @@ impl<'a> Emitter<'a> {
         let to = stmt.results.first().map(|v| self.ty(*v));
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
-            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("not legal"),
+            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("{NO_WHOLES}"),
+            Op::Param(index) if self.handler.is_none() => {
+                self.argument(&d, to.expect("a result"), *index)
+            }
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());
@@ -212,6 +229,8 @@ impl<'a> Emitter<'a> {
                 let (from, a) = (self.ty(*a), self.get(*a));
                 self.convert(*op, from, to.expect("a result"), &d, &a);
             }
+            Op::Float(op, args) => self.float(*op, &d, to.expect("a result"), args),
+            Op::Call(function, args) => self.calls(function, args, &stmt.results),
             Op::ReadReg(file, index) => {
                 let at = self.slot(*file, *index);
                 ptx!(self, "ld.local.b64 {d}, {at};");
@@ -222,8 +241,8 @@ impl<'a> Emitter<'a> {
             }
             Op::ReadVar(var) => self.read_var(*var, &d),
             Op::WriteVar(var, value) => {
-                let (ty, value) = (move_type(var.ty), self.get(*value));
-                ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(*var));
+                let value = self.get(*value);
+                self.write_var(*var, &value);
             }
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
@@ -269,22 +288,27 @@ impl<'a> Emitter<'a> {
             }
             Op::If { cond, then, otherwise } => {
                 let cond = self.get(*cond);
-                let (other, end) = (self.label(), self.label());
-                ptx!(self, "@!{cond} bra {other};");
-                for (arm, is_then) in [(then, true), (otherwise, false)] {
-                    self.stmts(&arm.stmts);
-                    for (result, v) in stmt.results.iter().zip(&arm.yields) {
-                        let (d, ty) = (self.result(*result), self.ty(*v));
-                        let v = self.get(*v);
-                        ptx!(self, "mov.{} {d}, {v};", move_type(ty));
-                    }
-                    if is_then {
-                        ptx!(self, "bra {end};");
-                        let _ = writeln!(self.out, "{other}:");
-                    }
-                }
-                let _ = writeln!(self.out, "{end}:");
+                self.choose(&cond, then, otherwise, &stmt.results);
             }
+        }
+    }
+
+    fn choose(&mut self, cond: &str, then: &Block, otherwise: &Block, results: &[Value]) {
+        let (other, end) = (self.label(), self.label());
+        ptx!(self, "@!{cond} bra {other};");
+        self.arm(then, results);
+        ptx!(self, "bra {end};");
+        let _ = writeln!(self.out, "{other}:");
+        self.arm(otherwise, results);
+        let _ = writeln!(self.out, "{end}:");
+    }
+
+    fn arm(&mut self, arm: &Block, results: &[Value]) {
+        self.stmts(&arm.stmts);
+        for (result, v) in results.iter().zip(&arm.yields) {
+            let (d, ty) = (self.result(*result), self.ty(*v));
+            let v = self.get(*v);
+            ptx!(self, "mov.{} {d}, {v};", move_type(ty));
         }
     }
 
@@ -357,15 +381,20 @@ impl<'a> Emitter<'a> {
 
     /// The address of a register slot, for a load or store.
     fn slot(&mut self, file: File, index: Value) -> String {
-        let (array, base) = match file {
-            V => ("vregs", "%v_base"),
-            _ => ("regs", "%x_base"),
-        };
-        match self.routine.constant(index) {
-            Some(slot) => format!("[{array}+{}]", 8 * slot),
-            None => {
+        match (file, self.routine.constant(index)) {
+            (V, Some(slot)) => format!("[vregs+{}]", 8 * slot),
+            (_, Some(slot)) => format!("[regs+{}]", 8 * slot),
+            (V, None) => {
+                // A shift, unlike a product, shows the assembler that registers start at multiples of 16, so that it
+                // makes one access of two.
                 let (index, t) = (self.get(index), self.temp_r());
-                ptx!(self, "mad.lo.u32 {t}, {index}, 8, {base};");
+                ptx!(self, "shl.b32 {t}, {index}, 3;");
+                ptx!(self, "add.u32 {t}, {t}, %v_base;");
+                format!("[{t}]")
+            }
+            (_, None) => {
+                let (index, t) = (self.get(index), self.temp_r());
+                ptx!(self, "mad.lo.u32 {t}, {index}, 8, %x_base;");
                 format!("[{t}]")
             }
         }
@@ -379,9 +408,16 @@ impl<'a> Emitter<'a> {
             ptx!(self, "cvt.s64.s32 {t}, {low};");
             ptx!(self, "add.u64 {d}, {t}, %code_start;");
             ptx!(self, "sub.u64 {d}, {d}, 4;");
-        } else {
+        } else if !self.read_fp(var, d) {
             let ty = move_type(var.ty);
             ptx!(self, "ld.global.{ty} {d}, [%state+{}];", var_offset(var));
+        }
+    }
+
+    fn write_var(&mut self, var: Var, value: &str) {
+        if !self.write_fp(var, value) {
+            let ty = move_type(var.ty);
+            ptx!(self, "st.global.{ty} [%state+{}], {value};", var_offset(var));
         }
     }
 

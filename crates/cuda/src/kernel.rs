@@ -6,18 +6,20 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VARS, VectorState, X_SLOTS};
+use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VectorState, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
-use kvrm_ir::Var;
+use kvrm_ir::Routine;
 use kvrm_ir::legalise::legalise;
 use kvrm_mem::PAGE;
 
+use crate::call::functions;
 use crate::diverted::diverted;
-use crate::emit::{Emitter, FLAGS, LACKS};
+use crate::emit::{Emitter, FLAGS, LACKS, Setting, var_offset};
+use crate::float;
 use crate::memory::{FRAME_BYTES, MemorySpec};
 
 /// What a launch is given, in this order, all 64 bits wide.
@@ -101,13 +103,11 @@ const LOOK: u64 = 1_000_000;
 const CHUNK: u64 = 1 << 12;
 /// A group of lanes that has waited `1 << BONUS` times counts as one lane more.
 const BONUS: u32 = 1;
+/// Registers that a thread may have where there are vectors, which leaves room for 1,024 threads on a multiprocessor.
+/// Some handlers would have more, at the expense of all others. Without vectors, none needs as many.
+const MAX_REGISTERS: u32 = 64;
 /// Bytes of a record.
 pub(crate) const RECORD: usize = size_of::<Record>();
-
-/// Byte offset of a state variable.
-fn offset(var: Var) -> usize {
-    VARS[usize::from(var.id)].1
-}
 
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,25 +128,30 @@ impl KernelTarget {
 pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     let (version, capability) = if target.has_redux() { ("7.0", 80) } else { ("6.5", 70) };
     let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
+    let legal = handlers.iter().map(|handler| legalise(&handler.routine, LACKS));
+    let routines: Vec<Routine> = legal.collect();
+    let setting = Setting { memory: target.memory, vectors: handlers.use_vectors() };
+    functions(&mut out, &setting, &routines);
     let _ = writeln!(
         out,
-        ".visible .entry run(.param .align 8 .b8 args[{}])\n{{",
-        size_of::<Arguments>()
+        ".visible .entry run(.param .align 8 .b8 args[{}]){}\n{{",
+        size_of::<Arguments>(),
+        if setting.vectors { format!("\n.maxnreg {MAX_REGISTERS}") } else { String::new() },
     );
     declare(&mut out);
     prologue(&mut out, target);
-    if handlers.use_vectors() {
+    if setting.vectors {
         load_vectors(&mut out);
+        float::load(&mut out);
     }
     start(&mut out);
     chunk(&mut out);
     branch(&mut out);
     gather(&mut out, target);
     fetch(&mut out, handlers, target);
-    for (index, handler) in handlers.iter().enumerate() {
+    for (number, (handler, routine)) in (FIRST_HANDLER..).zip(handlers.iter().zip(&routines)) {
         let _ = writeln!(out, "// {}", handler.row.name);
-        let routine = legalise(&handler.routine, LACKS);
-        Emitter::handler(&mut out, &target.memory, FIRST_HANDLER + index as u32, &routine);
+        Emitter::handler(&mut out, &setting, number, routine);
     }
     if target.memory.model == MemoryModel::Private {
         own_page(&mut out);
@@ -154,8 +159,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     }
     stops(&mut out, target);
     out.push_str("END:\n");
-    if handlers.use_vectors() {
+    if setting.vectors {
         save_vectors(&mut out);
+        float::save(&mut out);
     }
     epilogue(&mut out);
     out.push_str("}\n");
@@ -261,7 +267,7 @@ fn prologue(out: &mut String, target: &KernelTarget) {
             8 * slot
         );
     }
-    let _ = writeln!(out, "\tld.global.b64 %target, [%state+{}];", offset(kvrm_a64::state::PC));
+    let _ = writeln!(out, "\tld.global.b64 %target, [%state+{}];", var_offset(kvrm_a64::state::PC));
     for (index, register) in FLAGS.into_iter().enumerate() {
         let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(
@@ -631,7 +637,7 @@ LISTED:
         running = stop::RUNNING,
         no_code = stop::NO_CODE,
         exception = stop::FIRST_EXCEPTION,
-        exclusive = offset(EXCLUSIVE_LEN),
+        exclusive = var_offset(EXCLUSIVE_LEN),
         stopped = std::mem::offset_of!(Pool, stopped),
         list = std::mem::offset_of!(Arguments, stopped),
         max = stop::MAX_CYCLES,
@@ -648,7 +654,7 @@ LISTED:
             8 * slot
         );
     }
-    let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", offset(kvrm_a64::state::PC));
+    let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", var_offset(kvrm_a64::state::PC));
     for (index, register) in FLAGS.into_iter().enumerate() {
         let offset = std::mem::offset_of!(CpuState, flags) + index;
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! The CUDA engine: the whole fetch-decode-execute loop in a kernel, one thread a lane.
 //!
 //! ```text
-//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory) ──► the driver compiles (compile),
+//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory, call) ──► the driver compiles (compile),
 //!                │                           unless the cache has the kernel, and loads (driver)
 //!                │
 //!  words ──► records (engine::code) ──► device memory (code)
@@ -19,11 +19,13 @@
 //! the last lane has stopped. While one runs, the host reads a counter of the kernel's now and then, and
 //! can ask it to end. What lanes have done stays on the device until somebody looks.
 
+mod call;
 mod code;
 mod compile;
 mod diverted;
 mod driver;
 mod emit;
+mod float;
 mod frames;
 mod guest;
 mod kernel;

@@ -3,15 +3,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
+use kvrm_a64::state::TPIDR_EL0;
 use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::KernelCache;
 use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
 use kvrm_ir::legalise::legalise;
+use kvrm_ir::{Builder, Function, Type};
 
+use crate::call::functions;
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
-use crate::emit::{Emitter, LACKS};
+use crate::emit::{Emitter, LACKS, Setting};
 use crate::kernel::{Arguments, KernelTarget, kernel};
 use crate::memory::MemorySpec;
 
@@ -24,13 +28,20 @@ fn ptxas() -> PathBuf {
         .into()
 }
 
+/// How much the assembler optimises. What it accepts does not depend on it, but the time it takes does.
+#[derive(Clone, Copy)]
+enum Effort {
+    Least = 0,
+    Usual = 3,
+}
+
 /// Assembles a kernel; what the assembler objects to, if anything.
-fn assemble(text: &str, name: &str, generation: u32) -> Result<(), String> {
+fn assemble(text: &str, name: &str, generation: u32, effort: Effort) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join(format!("{name}-{generation}.ptx"));
     std::fs::write(&source, text).unwrap();
     let output = Command::new(ptxas())
-        .args(["-arch", &format!("sm_{generation}"), "-o"])
+        .args(["-arch", &format!("sm_{generation}"), &format!("-O{}", effort as u32), "-o"])
         .arg(source.with_extension("cubin"))
         .arg(&source)
         .output()
@@ -49,38 +60,36 @@ fn target(model: MemoryModel, capability: u32) -> KernelTarget {
     KernelTarget { memory: memory(model), capability }
 }
 
-/// Both models of memory with each of some generations.
-fn with_models(generations: &[u32]) -> impl Iterator<Item = (MemoryModel, u32)> {
-    let models = [MemoryModel::Shared, MemoryModel::Private];
-    models
-        .into_iter()
-        .flat_map(|model| generations.iter().map(move |generation| (model, *generation)))
-}
-
+/// Each part with both models of memory, and the first one, which has the most kinds of instructions, also with memory
+/// that is only read. Generations take turns, so that the first part is for all of them.
 #[test]
 fn kernels_of_all_rows_assemble() {
-    for (part, handlers) in Handlers::of_all_rows().iter().enumerate() {
-        // The first part, which has the most kinds of instructions, is for all generations; the others take turns.
-        let generations = match part {
-            0 => &GENERATIONS[..],
-            _ => std::slice::from_ref(&GENERATIONS[part % GENERATIONS.len()]),
-        };
-        for (model, generation) in with_models(generations) {
-            let text = kernel(handlers, &target(model, generation));
-            let result = assemble(&text, &format!("all-{part}-{model:?}"), generation);
-            assert_eq!(result, Ok(()), "part {part}, {model:?} memory on sm_{generation}");
-        }
-    }
+    let parts = Handlers::of_all_rows();
+    let models = [MemoryModel::Shared, MemoryModel::Private].map(memory);
+    let of_parts = (0..parts.len()).flat_map(|part| models.map(|memory| (part, memory)));
+    let read_only = (0, MemorySpec { read_only: true, ..models[0] });
+    let jobs = std::iter::once(read_only).chain(of_parts);
+    in_parallel(jobs.zip(GENERATIONS.into_iter().cycle()), |((part, memory), capability)| {
+        let text = kernel(&parts[part], &KernelTarget { memory, capability });
+        let result = assemble(&text, &format!("all-{part}"), capability, Effort::Least);
+        assert_eq!(result, Ok(()), "part {part}, {memory:?} on sm_{capability}");
+    });
 }
 
-#[test]
-fn kernels_of_read_only_memory_assemble() {
-    let memory = MemorySpec { read_only: true, ..memory(MemoryModel::Shared) };
-    for generation in GENERATIONS {
-        let first = &Handlers::of_all_rows()[0];
-        let text = kernel(first, &KernelTarget { memory, capability: generation });
-        assert_eq!(assemble(&text, "read-only", generation), Ok(()), "sm_{generation}");
-    }
+/// Does some work on as many threads as there are processors.
+fn in_parallel<T>(jobs: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let jobs = Mutex::new(jobs);
+    let next = || jobs.lock().unwrap().next();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(job) = next() {
+                    work(job);
+                }
+            });
+        }
+    });
 }
 
 #[test]
@@ -100,14 +109,43 @@ fn kernels_of_the_guests_assemble() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         for generation in GENERATIONS {
             let text = kernel(&handlers, &target(MemoryModel::Private, generation));
-            assert_eq!(assemble(&text, &name, generation), Ok(()), "{name} on sm_{generation}");
+            assert_eq!(
+                assemble(&text, &name, generation, Effort::Usual),
+                Ok(()),
+                "{name} on sm_{generation}"
+            );
         }
     }
 }
 
+static ONE_MORE: Function =
+    Function::new("OneMore", &[Type::U64], &[Type::U64], |_, args| vec![args[0] + 1u64]);
+static TWO_MORE: Function = Function::new("TwoMore", &[Type::U64], &[Type::U64; 2], |b, args| {
+    let one = b.call(&ONE_MORE, args)[0];
+    vec![one, b.call(&ONE_MORE, &[one])[0]]
+});
+
+#[test]
+fn functions_are_written_once_and_after_those_that_they_call() {
+    let b = Builder::new(None);
+    for function in [&TWO_MORE, &ONE_MORE] {
+        b.write_var(TPIDR_EL0, b.call(function, &[b.u64(7)])[0]);
+    }
+    let mut text = EMPTY.split_inclusive("\n\n").next().unwrap().to_string();
+    let setting = Setting { memory: memory(MemoryModel::Shared), vectors: false };
+    functions(&mut text, &setting, &[b.finish()]);
+    let places = |name: &str| {
+        text.match_indices(&format!(") {name}(")).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let [inner, outer] = ["OneMore", "TwoMore"].map(places);
+    assert_eq!([inner.len(), outer.len()], [1, 1], "{text}");
+    assert!(inner < outer, "{text}");
+    assert_eq!(assemble(&text, "functions", 90, Effort::Usual), Ok(()));
+}
+
 #[test]
 fn bad_ptx_is_noticed() {
-    assert!(assemble("not PTX", "bad", 90).is_err());
+    assert!(assemble("not PTX", "bad", 90, Effort::Usual).is_err());
 }
 
 /// Instructions whose handlers are recorded: word, assembly.
@@ -118,6 +156,7 @@ const GOLDEN: &[(u32, &str)] = &[
     (0xb940_0420, "ldr w0, [x1, #4]"),
     (0xf900_0062, "str x2, [x3]"),
     (0xf8e2_0020, "ldaddal x2, x0, [x1]"),
+    (0x1e62_2820, "fadd d0, d1, d2"),
 ];
 
 /// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-cuda golden`.
@@ -133,7 +172,8 @@ fn handlers_are_as_recorded_in_golden_files() {
             text.push_str(&format!("// {assembly}, {model:?} memory\n"));
             let number = FIRST_HANDLER + index as u32;
             let routine = legalise(&handler.routine, LACKS);
-            Emitter::handler(&mut text, &memory(model), number, &routine);
+            let setting = Setting { memory: memory(model), vectors: handlers.use_vectors() };
+            Emitter::handler(&mut text, &setting, number, &routine);
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.ptx");
@@ -146,7 +186,7 @@ fn handlers_are_as_recorded_in_golden_files() {
 
 /// A kernel that does nothing.
 const EMPTY: &str =
-    ".version 6.5\n.target sm_70\n.address_size 64\n.visible .entry run()\n{\n\tret;\n}\n";
+    ".version 6.5\n.target sm_70\n.address_size 64\n\n.visible .entry run()\n{\n\tret;\n}\n";
 
 #[test]
 #[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]

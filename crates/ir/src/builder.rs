@@ -68,12 +68,15 @@ struct Facts {
     /// Contents of register slots, by file and number.
     slots: HashMap<(u8, u64), Value>,
     flags: Option<Flags>,
+    /// What the producer has noted, by its own numbers.
+    notes: HashMap<u8, Value>,
 }
 
 impl Facts {
     /// Keeps what is also known after another way here.
     fn meet(&mut self, other: &Facts) {
         self.slots.retain(|slot, value| other.slots.get(slot) == Some(value));
+        self.notes.retain(|number, value| other.notes.get(number) == Some(value));
         if self.flags != other.flags {
             self.flags = None;
         }
@@ -395,14 +398,54 @@ impl Builder {
 
     /// The results of a function, one set of them for each set of arguments: `args` are these one after the other.
     pub fn call<'b>(&'b self, function: &'static Function, args: &[Val<'b>]) -> Vec<Val<'b>> {
-        match self.lacks.calls {
-            Calls::Plain => self.plain_call(function, args),
-            Calls::Shortened => function.shortened(self, args),
+        self.call_and(function, args, |_| {})
+    }
+
+    /// The same, with something that is done with results that no shortcut gave.
+    pub fn call_and<'b>(
+        &'b self,
+        function: &'static Function,
+        args: &[Val<'b>],
+        and: impl FnOnce(&[Val<'b>]),
+    ) -> Vec<Val<'b>> {
+        let called = || match self.lacks.calls {
+            Calls::Plain | Calls::Shortened => self.plain_call(function, args),
             Calls::Inlined => {
                 let calls = args.chunks(function.params.len());
                 calls.flat_map(|args| function.inlined(self, args)).collect()
             }
+        };
+        let long_way = || {
+            let results = called();
+            and(&results);
+            results
+        };
+        let shortcut = self.shortens_calls().then(|| function.shortcut(self, args)).flatten();
+        match shortcut {
+            Some((does, results)) => self.choose(does, || results, long_way),
+            None => long_way(),
         }
+    }
+
+    /// True if functions are called only where their shortcuts do not do.
+    pub fn shortens_calls(&self) -> bool {
+        self.lacks.calls == Calls::Shortened
+    }
+
+    /// Notes something about the lane's state here, under a number of the producer's own.
+    pub fn note(&self, number: u8, value: Val<'_>) {
+        self.inner.borrow_mut().facts.notes.insert(number, value.value);
+    }
+
+    /// What was noted, unless control may have come from elsewhere since.
+    pub fn noted(&self, number: u8) -> Option<Val<'_>> {
+        let noted = self.inner.borrow().facts.notes.get(&number).copied();
+        noted.map(|value| self.val(value))
+    }
+
+    /// Forgets what was noted.
+    pub fn forget_note(&self, number: u8) {
+        self.inner.borrow_mut().facts.notes.remove(&number);
     }
 
     /// The same without shortcuts.

@@ -84,9 +84,14 @@ impl Function {
         (self.build)(b, args)
     }
 
-    /// Builds calls with a shortcut. It is taken by all of them or by none, so that there is one branch.
-    pub(crate) fn shortened<'b>(&'static self, b: &'b Builder, args: &[Val<'b>]) -> Vec<Val<'b>> {
-        let Some(shortcut) = self.shortcut else { return b.plain_call(self, args) };
+    /// Builds its shortcut, for all sets of arguments: whether that does for all of them, so that there is one branch, and
+    /// the results.
+    pub(crate) fn shortcut<'b>(
+        &self,
+        b: &'b Builder,
+        args: &[Val<'b>],
+    ) -> Option<(Val<'b>, Vec<Val<'b>>)> {
+        let shortcut = self.shortcut?;
         let mut does = b.bool(true);
         let mut results = Vec::new();
         for args in args.chunks(self.params.len()) {
@@ -94,7 +99,7 @@ impl Function {
             does = does & taken[0];
             results.extend_from_slice(&taken[1..]);
         }
-        b.choose(does, || results, || b.plain_call(self, args))
+        Some((does, results))
     }
 
     /// What it does with all operations allowed.

@@ -8,6 +8,7 @@
 
 use crate::builder::Builder;
 use crate::op::*;
+use crate::sink::sink;
 use crate::val::{Checked, Val};
 
 /// Operations that a target may do without.
@@ -90,7 +91,11 @@ pub fn legalise(routine: &Routine, lacks: Lacks) -> Routine {
         writer.end();
         results.into_iter().map(Val::value).collect::<Vec<_>>()
     };
-    b.finish_with(&results)
+    let mut legal = b.finish_with(&results);
+    if lacks.calls == Calls::Shortened {
+        sink(&mut legal);
+    }
+    legal
 }
 
 /// Copies a routine, operation by operation.

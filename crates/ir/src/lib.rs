@@ -97,6 +97,7 @@ mod function;
 pub mod legalise;
 mod op;
 mod print;
+mod sink;
 mod val;
 pub mod verify;
 

@@ -8,6 +8,9 @@
 //!   least normal number is exact.
 //! - Another result that is larger than the least normal number and finite did neither overflow nor underflow. The
 //!   least normal number itself may have been rounded up to, which counts as underflow.
+//!
+//! The upper 32 bits of a number tell enough of its magnitude; some hosts have no more in a register. Doubles whose upper
+//! bits are those of the least normal number do not count as larger.
 
 use kvrm_ir::{FloatOp, Function, Type, Val};
 
@@ -45,6 +48,19 @@ pub(crate) fn packed(function: &Function, format: Format) -> Option<Packed> {
 /// Whether the results count, the number, and what FPSR gains, which is nothing.
 type Shortcut<'b> = [Val<'b>; 3];
 
+/// The upper 32 bits of a number.
+fn upper(number: Val<'_>) -> Val<'_> {
+    match number.ty() {
+        Type::U64 => (number >> 32).trunc(Type::U32),
+        _ => number,
+    }
+}
+
+/// Those of a constant.
+const fn upper_bits(format: Format, number: u64) -> u64 {
+    number >> (format.bits - 32)
+}
+
 impl<'b> Fp<'b> {
     /// A shortcut that never does.
     fn none(self, ty: Type) -> Shortcut<'b> {
@@ -81,8 +97,8 @@ impl<'b> Fp<'b> {
             return self.none(to.ty());
         }
         let number = self.b.float(op, operands, to.ty());
-        let magnitude = number << 1;
-        let (least, infinity) = (to.least_normal() << 1, to.infinity() << 1);
+        let magnitude = upper(number) << 1;
+        let [least, infinity] = [to.least_normal(), to.infinity()].map(|n| upper_bits(to, n) << 1);
         let is_right = match right {
             Right::Finite => magnitude.ult(infinity),
             // The lowest bit of the magnitude is zero.
@@ -164,12 +180,14 @@ impl<'b> Fp<'b> {
         if self.format.bits == 16 || bits == 16 || !is_plain {
             return self.none(ty);
         }
-        let power_of_two =
-            |exponent: u32| u64::from(self.format.bias() + exponent) << self.format.fraction;
+        let power_of_two = |exponent: u32| {
+            let number = u64::from(self.format.bias() + exponent) << self.format.fraction;
+            upper_bits(self.format, number)
+        };
         // A number with its sign is larger than all of those without.
         let (op_code, in_range) = match sign {
-            Sign::Signed => (FloatOp::ToSigned, self.magnitude(op).ult(power_of_two(bits - 1))),
-            Sign::Unsigned => (FloatOp::ToUnsigned, op.ult(power_of_two(bits))),
+            Sign::Signed => (FloatOp::ToSigned, (upper(op) << 1).ult(power_of_two(bits - 1) << 1)),
+            Sign::Unsigned => (FloatOp::ToUnsigned, upper(op).ult(power_of_two(bits))),
         };
         self.shortcut(self.is_plain() & in_range, self.b.float(op_code, &[op], ty))
     }

@@ -1,12 +1,17 @@
 //! Known answers of instructions that are more than arithmetic on elements.
 
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
-use kvrm_ir::{Access, File, Order, Type, Var};
+use kvrm_ir::legalise::{Calls, Lacks, legalise};
+use kvrm_ir::verify::verify;
+use kvrm_ir::{Access, File, Op, Order, Type, Var};
+use kvrm_random::Random;
+use kvrm_random::vectors::{Element, Format};
 
 use crate::state::{CpuState, FPCR, FPSR, V, VectorState};
 use crate::{table, translated_form};
 
 /// Registers without memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Registers {
     cpu: CpuState,
     vectors: VectorState,
@@ -419,4 +424,43 @@ fn round_of_sm3() {
         let permuted = tt2 ^ tt2.rotate_left(9) ^ tt2.rotate_left(17);
         assert_eq!(r.words(1), [g, f.rotate_left(19), e, permuted]);
     }
+}
+
+/// Rows that call functions do the same if these have shortcuts: numbers of all kinds, and FPSR.
+#[test]
+fn shortcuts_change_nothing() {
+    let lacks = Lacks { calls: Calls::Shortened, ..Lacks::default() };
+    let mut random = Random::new(17);
+    for row in table() {
+        let free = random.next() as u32 & !row.pattern.mask;
+        let word = row.pattern.value | row.pattern.preferred | free;
+        let routine = translated_form(row, word, 0);
+        let mut calls = false;
+        routine.body.for_each_stmt(&mut |stmt| calls |= matches!(stmt.op, Op::Call(..)));
+        if !calls || !row.matches(word) {
+            continue;
+        }
+        let shortened = legalise(&routine, lacks);
+        assert_eq!(verify(&shortened), Ok(()), "{}", row.name);
+        for _ in 0..300 {
+            let state = random_state(&mut random);
+            let [plain, short] = [&routine, &shortened].map(|routine| {
+                let mut registers = state;
+                assert_eq!(eval(routine, &mut registers), End::Next);
+                registers
+            });
+            assert_eq!(plain, short, "{} {word:#x} {state:x?}", row.name);
+        }
+    }
+}
+
+/// Registers with hard numbers, where shortcuts do as a rule.
+fn random_state(random: &mut Random) -> Registers {
+    let mut r = Registers::new();
+    let element = random.pick(&[Element::Float(Format::SINGLE), Element::Float(Format::DOUBLE)]);
+    (0..32).for_each(|n| r.set(n, random.hard_vector(element)));
+    r.cpu.x[..31].fill_with(|| random.hard_value());
+    r.cpu.set_var(FPCR, if random.once_in(4) { random.hard_fpcr() } else { 0 });
+    r.cpu.set_var(FPSR, if random.once_in(4) { random.hard_fpsr() } else { 0x10 });
+    r
 }
