@@ -4,7 +4,8 @@
 //! `u16` live in 32-bit registers whose upper bits are zero. Lane state has fixed names, which the
 //! kernel around the handlers declares: `%x_base` (address of the register file), `%at` (PC, as the
 //! address of the record after the instruction's), `%target` (where to branch), `%fn` `%fz` `%fc` `%fv`
-//! (flags) and `%w0` to `%w3` (the record).
+//! (flags) and `%w0` to `%w3` (the record). Where there are vectors, `%v_base` is the address of their registers, and
+//! `%fp` has [FPCR and FPSR](crate::float).
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The CUDA engine: the whole fetch-decode-execute loop in a kernel, one thread a lane.
 //!
 //! ```text
-//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, memory, call) ──► the driver compiles (compile),
+//!  rows ──► handlers (engine::kernel) ──► PTX (kernel, emit, …) ──► the driver compiles (compile),
 //!                │                           unless the cache has the kernel, and loads (driver)
 //!                │
 //!  words ──► records (engine::code) ──► device memory (code)
