@@ -92,6 +92,7 @@ mod fold;
 mod function;
 pub mod legalise;
 mod op;
+pub mod pieces;
 mod print;
 mod val;
 pub mod verify;
