@@ -4,6 +4,18 @@
 //! A value is a `let` of its own; `u8` and `u16` are `u32` whose upper bits are zero. The lane's state is in
 //! variables that the kernel around the handlers declares: `x` (the register file), `at` (PC, as the number
 //! of the record after the instruction's), `flag_n` and so on.
+//!
+//! A handler that calls functions is written in [pieces](calls).
+
+macro_rules! wgsl {
+    ($emitter:expr, $($text:tt)*) => {{
+        let line = format!($($text)*);
+        let indent = "  ".repeat($emitter.depth);
+        let _ = writeln!($emitter.out, "{indent}{line}");
+    }};
+}
+
+pub(crate) mod calls;
 
 use std::fmt::Write;
 
@@ -15,6 +27,7 @@ use kvrm_ir::{
     Stmt, Terminator, Type, UnOp, Value, Var,
 };
 
+use self::calls::Layout;
 use crate::kernel::word_of;
 
 /// The variables of N, Z, C and V.
@@ -29,6 +42,8 @@ pub(crate) enum Continuation {
     MayLeave,
     /// Something else: it is a branch, or stops.
     Leaves,
+    /// The instruction that follows; the handler is in [pieces](calls).
+    NextAfterCalls,
 }
 
 /// What the kernel has to know of a handler.
@@ -39,23 +54,25 @@ pub(crate) struct Emitted {
     pub(crate) has_unaligned: bool,
 }
 
+/// Where the parameters of a routine are.
+#[derive(Clone, Copy)]
+enum Params<'a> {
+    /// In the record, `w`.
+    Record,
+    /// In a call: the routine is that of a function.
+    Call(&'a Layout),
+}
+
 /// Writes the WGSL of a handler.
 struct Emitter<'a> {
     out: &'a mut String,
     routine: &'a Routine,
+    params: Params<'a>,
     depth: usize,
     /// What an instruction that cannot be completed does in the end.
     leave: &'static str,
     /// Places that are not aligned, or cross a page, are left to another handler.
     is_usual: bool,
-}
-
-macro_rules! wgsl {
-    ($emitter:expr, $($text:tt)*) => {{
-        let line = format!($($text)*);
-        let indent = "  ".repeat($emitter.depth);
-        let _ = writeln!($emitter.out, "{indent}{line}");
-    }};
 }
 
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
@@ -80,9 +97,11 @@ fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation,
         Continuation::Next => ("", "return;", ""),
         Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
         Continuation::Leaves => ("", "return;", ""),
+        Continuation::NextAfterCalls => unreachable!("not in pieces"),
     };
     let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
-    let mut emitter = Emitter { out, routine, depth: 1, leave, is_usual };
+    let params = Params::Record;
+    let mut emitter = Emitter { out, routine, params, depth: 1, leave, is_usual };
     emitter.block(&routine.body);
     emitter.end();
     out.push_str(end);
@@ -127,7 +146,12 @@ fn literal(ty: Type, bits: u64) -> String {
     }
 }
 
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
+    /// For a routine that accesses no memory and always goes on.
+    fn pure(out: &'a mut String, routine: &'a Routine, params: Params<'a>) -> Self {
+        Emitter { out, routine, params, depth: 1, leave: "return;", is_usual: true }
+    }
+
     fn ty(&self, v: Value) -> Type {
         self.routine.value(v).ty
     }
@@ -145,6 +169,15 @@ impl Emitter<'_> {
         match self.routine.constant(v) {
             Some(bits) => literal(Type::U64, bits),
             None => format!("u64(v{})", v.0),
+        }
+    }
+
+    /// A value as an operand of a type that may be wider than its own.
+    fn converted(&self, v: Value, to: Type) -> String {
+        match self.routine.constant(v) {
+            Some(bits) => literal(to, bits),
+            None if self.ty(v) == to => self.get(v),
+            None => self.convert(ConvOp::Zext, v, to),
         }
     }
 
@@ -169,8 +202,11 @@ impl Emitter<'_> {
         let to = result.map(|v| self.ty(v));
         let expression = match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) => unreachable!("not legal"),
-            Op::Param(index) => param(to.expect("a result"), *index),
+            Op::Call(..) => unreachable!("between pieces"),
+            Op::Param(index) => match self.params {
+                Params::Record => param(to.expect("a result"), *index),
+                Params::Call(layout) => layout.param(to.expect("a result"), *index),
+            },
             Op::Count => "completed()".to_string(),
             Op::Unary(op, a) => self.unary(*op, *a),
             Op::Binary(op, a, b) => self.binary(*op, *a, *b),

@@ -13,10 +13,9 @@ use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop,
 };
 use kvrm_ir::Var;
-use kvrm_ir::legalise::legalise;
 use kvrm_mem::{GRANULE, PAGE};
 
-use crate::LACKS;
+use crate::emit::calls::{self, Calls, Legal};
 use crate::emit::{self, Continuation, Emitted};
 use crate::windows::Windows;
 
@@ -77,11 +76,18 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
         out.push_str(include_str!("write.wgsl"));
     }
     let mut made = Vec::new();
-    for (index, handler) in handlers.iter().enumerate() {
-        let _ = writeln!(out, "\n// {}", handler.row.name);
-        let legal = legalise(&handler.routine, LACKS);
-        made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
+    let mut calls = Calls::default();
+    for (number, handler) in (FIRST_HANDLER..).zip(handlers.iter()) {
+        let name = handler.row.name;
+        made.push(match calls::legal(&handler.routine) {
+            Legal::Whole(routine) => {
+                let _ = writeln!(out, "\n// {name}");
+                emit::handler(&mut out, number, &routine)
+            }
+            Legal::Pieces(routine, pieces) => calls.add(number, name, routine, pieces),
+        });
     }
+    calls.write(&mut out, FIRST_HANDLER + handlers.len() as u32);
     run_unaligned(&mut out, &made);
     let diverts = handlers.divert() && memory.model == MemoryModel::Private;
     if diverts {
@@ -167,13 +173,21 @@ fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
     for (number, text) in special.into_iter().chain(diverted) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
+    let mut calling = Vec::new();
     for (number, handler) in (FIRST_HANDLER..).zip(handlers) {
         let text = match handler.then {
+            Continuation::NextAfterCalls => {
+                calling.push(format!("{number}u"));
+                continue;
+            }
             Continuation::Next => format!("h{number}(w); continue;"),
             Continuation::MayLeave => format!("if (h{number}(w)) {{ continue; }}"),
             Continuation::Leaves => format!("h{number}(w);"),
         };
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
+    }
+    if !calling.is_empty() {
+        let _ = writeln!(out, "      case {}: {{ run_calls(w); continue; }}", calling.join(", "));
     }
     let _ = write!(
         out,

@@ -32,7 +32,7 @@ pub use lanes::{WgpuEngine, WgpuLanes, build};
 use kvrm_ir::legalise::Lacks;
 
 /// What WGSL lacks, and what naga's writers get wrong of it: 64-bit `countLeadingZeros` and `reverseBits`.
-pub(crate) const LACKS: Lacks = Lacks::EVERYTHING;
+pub(crate) const LACKS: Lacks = Lacks { calls: false, ..Lacks::EVERYTHING };
 
 #[cfg(test)]
 mod device_tests;
