@@ -19,7 +19,7 @@ pub(crate) mod calls;
 
 use std::fmt::Write;
 
-use kvrm_a64::state::PC;
+use kvrm_a64::state::{FPCR, FPSR, PC};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
@@ -32,6 +32,10 @@ use crate::kernel::word_of;
 
 /// The variables of N, Z, C and V.
 const FLAGS: [&str; 4] = ["flag_n", "flag_z", "flag_c", "flag_v"];
+
+/// Variables that kernels with floating-point arithmetic keep at hand, as 32 bits: the others are zero. In the states of
+/// neighbouring lanes, they are far apart.
+pub(crate) const HELD: &[Var] = &[FPCR, FPSR];
 
 /// What comes after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,39 +77,27 @@ struct Emitter<'a> {
     leave: &'static str,
     /// Places that are not aligned, or cross a page, are left to another handler.
     is_usual: bool,
+    /// Variables of the lane that are variables of the kernel.
+    held: &'a [Var],
 }
 
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
 /// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
-/// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
-pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Emitted {
+/// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS). `held` are
+/// the variables that the kernel keeps at hand.
+pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine, held: &[Var]) -> Emitted {
     let then = continuation(routine);
     // (Atomics are always aligned.)
     let has_unaligned = any_stmt(routine, |op| match op {
         Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).len() > 1,
         _ => false,
     });
-    function(out, &format!("h{number}"), routine, then, has_unaligned);
+    let usual = Emitter { is_usual: has_unaligned, ..Emitter::new(out, routine, held) };
+    usual.function(&format!("h{number}"), then);
     if has_unaligned {
-        function(out, &format!("unaligned_{number}"), routine, then, false);
+        Emitter::new(out, routine, held).function(&format!("unaligned_{number}"), then);
     }
     Emitted { then, has_unaligned }
-}
-
-fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_usual: bool) {
-    let (result, leave, end) = match then {
-        Continuation::Next => ("", "return;", ""),
-        Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
-        Continuation::Leaves => ("", "return;", ""),
-        Continuation::NextAfterCalls => unreachable!("not in pieces"),
-    };
-    let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
-    let params = Params::Record;
-    let mut emitter = Emitter { out, routine, params, depth: 1, leave, is_usual };
-    emitter.block(&routine.body);
-    emitter.end();
-    out.push_str(end);
-    out.push_str("}\n");
 }
 
 fn any_stmt(routine: &Routine, is: impl Fn(&Op) -> bool) -> bool {
@@ -147,9 +139,25 @@ fn literal(ty: Type, bits: u64) -> String {
 }
 
 impl<'a> Emitter<'a> {
-    /// For a routine that accesses no memory and always goes on.
-    fn pure(out: &'a mut String, routine: &'a Routine, params: Params<'a>) -> Self {
-        Emitter { out, routine, params, depth: 1, leave: "return;", is_usual: true }
+    fn new(out: &'a mut String, routine: &'a Routine, held: &'a [Var]) -> Self {
+        let (params, leave) = (Params::Record, "return;");
+        Emitter { out, routine, params, depth: 1, leave, is_usual: false, held }
+    }
+
+    /// Writes the function of a handler.
+    fn function(mut self, name: &str, then: Continuation) {
+        let (result, leave, end) = match then {
+            Continuation::Next => ("", "return;", ""),
+            Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
+            Continuation::Leaves => ("", "return;", ""),
+            Continuation::NextAfterCalls => unreachable!("not in pieces"),
+        };
+        let _ = writeln!(self.out, "fn {name}(w: vec4<u32>){result} {{");
+        self.leave = leave;
+        self.block(&self.routine.body);
+        self.end();
+        self.out.push_str(end);
+        self.out.push_str("}\n");
     }
 
     fn ty(&self, v: Value) -> Type {
@@ -216,6 +224,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
             Op::ReadReg(file, index) => format!("{}[{}]", file.name, self.get(*index)),
+            Op::ReadVar(var) if self.held.contains(var) => format!("u64({})", var.name),
             Op::ReadVar(var) => read_var(*var),
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
@@ -293,7 +302,9 @@ impl<'a> Emitter<'a> {
 
     fn write_var(&mut self, var: Var, value: Value) {
         let (word, value) = (word_of(var), self.get(value));
-        if var.ty == Type::U64 {
+        if self.held.contains(&var) {
+            wgsl!(self, "{} = u32({value});", var.name);
+        } else if var.ty == Type::U64 {
             wgsl!(self, "set_wide({word}u, {value});");
         } else {
             wgsl!(self, "states[state + {word}u] = {value};");

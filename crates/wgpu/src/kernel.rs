@@ -16,7 +16,7 @@ use kvrm_ir::Var;
 use kvrm_mem::{GRANULE, PAGE};
 
 use crate::emit::calls::{self, Calls, Legal};
-use crate::emit::{self, Continuation, Emitted};
+use crate::emit::{self, Continuation, Emitted, HELD};
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -75,6 +75,8 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     if !memory.read_only {
         out.push_str(include_str!("write.wgsl"));
     }
+    let held =
+        if handlers.iter().any(|handler| calls::has_calls(&handler.routine)) { HELD } else { &[] };
     let mut made = Vec::new();
     let mut calls = Calls::default();
     for (number, handler) in (FIRST_HANDLER..).zip(handlers.iter()) {
@@ -82,7 +84,7 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
         made.push(match calls::legal(&handler.routine) {
             Legal::Whole(routine) => {
                 let _ = writeln!(out, "\n// {name}");
-                emit::handler(&mut out, number, &routine)
+                emit::handler(&mut out, number, &routine, held)
             }
             Legal::Pieces(routine, pieces) => calls.add(number, name, routine, pieces),
         });
@@ -95,8 +97,21 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     }
     run_straight(&mut out, &made, diverts);
     votes(&mut out, memory.subgroup);
-    out.push_str(include_str!("run.wgsl"));
+    out.push_str(&run(held));
     out
+}
+
+/// The text around the loop. Variables that are held come and go with the vector registers.
+fn run(held: &[Var]) -> String {
+    let mut text = include_str!("run.wgsl").to_string();
+    for var in held {
+        let (name, word) = (var.name, word_of(*var));
+        let load = format!("load_vectors();\n  {name} = states[state + {word}u];");
+        let save = format!("save_vectors();\n  states[state + {word}u] = {name};");
+        text = text.replace("load_vectors();", &load).replace("save_vectors();", &save);
+        let _ = writeln!(text, "\nvar<private> {name}: u32;");
+    }
+    text
 }
 
 /// Where a variable is in a lane's state, in words of 32 bits.

@@ -20,7 +20,7 @@ use kvrm_ir::legalise::{Lacks, legalise};
 use kvrm_ir::pieces::{Piece, Slot, pieces};
 use kvrm_ir::{Function, Op, Routine, Type};
 
-use super::{Continuation, Emitted, Emitter, Params, continuation, name, narrowed};
+use super::{Continuation, Emitted, Emitter, HELD, Params, any_stmt, continuation, name, narrowed};
 use crate::LACKS;
 
 /// Statements of functions that a handler may have written into itself: about as many as it takes to get to a shared
@@ -54,6 +54,11 @@ pub(crate) fn legal(routine: &Routine) -> Legal {
         None if called > 0 => Legal::Whole(legalise(routine, INLINING)),
         None => Legal::Whole(legal),
     }
+}
+
+/// True if a routine calls any function.
+pub(crate) fn has_calls(routine: &Routine) -> bool {
+    any_stmt(routine, |op| matches!(op, Op::Call(..)))
 }
 
 fn statements(routine: &Routine) -> usize {
@@ -213,7 +218,7 @@ impl Writer {
     fn piece(&mut self, routine: &Routine, piece: &Piece, after: Option<u32>) -> String {
         let mut text = String::new();
         let function = piece.call.as_ref().map(|(function, _)| self.number_of(function));
-        let mut emitter = Emitter::pure(&mut text, routine, Params::Record);
+        let mut emitter = Emitter::new(&mut text, routine, HELD);
         emitter.piece(&self.layout, piece);
         wgsl!(emitter, "(*call).piece = {}u;", after.unwrap_or(0));
         if let Some(function) = function {
@@ -230,7 +235,8 @@ impl Writer {
     fn function(&self, out: &mut String, function: &Function) {
         let routine = function.routine(INLINING);
         let _ = writeln!(out, "\nfn {}(call: ptr<function, Call>) {{", function.name);
-        let mut emitter = Emitter::pure(out, &routine, Params::Call(&self.layout));
+        let params = Params::Call(&self.layout);
+        let mut emitter = Emitter { params, ..Emitter::new(out, &routine, HELD) };
         emitter.block(&routine.body);
         for (index, v) in routine.body.yields.iter().enumerate() {
             let value = emitter.converted(*v, self.layout.results[index]);

@@ -531,7 +531,7 @@ fn h9(w: vec4<u32>) {
   let v7: u32 = u32(v6);
   let v8: u64 = v[v5];
   let v9: u32 = u32(v8);
-  let v10: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v10: u64 = u64(fpcr);
   let v11: u32 = u32(v10);
   let v13: u32 = v11 & 0x1000000u;
   let v15: bool = v13 != 0x0u;
@@ -602,10 +602,10 @@ fn h9(w: vec4<u32>) {
     v86 = 0x0u;
   }
   let v87: u32 = v40 | v86;
-  let v88: u64 = u64(states[state + 76u]) | (u64(states[state + 77u]) << 32u);
+  let v88: u64 = u64(fpsr);
   let v89: u64 = u64(v87);
   let v90: u64 = v88 | v89;
-  set_wide(76u, v90);
+  fpsr = u32(v90);
   let v91: u32 = v85 & 0x8u;
   let v92: bool = v91 != 0x0u;
   let v94: u32 = v85 & 0x4u;
@@ -641,10 +641,10 @@ fn piece_10(w: vec4<u32>, call: ptr<function, Call>) {
   let v2: u32 = (w.y >> 0u) & 0xffu;
   let v7: u32 = v2 << 0x1u;
   let v8: u32 = v7 + 0x1u;
-  let v17: u64 = u64(states[state + 76u]) | (u64(states[state + 77u]) << 32u);
+  let v17: u64 = u64(fpsr);
   let v18: u64 = u64(v16);
   let v19: u64 = v17 | v18;
-  set_wide(76u, v19);
+  fpsr = u32(v19);
   let v20: u64 = u64(v15);
   v[v7] = v20;
   v[v8] = 0x0lu;
@@ -659,7 +659,7 @@ fn piece_5(w: vec4<u32>, call: ptr<function, Call>) {
   let v10: u32 = u32(v9);
   let v11: u64 = v[v6];
   let v12: u32 = u32(v11);
-  let v13: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v13: u64 = u64(fpcr);
   let v14: u32 = u32(v13);
   (*call).param0 = v10;
   (*call).param1 = v12;
@@ -679,10 +679,10 @@ fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
   let v9: u32 = v2 << 0x1u;
   let v10: u32 = v9 + 0x1u;
   let v41: u32 = v38 | v40;
-  let v42: u64 = u64(states[state + 76u]) | (u64(states[state + 77u]) << 32u);
+  let v42: u64 = u64(fpsr);
   let v43: u64 = u64(v41);
   let v44: u64 = v42 | v43;
-  set_wide(76u, v44);
+  fpsr = u32(v44);
   let v50: u64 = u64(v39);
   let v51: u64 = v50 << 0x20u;
   let v52: u64 = v49 | v51;
@@ -706,7 +706,7 @@ fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   let v22: u64 = v[v8];
   let v27: u64 = v22 >> 0x20u;
   let v28: u32 = u32(v27);
-  let v29: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v29: u64 = u64(fpcr);
   let v30: u32 = u32(v29);
   let v38: u32 = v35 | v37;
   let v49: u64 = u64(v36);
@@ -733,7 +733,7 @@ fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   let v18: u32 = u32(v12);
   let v22: u64 = v[v8];
   let v26: u32 = u32(v22);
-  let v29: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v29: u64 = u64(fpcr);
   let v30: u32 = u32(v29);
   let v35: u32 = v32 | v34;
   let v46: u64 = u64(v33);
@@ -760,7 +760,7 @@ fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
   let v21: u64 = v[v7];
   let v24: u64 = v21 >> 0x20u;
   let v25: u32 = u32(v24);
-  let v29: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v29: u64 = u64(fpcr);
   let v30: u32 = u32(v29);
   let v45: u64 = u64(v31);
   (*call).kept_u32_0 = v32;
@@ -780,7 +780,7 @@ fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
   let v13: u32 = u32(v11);
   let v21: u64 = v[v7];
   let v23: u32 = u32(v21);
-  let v29: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v29: u64 = u64(fpcr);
   let v30: u32 = u32(v29);
   (*call).param0 = v13;
   (*call).param1 = v23;
@@ -799,7 +799,7 @@ fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   let v10: u32 = u32(v9);
   let v11: u64 = v[v6];
   let v12: u32 = u32(v11);
-  let v13: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v13: u64 = u64(fpcr);
   let v14: u32 = u32(v13);
   (*call).param0 = v10;
   (*call).param1 = v12;
@@ -815,10 +815,10 @@ fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v1 << 0x1u;
   let v6: u32 = v5 + 0x1u;
-  let v13: u64 = u64(states[state + 76u]) | (u64(states[state + 77u]) << 32u);
+  let v13: u64 = u64(fpsr);
   let v14: u64 = u64(v12);
   let v15: u64 = v13 | v14;
-  set_wide(76u, v15);
+  fpsr = u32(v15);
   v[v5] = v11;
   v[v6] = 0x0lu;
   (*call).piece = 0u;
@@ -828,7 +828,7 @@ fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   let v4: u32 = v0 << 0x1u;
   let v7: u64 = v[v4];
   let v8: u32 = u32(v7);
-  let v9: u64 = u64(states[state + 74u]) | (u64(states[state + 75u]) << 32u);
+  let v9: u64 = u64(fpcr);
   let v10: u32 = u32(v9);
   (*call).param0 = v8;
   (*call).param1 = v10;
@@ -1559,6 +1559,8 @@ fn load_state() {
   flag_c = (flags & 0x10000u) != 0u;
   flag_v = (flags & 0x1000000u) != 0u;
   load_vectors();
+  fpsr = states[state + 76u];
+  fpcr = states[state + 74u];
 }
 
 fn save_state(counter: u64) {
@@ -1570,6 +1572,8 @@ fn save_state(counter: u64) {
   states[state + FLAGS_WORD] = flags;
   set_wide(PC_WORD, counter);
   save_vectors();
+  states[state + 76u] = fpsr;
+  states[state + 74u] = fpcr;
   // An exception clears the exclusive monitor.
   if (stop >= FIRST_EXCEPTION) {
     states[state + EXCLUSIVE_LEN_WORD] = 0u;
@@ -1662,3 +1666,7 @@ fn run(
     atomicAdd(&pool.ended, 1u);
   }
 }
+
+var<private> fpcr: u32;
+
+var<private> fpsr: u32;
