@@ -23,8 +23,8 @@ use kvrm_ir::{Function, Op, Routine, Type};
 use super::{Continuation, Emitted, Emitter, HELD, Params, any_stmt, continuation, name, narrowed};
 use crate::LACKS;
 
-/// Statements of functions that a handler may have written into itself: about as many as it takes to get to a shared
-/// function and back.
+/// Statements of functions that a handler may have written into itself, instead of going to the shared ones and back.
+/// Comparisons of single numbers have fewer, all arithmetic has more.
 const FEW: usize = 56;
 
 /// The same target without calls.
