@@ -410,6 +410,10 @@ impl Builder {
     ) -> Vec<Val<'b>> {
         let called = || match self.lacks.calls {
             Calls::Plain | Calls::Shortened => self.plain_call(function, args),
+            Calls::Single => {
+                let calls = args.chunks(function.params.len());
+                calls.flat_map(|args| self.plain_call(function, args)).collect()
+            }
             Calls::Inlined => {
                 let calls = args.chunks(function.params.len());
                 calls.flat_map(|args| function.inlined(self, args)).collect()

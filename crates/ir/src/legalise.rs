@@ -45,6 +45,8 @@ pub enum Calls {
     /// As they are.
     #[default]
     Plain,
+    /// One for each set of arguments.
+    Single,
     /// Only where a function's [shortcut](crate::Function::with_shortcut) does not do.
     Shortened,
     /// Not at all: what a function does is written where it is called.

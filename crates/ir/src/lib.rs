@@ -96,6 +96,7 @@ mod fold;
 mod function;
 pub mod legalise;
 mod op;
+pub mod pieces;
 mod print;
 mod sink;
 mod val;

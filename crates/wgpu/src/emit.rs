@@ -4,10 +4,22 @@
 //! A value is a `let` of its own; `u8` and `u16` are `u32` whose upper bits are zero. The lane's state is in
 //! variables that the kernel around the handlers declares: `x` (the register file), `at` (PC, as the number
 //! of the record after the instruction's), `flag_n` and so on.
+//!
+//! A handler that calls functions is written in [pieces](calls).
+
+macro_rules! wgsl {
+    ($emitter:expr, $($text:tt)*) => {{
+        let line = format!($($text)*);
+        let indent = "  ".repeat($emitter.depth);
+        let _ = writeln!($emitter.out, "{indent}{line}");
+    }};
+}
+
+pub(crate) mod calls;
 
 use std::fmt::Write;
 
-use kvrm_a64::state::PC;
+use kvrm_a64::state::{FPCR, FPSR, PC};
 use kvrm_engine::kernel::{small_param_position, stop};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
@@ -15,10 +27,15 @@ use kvrm_ir::{
     Stmt, Terminator, Type, UnOp, Value, Var,
 };
 
+use self::calls::Layout;
 use crate::kernel::word_of;
 
 /// The variables of N, Z, C and V.
 const FLAGS: [&str; 4] = ["flag_n", "flag_z", "flag_c", "flag_v"];
+
+/// Variables that kernels with floating-point arithmetic keep at hand, as 32 bits: the others are zero. In the states of
+/// neighbouring lanes, they are far apart.
+pub(crate) const HELD: &[Var] = &[FPCR, FPSR];
 
 /// What comes after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +46,8 @@ pub(crate) enum Continuation {
     MayLeave,
     /// Something else: it is a branch, or stops.
     Leaves,
+    /// The instruction that follows; the handler is in [pieces](calls).
+    NextAfterCalls,
 }
 
 /// What the kernel has to know of a handler.
@@ -39,54 +58,46 @@ pub(crate) struct Emitted {
     pub(crate) has_unaligned: bool,
 }
 
+/// Where the parameters of a routine are.
+#[derive(Clone, Copy)]
+enum Params<'a> {
+    /// In the record, `w`.
+    Record,
+    /// In a call: the routine is that of a function.
+    Call(&'a Layout),
+}
+
 /// Writes the WGSL of a handler.
 struct Emitter<'a> {
     out: &'a mut String,
     routine: &'a Routine,
+    params: Params<'a>,
     depth: usize,
     /// What an instruction that cannot be completed does in the end.
     leave: &'static str,
     /// Places that are not aligned, or cross a page, are left to another handler.
     is_usual: bool,
-}
-
-macro_rules! wgsl {
-    ($emitter:expr, $($text:tt)*) => {{
-        let line = format!($($text)*);
-        let indent = "  ".repeat($emitter.depth);
-        let _ = writeln!($emitter.out, "{indent}{line}");
-    }};
+    /// Variables of the lane that are variables of the kernel.
+    held: &'a [Var],
 }
 
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
 /// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
-/// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS).
-pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine) -> Emitted {
+/// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS). `held` are
+/// the variables that the kernel keeps at hand.
+pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine, held: &[Var]) -> Emitted {
     let then = continuation(routine);
     // (Atomics are always aligned.)
     let has_unaligned = any_stmt(routine, |op| match op {
         Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).len() > 1,
         _ => false,
     });
-    function(out, &format!("h{number}"), routine, then, has_unaligned);
+    let usual = Emitter { is_usual: has_unaligned, ..Emitter::new(out, routine, held) };
+    usual.function(&format!("h{number}"), then);
     if has_unaligned {
-        function(out, &format!("unaligned_{number}"), routine, then, false);
+        Emitter::new(out, routine, held).function(&format!("unaligned_{number}"), then);
     }
     Emitted { then, has_unaligned }
-}
-
-fn function(out: &mut String, name: &str, routine: &Routine, then: Continuation, is_usual: bool) {
-    let (result, leave, end) = match then {
-        Continuation::Next => ("", "return;", ""),
-        Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
-        Continuation::Leaves => ("", "return;", ""),
-    };
-    let _ = writeln!(out, "fn {name}(w: vec4<u32>){result} {{");
-    let mut emitter = Emitter { out, routine, depth: 1, leave, is_usual };
-    emitter.block(&routine.body);
-    emitter.end();
-    out.push_str(end);
-    out.push_str("}\n");
 }
 
 fn any_stmt(routine: &Routine, is: impl Fn(&Op) -> bool) -> bool {
@@ -128,7 +139,28 @@ fn literal(ty: Type, bits: u64) -> String {
     }
 }
 
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
+    fn new(out: &'a mut String, routine: &'a Routine, held: &'a [Var]) -> Self {
+        let (params, leave) = (Params::Record, "return;");
+        Emitter { out, routine, params, depth: 1, leave, is_usual: false, held }
+    }
+
+    /// Writes the function of a handler.
+    fn function(mut self, name: &str, then: Continuation) {
+        let (result, leave, end) = match then {
+            Continuation::Next => ("", "return;", ""),
+            Continuation::MayLeave => (" -> bool", "return false;", "  return true;\n"),
+            Continuation::Leaves => ("", "return;", ""),
+            Continuation::NextAfterCalls => unreachable!("not in pieces"),
+        };
+        let _ = writeln!(self.out, "fn {name}(w: vec4<u32>){result} {{");
+        self.leave = leave;
+        self.block(&self.routine.body);
+        self.end();
+        self.out.push_str(end);
+        self.out.push_str("}\n");
+    }
+
     fn ty(&self, v: Value) -> Type {
         self.routine.value(v).ty
     }
@@ -146,6 +178,15 @@ impl Emitter<'_> {
         match self.routine.constant(v) {
             Some(bits) => literal(Type::U64, bits),
             None => format!("u64(v{})", v.0),
+        }
+    }
+
+    /// A value as an operand of a type that may be wider than its own.
+    fn converted(&self, v: Value, to: Type) -> String {
+        match self.routine.constant(v) {
+            Some(bits) => literal(to, bits),
+            None if self.ty(v) == to => self.get(v),
+            None => self.convert(ConvOp::Zext, v, to),
         }
     }
 
@@ -170,9 +211,14 @@ impl Emitter<'_> {
         let to = result.map(|v| self.ty(v));
         let expression = match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
-            Op::Call(..) | Op::Float(..) => unreachable!("not legal"),
-            Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("not legal"),
-            Op::Param(index) => param(to.expect("a result"), *index),
+            Op::Call(..) => unreachable!("between pieces"),
+            Op::Float(..) | Op::Packed(..) | Op::Pair(..) | Op::Half(..) => {
+                unreachable!("not legal")
+            }
+            Op::Param(index) => match self.params {
+                Params::Record => param(to.expect("a result"), *index),
+                Params::Call(layout) => layout.param(to.expect("a result"), *index),
+            },
             Op::Count => "completed()".to_string(),
             Op::Unary(op, a) => self.unary(*op, *a),
             Op::Binary(op, a, b) => self.binary(*op, *a, *b),
@@ -182,6 +228,7 @@ impl Emitter<'_> {
             }
             Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
             Op::ReadReg(file, index) => format!("{}[{}]", file.name, self.get(*index)),
+            Op::ReadVar(var) if self.held.contains(var) => format!("u64({})", var.name),
             Op::ReadVar(var) => read_var(*var),
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
@@ -259,7 +306,9 @@ impl Emitter<'_> {
 
     fn write_var(&mut self, var: Var, value: Value) {
         let (word, value) = (word_of(var), self.get(value));
-        if var.ty == Type::U64 {
+        if self.held.contains(&var) {
+            wgsl!(self, "{} = u32({value});", var.name);
+        } else if var.ty == Type::U64 {
             wgsl!(self, "set_wide({word}u, {value});");
         } else {
             wgsl!(self, "states[state + {word}u] = {value};");

@@ -13,11 +13,10 @@ use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop,
 };
 use kvrm_ir::Var;
-use kvrm_ir::legalise::legalise;
 use kvrm_mem::{GRANULE, PAGE};
 
-use crate::LACKS;
-use crate::emit::{self, Continuation, Emitted};
+use crate::emit::calls::{self, Calls, Legal};
+use crate::emit::{self, Continuation, Emitted, HELD};
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -76,12 +75,21 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     if !memory.read_only {
         out.push_str(include_str!("write.wgsl"));
     }
+    let held =
+        if handlers.iter().any(|handler| calls::has_calls(&handler.routine)) { HELD } else { &[] };
     let mut made = Vec::new();
-    for (index, handler) in handlers.iter().enumerate() {
-        let _ = writeln!(out, "\n// {}", handler.row.name);
-        let legal = legalise(&handler.routine, LACKS);
-        made.push(emit::handler(&mut out, FIRST_HANDLER + index as u32, &legal));
+    let mut calls = Calls::default();
+    for (number, handler) in (FIRST_HANDLER..).zip(handlers.iter()) {
+        let name = handler.row.name;
+        made.push(match calls::legal(&handler.routine) {
+            Legal::Whole(routine) => {
+                let _ = writeln!(out, "\n// {name}");
+                emit::handler(&mut out, number, &routine, held)
+            }
+            Legal::Pieces(routine, pieces) => calls.add(number, name, routine, pieces),
+        });
     }
+    calls.write(&mut out, FIRST_HANDLER + handlers.len() as u32);
     run_unaligned(&mut out, &made);
     let diverts = handlers.divert() && memory.model == MemoryModel::Private;
     if diverts {
@@ -89,8 +97,21 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     }
     run_straight(&mut out, &made, diverts);
     votes(&mut out, memory.subgroup);
-    out.push_str(include_str!("run.wgsl"));
+    out.push_str(&run(held));
     out
+}
+
+/// The text around the loop. Variables that are held come and go with the vector registers.
+fn run(held: &[Var]) -> String {
+    let mut text = include_str!("run.wgsl").to_string();
+    for var in held {
+        let (name, word) = (var.name, word_of(*var));
+        let load = format!("load_vectors();\n  {name} = states[state + {word}u];");
+        let save = format!("save_vectors();\n  states[state + {word}u] = {name};");
+        text = text.replace("load_vectors();", &load).replace("save_vectors();", &save);
+        let _ = writeln!(text, "\nvar<private> {name}: u32;");
+    }
+    text
 }
 
 /// Where a variable is in a lane's state, in words of 32 bits.
@@ -167,13 +188,21 @@ fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
     for (number, text) in special.into_iter().chain(diverted) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
+    let mut calling = Vec::new();
     for (number, handler) in (FIRST_HANDLER..).zip(handlers) {
         let text = match handler.then {
+            Continuation::NextAfterCalls => {
+                calling.push(format!("{number}u"));
+                continue;
+            }
             Continuation::Next => format!("h{number}(w); continue;"),
             Continuation::MayLeave => format!("if (h{number}(w)) {{ continue; }}"),
             Continuation::Leaves => format!("h{number}(w);"),
         };
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
+    }
+    if !calling.is_empty() {
+        let _ = writeln!(out, "      case {}: {{ run_calls(w); continue; }}", calling.join(", "));
     }
     let _ = write!(
         out,

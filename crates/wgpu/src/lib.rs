@@ -29,10 +29,10 @@ mod windows;
 pub use device::{DeviceInfo, WgpuError, devices, find};
 pub use lanes::{WgpuEngine, WgpuLanes, build};
 
-use kvrm_ir::legalise::Lacks;
+use kvrm_ir::legalise::{Calls, Lacks};
 
 /// What WGSL lacks, and what naga's writers get wrong of it: 64-bit `countLeadingZeros` and `reverseBits`.
-pub(crate) const LACKS: Lacks = Lacks::EVERYTHING;
+pub(crate) const LACKS: Lacks = Lacks { calls: Calls::Single, ..Lacks::EVERYTHING };
 
 #[cfg(test)]
 mod device_tests;

@@ -193,6 +193,16 @@ const GOLDEN: &[u32] = &[
     0xdac0_1020, // clz x0, x1
 ];
 
+/// The same with functions: one that is shared by two handlers, called once and for each element, and a small one.
+const GOLDEN_CALLS: &[u32] = &[
+    0x9100_0420, // add x0, x1, #1
+    0x1e22_2820, // fadd s0, s1, s2
+    0x4e22_d420, // fadd v0.4s, v1.4s, v2.4s
+    0x1e22_3820, // fsub s0, s1, s2
+    0x1e22_c020, // fcvt d0, s1
+    0x1e22_2000, // fcmp s0, s2
+];
+
 fn check_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden").join(name);
     if std::env::var_os("KVRM_BLESS").is_some() {
@@ -203,13 +213,21 @@ fn check_golden(name: &str, text: &str) {
     assert!(recorded == text, "{} is out of date: see the comment on this test", path.display());
 }
 
+fn handlers_of(words: &[u32]) -> Handlers {
+    let mut handlers = Handlers::new();
+    for word in words {
+        handlers.record(0x1000, *word);
+    }
+    handlers
+}
+
 /// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-wgpu golden`.
 #[test]
 fn kernels_are_as_recorded_in_golden_files() {
-    let mut handlers = Handlers::new();
-    for word in GOLDEN {
-        handlers.record(0x1000, *word);
-    }
+    let calls = kernel(&handlers_of(GOLDEN_CALLS), &memory(MemoryModel::Private));
+    checked(&calls);
+    check_golden("calls.wgsl", &calls);
+    let handlers = handlers_of(GOLDEN);
     for model in MODELS {
         let text = kernel(&handlers, &memory(model));
         let (module, info) = checked(&text);

@@ -45,7 +45,7 @@ fn a_lane_each(subject: Subject) {
     let (count, lanes, rows) = match subject.setup.engine {
         EngineKind::Cuda => (4000, 2001, None),
         // A driver on the CPU compiles a kernel of all rows for many minutes.
-        EngineKind::Wgpu => (200, 101, Some(8)),
+        EngineKind::Wgpu => (200, 101, Some(24)),
         // Where everything is translated, that takes a tenth of a second for each.
         EngineKind::Cpu => (30, 16, None),
         EngineKind::Auto | EngineKind::Eval => (200, 101, None),
