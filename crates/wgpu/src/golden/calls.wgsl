@@ -531,93 +531,100 @@ fn h9(w: vec4<u32>) {
   let v7: u32 = u32(v6);
   let v8: u64 = v[v5];
   let v9: u32 = u32(v8);
-  let v10: u64 = u64(fpcr);
-  let v11: u32 = u32(v10);
-  let v13: u32 = v11 & 0x1000000u;
-  let v15: bool = v13 != 0x0u;
-  var v38: u32;
-  var v39: u32;
-  var v40: u32;
-  if (v15) {
-    let v17: u32 = v11 & 0x1000000u;
-    let v18: bool = v17 != 0x0u;
-    let v20: u32 = v7 & 0x7fffffffu;
-    let v21: u32 = v20 - 0x1u;
-    let v23: bool = v21 < 0x7fffffu;
-    let v24: bool = v23 & v18;
-    let v26: u32 = v7 & 0x80000000u;
-    let v27: u32 = select(v7, v26, v24);
-    let v28: u32 = v9 & 0x7fffffffu;
-    let v29: u32 = v28 - 0x1u;
-    let v30: bool = v29 < 0x7fffffu;
-    let v31: bool = v30 & v18;
-    let v32: u32 = v9 & 0x80000000u;
-    let v33: u32 = select(v9, v32, v31);
-    let v35: bool = v24 | v31;
-    let v37: u32 = select(0x0u, 0x80u, v35);
-    v38 = v27;
-    v39 = v33;
-    v40 = v37;
+  let v10: u64 = u64(fpsr);
+  let v12: u64 = v10 & 0x10lu;
+  let v13: u64 = u64(fpcr);
+  let v14: u64 = v13 | v12;
+  let v15: u32 = u32(v14);
+  let v17: u32 = v15 & 0x1000000u;
+  let v19: bool = v17 != 0x0u;
+  var v42: u32;
+  var v43: u32;
+  var v44: u32;
+  if (v19) {
+    let v21: u32 = v15 & 0x1000000u;
+    let v22: bool = v21 != 0x0u;
+    let v24: u32 = v7 & 0x7fffffffu;
+    let v25: u32 = v24 - 0x1u;
+    let v27: bool = v25 < 0x7fffffu;
+    let v28: bool = v27 & v22;
+    let v30: u32 = v7 & 0x80000000u;
+    let v31: u32 = select(v7, v30, v28);
+    let v32: u32 = v9 & 0x7fffffffu;
+    let v33: u32 = v32 - 0x1u;
+    let v34: bool = v33 < 0x7fffffu;
+    let v35: bool = v34 & v22;
+    let v36: u32 = v9 & 0x80000000u;
+    let v37: u32 = select(v9, v36, v35);
+    let v39: bool = v28 | v35;
+    let v41: u32 = select(0x0u, 0x80u, v39);
+    v42 = v31;
+    v43 = v37;
+    v44 = v41;
   } else {
-    v38 = v7;
-    v39 = v9;
-    v40 = 0x0u;
+    v42 = v7;
+    v43 = v9;
+    v44 = 0x0u;
   }
-  let v41: u32 = v38 & 0x80000000u;
-  let v42: bool = v41 != 0x0u;
-  let v43: u32 = v38 & 0x7fffffffu;
-  let v44: u32 = v39 & 0x80000000u;
-  let v45: bool = v44 != 0x0u;
-  let v46: u32 = v39 & 0x7fffffffu;
-  let v48: u32 = 0x0u - v43;
-  let v49: u32 = select(v43, v48, v42);
-  let v50: u32 = 0x0u - v46;
-  let v51: u32 = select(v46, v50, v45);
-  let v52: bool = 0x7f800000u < v43;
-  let v53: bool = 0x7f800000u < v46;
-  let v54: bool = v52 | v53;
-  var v85: u32;
-  var v86: u32;
-  if (v54) {
-    let v56: u32 = v38 & 0x7fffffffu;
-    let v57: bool = 0x7f800000u < v56;
-    let v58: u32 = v39 & 0x7fffffffu;
-    let v59: bool = 0x7f800000u < v58;
-    let v61: u32 = v38 & 0x400000u;
-    let v62: bool = v61 == 0x0u;
-    let v63: bool = v57 & v62;
-    let v64: u32 = v39 & 0x400000u;
-    let v65: bool = v64 == 0x0u;
-    let v66: bool = v59 & v65;
-    let v70: bool = v63 | v66;
-    let v77: u32 = select(0x0u, 0x1u, v70);
-    v85 = 0x3u;
-    v86 = v77;
+  let v45: u32 = v42 & 0x80000000u;
+  let v46: bool = v45 != 0x0u;
+  let v47: u32 = v42 & 0x7fffffffu;
+  let v48: u32 = v43 & 0x80000000u;
+  let v49: bool = v48 != 0x0u;
+  let v50: u32 = v43 & 0x7fffffffu;
+  let v52: u32 = 0x0u - v47;
+  let v53: u32 = select(v47, v52, v46);
+  let v54: u32 = 0x0u - v50;
+  let v55: u32 = select(v50, v54, v49);
+  let v56: bool = 0x7f800000u < v47;
+  let v57: bool = 0x7f800000u < v50;
+  let v58: bool = v56 | v57;
+  var v89: u32;
+  var v90: u32;
+  if (v58) {
+    let v60: u32 = v42 & 0x7fffffffu;
+    let v61: bool = 0x7f800000u < v60;
+    let v62: u32 = v43 & 0x7fffffffu;
+    let v63: bool = 0x7f800000u < v62;
+    let v65: u32 = v42 & 0x400000u;
+    let v66: bool = v65 == 0x0u;
+    let v67: bool = v61 & v66;
+    let v68: u32 = v43 & 0x400000u;
+    let v69: bool = v68 == 0x0u;
+    let v70: bool = v63 & v69;
+    let v74: bool = v67 | v70;
+    let v81: u32 = select(0x0u, 0x1u, v74);
+    v89 = 0x3u;
+    v90 = v81;
   } else {
-    let v78: bool = bitcast<i32>(v49) < bitcast<i32>(v51);
-    let v81: u32 = select(0x2u, 0x8u, v78);
-    let v82: bool = v49 == v51;
-    let v84: u32 = select(v81, 0x6u, v82);
-    v85 = v84;
-    v86 = 0x0u;
+    let v82: bool = bitcast<i32>(v53) < bitcast<i32>(v55);
+    let v85: u32 = select(0x2u, 0x8u, v82);
+    let v86: bool = v53 == v55;
+    let v88: u32 = select(v85, 0x6u, v86);
+    v89 = v88;
+    v90 = 0x0u;
   }
-  let v87: u32 = v40 | v86;
-  let v88: u64 = u64(fpsr);
-  let v89: u64 = u64(v87);
-  let v90: u64 = v88 | v89;
-  fpsr = u32(v90);
-  let v91: u32 = v85 & 0x8u;
+  let v91: u32 = v44 | v90;
   let v92: bool = v91 != 0x0u;
-  let v94: u32 = v85 & 0x4u;
-  let v95: bool = v94 != 0x0u;
-  let v96: u32 = v85 & 0x2u;
+  if (v92) {
+    let v93: u64 = u64(fpsr);
+    let v94: u64 = u64(v91);
+    let v95: u64 = v93 | v94;
+    fpsr = u32(v95);
+  } else {
+  }
+  let v96: u32 = v89 & 0x8u;
   let v97: bool = v96 != 0x0u;
-  let v98: u32 = v85 & 0x1u;
-  let v99: bool = v98 != 0x0u;
-  flag_n = v92;
-  flag_z = v95;
-  flag_c = v97;
-  flag_v = v99;
+  let v99: u32 = v89 & 0x4u;
+  let v100: bool = v99 != 0x0u;
+  let v101: u32 = v89 & 0x2u;
+  let v102: bool = v101 != 0x0u;
+  let v103: u32 = v89 & 0x1u;
+  let v104: bool = v103 != 0x0u;
+  flag_n = v97;
+  flag_z = v100;
+  flag_c = v102;
+  flag_v = v104;
 }
 
 // A call: what comes next, operands, results, and what is kept for later.
@@ -636,17 +643,21 @@ struct Call {
 
 // FADD_S
 fn piece_10(w: vec4<u32>, call: ptr<function, Call>) {
-  let v15: u32 = u32((*call).result0);
-  let v16: u32 = (*call).result1;
+  let v19: u32 = u32((*call).result0);
+  let v20: u32 = (*call).result1;
   let v2: u32 = (w.y >> 0u) & 0xffu;
   let v7: u32 = v2 << 0x1u;
   let v8: u32 = v7 + 0x1u;
-  let v17: u64 = u64(fpsr);
-  let v18: u64 = u64(v16);
-  let v19: u64 = v17 | v18;
-  fpsr = u32(v19);
-  let v20: u64 = u64(v15);
-  v[v7] = v20;
+  let v22: bool = v20 != 0x0u;
+  if (v22) {
+    let v24: u64 = u64(fpsr);
+    let v25: u64 = u64(v20);
+    let v26: u64 = v24 | v25;
+    fpsr = u32(v26);
+  } else {
+  }
+  let v27: u64 = u64(v19);
+  v[v7] = v27;
   v[v8] = 0x0lu;
   (*call).piece = 0u;
 }
@@ -659,41 +670,48 @@ fn piece_5(w: vec4<u32>, call: ptr<function, Call>) {
   let v10: u32 = u32(v9);
   let v11: u64 = v[v6];
   let v12: u32 = u32(v11);
-  let v13: u64 = u64(fpcr);
-  let v14: u32 = u32(v13);
+  let v13: u64 = u64(fpsr);
+  let v15: u64 = v13 & 0x10lu;
+  let v16: u64 = u64(fpcr);
+  let v17: u64 = v16 | v15;
+  let v18: u32 = u32(v17);
   (*call).param0 = v10;
   (*call).param1 = v12;
-  (*call).param2 = v14;
+  (*call).param2 = v18;
   (*call).piece = 10u;
   (*call).function = 0u;
 }
 
 // FADD_4S
 fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
-  let v38: u32 = (*call).kept_u32_0;
-  let v48: u64 = (*call).kept_u64_0;
-  let v49: u64 = (*call).kept_u64_1;
-  let v39: u32 = u32((*call).result0);
-  let v40: u32 = (*call).result1;
+  let v44: u32 = (*call).kept_u32_0;
+  let v49: u64 = (*call).kept_u64_0;
+  let v50: u64 = (*call).kept_u64_1;
+  let v41: u32 = u32((*call).result0);
+  let v42: u32 = (*call).result1;
   let v2: u32 = (w.y >> 0u) & 0xffu;
   let v9: u32 = v2 << 0x1u;
   let v10: u32 = v9 + 0x1u;
-  let v41: u32 = v38 | v40;
-  let v42: u64 = u64(fpsr);
-  let v43: u64 = u64(v41);
-  let v44: u64 = v42 | v43;
-  fpsr = u32(v44);
-  let v50: u64 = u64(v39);
-  let v51: u64 = v50 << 0x20u;
-  let v52: u64 = v49 | v51;
-  v[v9] = v48;
-  v[v10] = v52;
+  let v45: u32 = v44 | v42;
+  let v51: u64 = u64(v41);
+  let v52: u64 = v51 << 0x20u;
+  let v53: u64 = v50 | v52;
+  let v55: bool = v45 != 0x0u;
+  if (v55) {
+    let v57: u64 = u64(fpsr);
+    let v58: u64 = u64(v45);
+    let v59: u64 = v57 | v58;
+    fpsr = u32(v59);
+  } else {
+  }
+  v[v9] = v49;
+  v[v10] = v53;
   (*call).piece = 0u;
 }
 fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
-  let v35: u32 = (*call).kept_u32_0;
-  let v36: u32 = u32((*call).result0);
-  let v37: u32 = (*call).result1;
+  let v43: u32 = (*call).kept_u32_0;
+  let v39: u32 = u32((*call).result0);
+  let v40: u32 = (*call).result1;
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -701,28 +719,31 @@ fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   let v7: u32 = v1 << 0x1u;
   let v8: u32 = v7 + 0x1u;
   let v12: u64 = v[v6];
-  let v19: u64 = v12 >> 0x20u;
+  let v14: u64 = v[v8];
+  let v15: u64 = u64(fpsr);
+  let v17: u64 = v15 & 0x10lu;
+  let v18: u64 = u64(fpcr);
+  let v19: u64 = v18 | v17;
   let v20: u32 = u32(v19);
-  let v22: u64 = v[v8];
-  let v27: u64 = v22 >> 0x20u;
+  let v27: u64 = v12 >> 0x20u;
   let v28: u32 = u32(v27);
-  let v29: u64 = u64(fpcr);
-  let v30: u32 = u32(v29);
-  let v38: u32 = v35 | v37;
-  let v49: u64 = u64(v36);
-  (*call).kept_u32_0 = v38;
-  (*call).kept_u64_1 = v49;
-  (*call).param0 = v20;
-  (*call).param1 = v28;
-  (*call).param2 = v30;
+  let v33: u64 = v14 >> 0x20u;
+  let v34: u32 = u32(v33);
+  let v44: u32 = v43 | v40;
+  let v50: u64 = u64(v39);
+  (*call).kept_u32_0 = v44;
+  (*call).kept_u64_1 = v50;
+  (*call).param0 = v28;
+  (*call).param1 = v34;
+  (*call).param2 = v20;
   (*call).piece = 11u;
   (*call).function = 0u;
 }
 fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
-  let v32: u32 = (*call).kept_u32_0;
-  let v45: u64 = (*call).kept_u64_0;
-  let v33: u32 = u32((*call).result0);
-  let v34: u32 = (*call).result1;
+  let v36: u32 = (*call).kept_u32_0;
+  let v46: u64 = (*call).kept_u64_0;
+  let v37: u32 = u32((*call).result0);
+  let v38: u32 = (*call).result1;
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -730,44 +751,50 @@ fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   let v7: u32 = v1 << 0x1u;
   let v8: u32 = v7 + 0x1u;
   let v12: u64 = v[v6];
-  let v18: u32 = u32(v12);
-  let v22: u64 = v[v8];
-  let v26: u32 = u32(v22);
-  let v29: u64 = u64(fpcr);
-  let v30: u32 = u32(v29);
-  let v35: u32 = v32 | v34;
-  let v46: u64 = u64(v33);
-  let v47: u64 = v46 << 0x20u;
-  let v48: u64 = v45 | v47;
-  (*call).kept_u32_0 = v35;
-  (*call).kept_u64_0 = v48;
-  (*call).param0 = v18;
-  (*call).param1 = v26;
-  (*call).param2 = v30;
+  let v14: u64 = v[v8];
+  let v15: u64 = u64(fpsr);
+  let v17: u64 = v15 & 0x10lu;
+  let v18: u64 = u64(fpcr);
+  let v19: u64 = v18 | v17;
+  let v20: u32 = u32(v19);
+  let v26: u32 = u32(v12);
+  let v32: u32 = u32(v14);
+  let v43: u32 = v36 | v38;
+  let v47: u64 = u64(v37);
+  let v48: u64 = v47 << 0x20u;
+  let v49: u64 = v46 | v48;
+  (*call).kept_u32_0 = v43;
+  (*call).kept_u64_0 = v49;
+  (*call).param0 = v26;
+  (*call).param1 = v32;
+  (*call).param2 = v20;
   (*call).piece = 12u;
   (*call).function = 0u;
 }
 fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
-  let v31: u32 = u32((*call).result0);
-  let v32: u32 = (*call).result1;
+  let v35: u32 = u32((*call).result0);
+  let v36: u32 = (*call).result1;
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
   let v7: u32 = v1 << 0x1u;
   let v11: u64 = v[v5];
-  let v16: u64 = v11 >> 0x20u;
-  let v17: u32 = u32(v16);
-  let v21: u64 = v[v7];
-  let v24: u64 = v21 >> 0x20u;
+  let v13: u64 = v[v7];
+  let v15: u64 = u64(fpsr);
+  let v17: u64 = v15 & 0x10lu;
+  let v18: u64 = u64(fpcr);
+  let v19: u64 = v18 | v17;
+  let v20: u32 = u32(v19);
+  let v24: u64 = v11 >> 0x20u;
   let v25: u32 = u32(v24);
-  let v29: u64 = u64(fpcr);
-  let v30: u32 = u32(v29);
-  let v45: u64 = u64(v31);
-  (*call).kept_u32_0 = v32;
-  (*call).kept_u64_0 = v45;
-  (*call).param0 = v17;
-  (*call).param1 = v25;
-  (*call).param2 = v30;
+  let v30: u64 = v13 >> 0x20u;
+  let v31: u32 = u32(v30);
+  let v46: u64 = u64(v35);
+  (*call).kept_u32_0 = v36;
+  (*call).kept_u64_0 = v46;
+  (*call).param0 = v25;
+  (*call).param1 = v31;
+  (*call).param2 = v20;
   (*call).piece = 13u;
   (*call).function = 0u;
 }
@@ -777,14 +804,17 @@ fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
   let v5: u32 = v0 << 0x1u;
   let v7: u32 = v1 << 0x1u;
   let v11: u64 = v[v5];
-  let v13: u32 = u32(v11);
-  let v21: u64 = v[v7];
-  let v23: u32 = u32(v21);
-  let v29: u64 = u64(fpcr);
-  let v30: u32 = u32(v29);
-  (*call).param0 = v13;
-  (*call).param1 = v23;
-  (*call).param2 = v30;
+  let v13: u64 = v[v7];
+  let v15: u64 = u64(fpsr);
+  let v17: u64 = v15 & 0x10lu;
+  let v18: u64 = u64(fpcr);
+  let v19: u64 = v18 | v17;
+  let v20: u32 = u32(v19);
+  let v21: u32 = u32(v11);
+  let v29: u32 = u32(v13);
+  (*call).param0 = v21;
+  (*call).param1 = v29;
+  (*call).param2 = v20;
   (*call).piece = 14u;
   (*call).function = 0u;
 }
@@ -799,27 +829,34 @@ fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   let v10: u32 = u32(v9);
   let v11: u64 = v[v6];
   let v12: u32 = u32(v11);
-  let v13: u64 = u64(fpcr);
-  let v14: u32 = u32(v13);
+  let v13: u64 = u64(fpsr);
+  let v15: u64 = v13 & 0x10lu;
+  let v16: u64 = u64(fpcr);
+  let v17: u64 = v16 | v15;
+  let v18: u32 = u32(v17);
   (*call).param0 = v10;
   (*call).param1 = v12;
-  (*call).param2 = v14;
+  (*call).param2 = v18;
   (*call).piece = 10u;
   (*call).function = 1u;
 }
 
 // FCVT_D_S
 fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
-  let v11: u64 = (*call).result0;
-  let v12: u32 = (*call).result1;
+  let v15: u64 = (*call).result0;
+  let v16: u32 = (*call).result1;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v1 << 0x1u;
   let v6: u32 = v5 + 0x1u;
-  let v13: u64 = u64(fpsr);
-  let v14: u64 = u64(v12);
-  let v15: u64 = v13 | v14;
-  fpsr = u32(v15);
-  v[v5] = v11;
+  let v18: bool = v16 != 0x0u;
+  if (v18) {
+    let v20: u64 = u64(fpsr);
+    let v21: u64 = u64(v16);
+    let v22: u64 = v20 | v21;
+    fpsr = u32(v22);
+  } else {
+  }
+  v[v5] = v15;
   v[v6] = 0x0lu;
   (*call).piece = 0u;
 }
@@ -828,10 +865,13 @@ fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   let v4: u32 = v0 << 0x1u;
   let v7: u64 = v[v4];
   let v8: u32 = u32(v7);
-  let v9: u64 = u64(fpcr);
-  let v10: u32 = u32(v9);
+  let v9: u64 = u64(fpsr);
+  let v11: u64 = v9 & 0x10lu;
+  let v12: u64 = u64(fpcr);
+  let v13: u64 = v12 | v11;
+  let v14: u32 = u32(v13);
   (*call).param0 = v8;
-  (*call).param1 = v10;
+  (*call).param1 = v14;
   (*call).piece = 15u;
   (*call).function = 2u;
 }
