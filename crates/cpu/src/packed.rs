@@ -188,13 +188,22 @@ impl Translator<'_> {
                 self.constant_vector(bits.to_le_bytes())
             }
             (None, Some(0)) => self.below_zeros(low),
-            _ => {
-                let [low, high] = [low, high].map(|v| self.value(v));
-                let pair = self.b.ins().scalar_to_vector(types::I64X2, low);
-                let pair = self.b.ins().insertlane(pair, high, 1);
-                self.cast(types::I8X16, pair)
-            }
+            _ => self.joined(low, high),
         }
+    }
+
+    /// A vector of two halves that are not both constant.
+    fn joined(&mut self, low: IrValue, high: IrValue) -> Value {
+        let wholes = [low, high].map(|v| self.forms.lowest.get(&v).copied());
+        if let [Some(a), Some(b)] = wholes {
+            // The lower halves of both.
+            let order = std::array::from_fn(|i| (i % 8 + i / 8 * 16) as u8);
+            return self.rearranged(PackedOp::Shuffle(order), &[a, b]);
+        }
+        let [low, high] = [low, high].map(|v| self.value(v));
+        let pair = self.b.ins().scalar_to_vector(types::I64X2, low);
+        let pair = self.b.ins().insertlane(pair, high, 1);
+        self.cast(types::I8X16, pair)
     }
 
     /// A vector with a `u64` in its lower half and zeros in the upper one.
