@@ -292,12 +292,15 @@ pub const OWN: &[Own] = &[
     },
     Own {
         rows: &["MRS_ID"],
-        reason: "AArch64 alone, no floating point; FlagM2, LSE, CRC32; SB, RCPC2",
+        reason: "AArch64 alone; floating point and SIMD with halves; all extensions that have rows, and no others",
         expected: |test, ran| {
             let value = match (test.field("CRm"), test.field("op2")) {
-                (4, 0) => 0xff_0011,
-                (6, 0) => 2 << 52 | 2 << 20 | 1 << 16,
-                (6, 1) => 1 << 36 | 2 << 20,
+                // FP and AdvSIMD.
+                (4, 0) => 0x11_0011,
+                // FlagM2, FHM, DotProd, SM4, SM3, SHA3; RDM, LSE, CRC32, SHA512, SHA1, PMULL.
+                (6, 0) => 2 << 52 | 0x1_1111 << 32 | 1 << 28 | 2 << 20 | 1 << 16 | 0x2120,
+                // I8MM, BF16, SB, FRINTTS; LRCPC2, FCMA, JSCVT.
+                (6, 1) => 1 << 52 | 1 << 44 | 0x11 << 32 | 0x21_1000,
                 _ => 0,
             };
             reads(test, ran, value)
