@@ -157,9 +157,16 @@ state! {
     6 EXCLUSIVE_LOW exclusive_low: U64 as u64;
     /// Exclusive monitor: the high half of a pair.
     7 EXCLUSIVE_HIGH exclusive_high: U64 as u64;
+    /// The bits of PSTATE that only MRS and MSR see: [`DIT`] and [`SSBS`].
+    8 PSTATE pstate: U64 as u64;
     /// Exclusive monitor: bytes marked, or 0 if nothing is.
-    8 EXCLUSIVE_LEN exclusive_len: U32 as u32;
+    9 EXCLUSIVE_LEN exclusive_len: U32 as u32;
 }
+
+/// The number of PSTATE's bit for timing that does not depend on data, which nothing here does.
+pub const DIT: u32 = 24;
+/// The number of PSTATE's bit for speculative store bypassing, which nobody here does.
+pub const SSBS: u32 = 12;
 
 /// The bits of FPCR that can be written: AHP, DN, FZ, RMode, FZ16. The others are zero.
 pub const FPCR_MASK: u64 = 0x07c8_0000;

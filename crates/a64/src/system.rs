@@ -9,7 +9,9 @@ use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
 use crate::context::Context;
 use crate::fp::NOTED_FPCR;
 use crate::row::{Row, rows};
-use crate::state::{FPCR, FPCR_MASK, FPSR, FPSR_MASK, TPIDR_EL0, TPIDRRO_EL0};
+use crate::state::{
+    DIT, FPCR, FPCR_MASK, FPSR, FPSR_MASK, PSTATE, SSBS, TPIDR_EL0, TPIDRRO_EL0,
+};
 use crate::{W, X, stop};
 
 /// Cache lines and DC ZVA blocks are 64 bytes, as a power of two of 4-byte words.
@@ -35,8 +37,10 @@ const COUNTER_HZ: u64 = 1_000_000_000;
 
 /// ID registers that are not zero, by `CRm` and `op2`.
 const ID_REGISTERS: &[(u64, u64, u64)] = &[
-    // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; floating point and SIMD with halves.
-    (4, 0, 0x0000_0000_0011_0011),
+    // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; floating point and SIMD with halves; DIT.
+    (4, 0, 0x0001_0000_0011_0011),
+    // ID_AA64PFR1_EL1: SSBS with MRS and MSR.
+    (4, 1, 0x0000_0000_0000_0020),
     // ID_AA64ISAR0_EL1: FlagM2 (TS = 2), FHM, DotProd, SM4, SM3, SHA3, RDM, LSE (Atomic = 2), CRC32, SHA512 and SHA256
     // (SHA2 = 2), SHA1, PMULL and AES (AES = 2).
     (6, 0, 0x0021_1111_1021_2120),
@@ -65,9 +69,13 @@ pub(crate) const ROWS: &[&[Row]] = &[
         "CFINV"  "1101010100000 000 0100 (0000) 000 11111" => cfinv();
         "XAFLAG" "1101010100000 000 0100 (0000) 001 11111" => xaflag();
         "AXFLAG" "1101010100000 000 0100 (0000) 010 11111" => axflag();
+        "MSR_SSBS_imm" "1101010100000 011 0100 (000) imm:1 001 11111" => msr_bit_imm(SSBS);
+        "MSR_DIT_imm"  "1101010100000 011 0100 (000) imm:1 010 11111" => msr_bit_imm(DIT);
     },
     rows! { "System register read":
         "MRS_NZCV"        "1101010100 1 1 1 011 0100 0010 000 Rt:5" => mrs_nzcv();
+        "MRS_DIT"         "1101010100 1 1 1 011 0100 0010 101 Rt:5" => mrs_bit(DIT);
+        "MRS_SSBS"        "1101010100 1 1 1 011 0100 0010 110 Rt:5" => mrs_bit(SSBS);
         "MRS_FPCR"        "1101010100 1 1 1 011 0100 0100 000 Rt:5" => mrs_var(FPCR);
         "MRS_FPSR"        "1101010100 1 1 1 011 0100 0100 001 Rt:5" => mrs_var(FPSR);
         "MRS_TPIDR_EL0"   "1101010100 1 1 1 011 1101 0000 010 Rt:5" => mrs_var(TPIDR_EL0);
@@ -83,6 +91,8 @@ pub(crate) const ROWS: &[&[Row]] = &[
     },
     rows! { "System register write":
         "MSR_NZCV"      "1101010100 0 1 1 011 0100 0010 000 Rt:5" => msr_nzcv();
+        "MSR_DIT"       "1101010100 0 1 1 011 0100 0010 101 Rt:5" => msr_bit(DIT);
+        "MSR_SSBS"      "1101010100 0 1 1 011 0100 0010 110 Rt:5" => msr_bit(SSBS);
         "MSR_FPCR"      "1101010100 0 1 1 011 0100 0100 000 Rt:5" => msr_var(FPCR, FPCR_MASK);
         "MSR_FPSR"      "1101010100 0 1 1 011 0100 0100 001 Rt:5" => msr_var(FPSR, FPSR_MASK);
         "MSR_TPIDR_EL0" "1101010100 0 1 1 011 1101 0000 010 Rt:5" => msr_var(TPIDR_EL0, u64::MAX);
@@ -137,6 +147,24 @@ fn mrs_nzcv(cx: &Context<'_>) {
 
 fn msr_nzcv(cx: &Context<'_>) {
     cx.set_flags(Flags::Bits(cx.flags_from_bits(cx.reg_of(W, "Rt") >> 28)));
+}
+
+/// The bit of PSTATE with that number, in its place.
+fn mrs_bit(cx: &Context<'_>, bit: u32) {
+    cx.set_reg_of("Rt", cx.b.read_var(PSTATE) & (1u64 << bit));
+}
+
+fn set_bit<'b>(cx: &Context<'b>, bit: u32, value: Val<'b>) {
+    let mask = 1u64 << bit;
+    cx.b.write_var(PSTATE, (cx.b.read_var(PSTATE) & !mask) | (value & mask));
+}
+
+fn msr_bit(cx: &Context<'_>, bit: u32) {
+    set_bit(cx, bit, cx.reg_of(X, "Rt"));
+}
+
+fn msr_bit_imm(cx: &Context<'_>, bit: u32) {
+    set_bit(cx, bit, cx.field("imm").zext(X) << bit);
 }
 
 fn mrs_var(cx: &Context<'_>, var: Var) {

@@ -295,8 +295,10 @@ pub const OWN: &[Own] = &[
         reason: "AArch64 alone; floating point and SIMD with halves; all extensions that have rows, and no others",
         expected: |test, ran| {
             let value = match (test.field("CRm"), test.field("op2")) {
-                // FP and AdvSIMD.
-                (4, 0) => 0x11_0011,
+                // DIT, FP and AdvSIMD.
+                (4, 0) => 1 << 48 | 0x11_0011,
+                // SSBS.
+                (4, 1) => 2 << 4,
                 // FlagM2, FHM, DotProd, SM4, SM3, SHA3; RDM, LSE, CRC32, SHA512, SHA1, PMULL.
                 (6, 0) => 2 << 52 | 0x1_1111 << 32 | 1 << 28 | 2 << 20 | 1 << 16 | 0x2120,
                 // I8MM, BF16, SB, FRINTTS; LRCPC2, FCMA, JSCVT.

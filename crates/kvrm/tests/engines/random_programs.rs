@@ -11,12 +11,20 @@ for_every_engine! { all_rows, few_words, a_lane_each }
 
 /// Programs of all instructions, in random states.
 fn all_rows(subject: Subject) {
-    check(subject, 0x1_0000, programs(subject), 1024);
+    check(subject, 0x1_0000, programs(subject), bytes(subject, 1024));
 }
 
 /// Short programs, which loop more.
 fn few_words(subject: Subject) {
-    check(subject, 0x2_0000, programs(subject), 420);
+    check(subject, 0x2_0000, programs(subject), bytes(subject, 420));
+}
+
+/// Bytes that a program is made from. Drivers on the CPU take longer than in proportion for many different instructions.
+fn bytes(subject: Subject, most: usize) -> usize {
+    match subject.setup.engine {
+        EngineKind::Wgpu => most / 3,
+        _ => most,
+    }
 }
 
 fn programs(subject: Subject) -> u64 {
