@@ -59,7 +59,11 @@ kvrm and QEMU take turns; the best of {rounds} runs counts for each. Their resul
 above 1 where kvrm is faster.
 
 {table}
-The guests use integer instructions only. kvrm counts every instruction exactly and checks every access against the size
+These use integer instructions only. The next have floating point or vectors; names that end in `_O3` are built with
+`-O3`, which makes vectors of loops, the others with `-O2`.
+
+{vector_table}
+kvrm counts every instruction exactly and checks every access against the size
 of the guest's memory. QEMU's user mode does not count and leaves checking to the host's page tables, but runs whole
 Linux programs.
 
@@ -80,7 +84,8 @@ Linux programs.
         qemu = host.qemu,
         rustc = host.rustc,
         rounds = m.rounds,
-        table = table(m),
+        table = table(&m.peers),
+        vector_table = table(&m.vector_peers),
         resets = thousands(m.resets as u64),
         start = m.start * 1e3,
         qemu_start = m.qemu_start * 1e3,
@@ -88,7 +93,7 @@ Linux programs.
 }
 
 /// Returns the table that compares kvrm with QEMU.
-pub(crate) fn table(m: &Measurements) -> String {
+pub(crate) fn table(peers: &[Peers]) -> String {
     let row = |p: &Peers| {
         format!(
             "| `{}` | {} | {:.3} | {:.3} | {:.2} | {:.2} |\n",
@@ -100,14 +105,14 @@ pub(crate) fn table(m: &Measurements) -> String {
             p.qemu / p.kvrm
         )
     };
-    let rows: String = m.peers.iter().map(row).collect();
+    let rows: String = peers.iter().map(row).collect();
     format!(
         "\
 | program | instructions | kvrm, s | QEMU, s | kvrm, billion instructions/s | QEMU's time / kvrm's |
 |---|---:|---:|---:|---:|---:|
 {rows}| geometric mean | | | | | {:.2} |
 ",
-        mean(m)
+        mean(peers)
     )
 }
 
@@ -162,9 +167,9 @@ fn rate(peers: &Peers, seconds: f64) -> f64 {
 }
 
 /// Returns the geometric mean of all ratios.
-fn mean(m: &Measurements) -> f64 {
-    let sum: f64 = m.peers.iter().map(|p| (p.qemu / p.kvrm).ln()).sum();
-    (sum / m.peers.len() as f64).exp()
+fn mean(peers: &[Peers]) -> f64 {
+    let sum: f64 = peers.iter().map(|p| (p.qemu / p.kvrm).ln()).sum();
+    (sum / peers.len() as f64).exp()
 }
 
 fn mebibytes(kib: u64) -> String {

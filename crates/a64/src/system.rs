@@ -9,9 +9,7 @@ use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
 use crate::context::Context;
 use crate::fp::NOTED_FPCR;
 use crate::row::{Row, rows};
-use crate::state::{
-    DIT, FPCR, FPCR_MASK, FPSR, FPSR_MASK, PSTATE, SSBS, TPIDR_EL0, TPIDRRO_EL0,
-};
+use crate::state::{DIT, FPCR, FPCR_MASK, FPSR, FPSR_MASK, PSTATE, SSBS, TPIDR_EL0, TPIDRRO_EL0};
 use crate::{W, X, stop};
 
 /// Cache lines and DC ZVA blocks are 64 bytes, as a power of two of 4-byte words.
