@@ -131,6 +131,16 @@ impl Bench {
         Ok(report)
     }
 
+    /// Compares the cases of a row with every half.
+    pub fn halves(&mut self, row: &'static Instruction, seed: u64) -> Result<RowReport, String> {
+        let mut report = RowReport::new(row);
+        let mut generator = Generator::new(Random::part(seed, row.index as u64));
+        for tests in generator.halves(row).chunks(BATCH as usize) {
+            self.batch(tests, &mut report)?;
+        }
+        Ok(report)
+    }
+
     fn batch(&mut self, tests: &[Test], report: &mut RowReport) -> Result<(), String> {
         let cases: Vec<_> = tests.iter().map(|test| test.case.clone()).collect();
         let answers = self.oracles.run(&cases)?;

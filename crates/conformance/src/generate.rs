@@ -92,6 +92,20 @@ impl Generator {
         tests
     }
 
+    /// Makes cases for a row of vectors of halves, with every half there is: eight at a time.
+    pub fn halves(&mut self, row: &'static Instruction) -> Vec<Test> {
+        let word = random_word(&mut self.random, row);
+        let address = self.code_address;
+        let with_halves = |first: u16| {
+            let mut test = self.with_code(row, word, vec![word], address)?;
+            let bytes = (first..=first + 7).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+            let halves = u128::from_le_bytes(bytes.try_into().expect("eight halves"));
+            test.case.state.v[test.field("Rn") as usize] = halves;
+            Some(test)
+        };
+        (0..=u16::MAX).step_by(8).filter_map(with_halves).collect()
+    }
+
     fn test(&mut self, row: &'static Instruction) -> Test {
         for _ in 0..MAX_ATTEMPTS {
             if let Some(test) = self.attempt(row) {

@@ -170,6 +170,7 @@ impl Options {
         Plan {
             rows: chosen(&self.rows),
             cases: self.quota(),
+            halves: all,
             // Only both oracles together can say that a word is invalid.
             invalid: if both && all { self.invalid } else { 0 },
             programs: if all { self.programs } else { 0 },

@@ -12,6 +12,7 @@ use crate::oracle::{ORACLES, Tools};
 use crate::programs::{ProgramReport, run_programs};
 use crate::quota::Quota;
 use crate::random::Random;
+use crate::vectors::touches;
 
 /// The seed of test runs: the same cases every time.
 pub const SEED: u64 = 0x6b76_726d;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub rows: Vec<&'static Instruction>,
     /// Cases for each.
     pub cases: Quota,
+    /// Whether operations on one half are tested with every half.
+    pub halves: bool,
     /// Words to try that may be invalid.
     pub invalid: u64,
     /// Random programs to run.
@@ -44,10 +47,18 @@ pub struct Plan {
     pub threads: usize,
 }
 
+/// True for rows that compute something of each half of a vector. FCVTL takes those of the lower half, FCVTL2 the others.
+fn is_of_one_half(row: &'static Instruction) -> bool {
+    row.group == "Advanced SIMD two-register miscellaneous"
+        && (row.name.ends_with("_8H") || row.name == "FCVTL_4H")
+        && touches(row).fpcr
+}
+
 /// A piece of the work.
 #[derive(Clone, Copy)]
 enum Unit {
     Row { row: &'static Instruction, cases: u64, seed: u64 },
+    Halves(&'static Instruction),
     Words { count: u64, part: u64 },
     Programs { count: u64, part: u64 },
 }
@@ -73,7 +84,9 @@ impl Plan {
         let programs = split(self.programs, PROGRAMS_PER_UNIT)
             .map(|(count, part)| Unit::Programs { count, part });
         let rows = self.rows.iter().flat_map(|row| self.row_units(row));
-        let mut units: Vec<_> = rows.chain(words).chain(programs).collect();
+        let halves =
+            table().iter().filter(|row| self.halves && is_of_one_half(row)).map(Unit::Halves);
+        let mut units: Vec<_> = rows.chain(halves).chain(words).chain(programs).collect();
         if self.until.is_some() {
             // In another order with every seed, so that all get their turn.
             let mut random = Random::part(self.seed, 3 << 32);
@@ -134,6 +147,7 @@ impl Plan {
         let mut summary = Summary::default();
         match unit {
             Unit::Row { row, cases, seed } => summary.rows.push(bench.row(row, cases, seed)?),
+            Unit::Halves(row) => summary.rows.push(bench.halves(row, self.seed)?),
             Unit::Words { count, part } => {
                 // The lower parts are those of the rows.
                 summary.invalid = try_words(bench, count, Random::part(self.seed, 1 << 32 | part))?;

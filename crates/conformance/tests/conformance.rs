@@ -25,6 +25,7 @@ fn check(plan: &Plan) {
 const NOTHING: Plan = Plan {
     rows: Vec::new(),
     cases: Quota::USUAL,
+    halves: false,
     invalid: 0,
     programs: 0,
     seed: SEED,
@@ -38,6 +39,11 @@ fn every_row_agrees_with_the_oracles_in_every_form() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let other_seed = Some(now.as_secs());
     check(&Plan { rows: table().iter().collect(), other_seed, ..NOTHING });
+}
+
+#[test]
+fn every_half_agrees() {
+    check(&Plan { halves: true, ..NOTHING });
 }
 
 #[test]
