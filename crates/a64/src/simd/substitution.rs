@@ -60,7 +60,7 @@ fn look_up<'b>(table: &Table, indices: Val<'b>) -> Val<'b> {
     let b = indices.builder();
     let bits = u128::from_le_bytes(*table);
     let table = b.pair([b.u64(bits as u64), b.u64((bits >> 64) as u64)]);
-    b.packed(PackedOp::Lookup, Type::U8, &[table, indices])
+    b.packed(PackedOp::LookupSmall, Type::U8, &[table, indices])
 }
 
 /// A byte in all bytes of a whole, for the builder of a value.
