@@ -27,6 +27,7 @@ mod loads_stores;
 mod permute;
 mod shift;
 mod structures;
+mod substitution;
 #[cfg(test)]
 mod tests;
 mod three_different;

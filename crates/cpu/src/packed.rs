@@ -264,7 +264,7 @@ impl Translator<'_> {
                 let any = self.b.ins().vany_true(inverted);
                 return self.b.ins().bxor_imm_u(any, 1);
             }
-            PackedOp::Shuffle(_) | PackedOp::Lookup => {
+            PackedOp::Shuffle(_) | PackedOp::Lookup | PackedOp::LookupSmall => {
                 let args: Vec<_> = args.iter().map(|v| self.value(*v)).collect();
                 return self.rearranged(op, &args);
             }
@@ -296,6 +296,9 @@ impl Translator<'_> {
             PackedOp::Shuffle(order) => {
                 let order = self.b.func.dfg.immediates.push(ConstantData::from(&order[..]));
                 self.b.ins().shuffle(args[0], args[1], order)
+            }
+            PackedOp::LookupSmall if self.target.has_pshufb => {
+                self.b.ins().x86_pshufb(args[0], args[1])
             }
             _ => self.b.ins().swizzle(args[0], args[1]),
         }

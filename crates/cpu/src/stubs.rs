@@ -68,13 +68,12 @@ impl Stubs {
         let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let has_fma = !cfg!(target_arch = "x86_64")
-            || isa
-                .isa_flags()
-                .iter()
-                .any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
+        let flags = isa.isa_flags();
+        let has = |name| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
+        let has_fma = !cfg!(target_arch = "x86_64") || has("has_fma");
+        let has_pshufb = has("has_ssse3");
         let shared = model == MemoryModel::Shared;
-        let target = HostTarget { isa, memory_size, shared, read_only, has_fma };
+        let target = HostTarget { isa, memory_size, shared, read_only, has_fma, has_pshufb };
         let compilers = Compilers::default();
         let mut arena = Arena::default();
         let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {

@@ -35,6 +35,8 @@ pub(crate) struct HostTarget {
     pub(crate) read_only: bool,
     /// The host can add a product with one rounding.
     pub(crate) has_fma: bool,
+    /// It is an x86 that can look up bytes.
+    pub(crate) has_pshufb: bool,
 }
 
 /// Where code for a guest address will be found, once there is some.

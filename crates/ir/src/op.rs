@@ -261,6 +261,9 @@ pub enum PackedOp {
     Insert(u8),
     /// Bytes of the first operand, by numbers in those of the second; zeros for numbers that are too large.
     Lookup,
+    /// The same by numbers that are below sixteen or have their top bit set, which is less work for some hosts. What
+    /// other numbers give is not defined.
+    LookupSmall,
     /// Bytes of two operands, by number: those of the second come after the first sixteen.
     Shuffle([u8; 16]),
     /// Arithmetic on numbers; comparisons give elements of ones where they hold.

@@ -1,10 +1,13 @@
 //! Rounds and schedules of SM3 and SM4.
 
+use std::sync::LazyLock;
+
 use kvrm_ir::{Function, Type, Val};
 
 use super::arrangement::Lane;
 use super::crypto_sha::{Mix, choose, majority, parity, rotated_left, set_words, words};
-use super::galois::{Field, affine};
+use super::galois::{Affine, Field};
+use super::substitution::SBox;
 use crate::Sign;
 use crate::context::Context;
 use crate::row::{Choice, Row, rows};
@@ -79,15 +82,25 @@ fn sm3_schedule_2(cx: &Context<'_>) {
     set_words(cx, [a, b, c, e ^ permuted(rotated_left(sums[0], 15))]);
 }
 
+/// Of the S-box of SM4.
+pub(super) const SM4: Field = Field(0xf5);
+/// Before and after the inverse.
+const AFFINE: Affine = Affine { rotations: &[0, 1, 3, 6, 7], constant: 0xd3 };
+
 /// The four bytes of a word.
 static SUB_BYTES: Function = Function::new("SM4SubBytes", &[Type::U32], &[Type::U32], |_, args| {
-    let field = Field(0xf5);
-    let first = affine(args[0].zext(Type::U64), ROTATIONS, CONSTANT);
-    vec![affine(field.inverse(first), ROTATIONS, CONSTANT).trunc(Type::U32)]
+    let first = AFFINE.of(args[0].zext(Type::U64));
+    vec![AFFINE.of(SM4.inverse(first)).trunc(Type::U32)]
 });
-/// Of the affine map before and after the inverse.
-const ROTATIONS: &[u32] = &[0, 1, 3, 6, 7];
-const CONSTANT: u8 = 0xd3;
+pub(super) static S_BOX: LazyLock<SBox> = LazyLock::new(|| SBox::new(SM4, AFFINE, AFFINE));
+
+fn sub_bytes<'b>(cx: &Context<'b>, word: Val<'b>) -> Val<'b> {
+    if !cx.b.has_wholes() {
+        return cx.b.call(&SUB_BYTES, &[word])[0];
+    }
+    let whole = cx.b.pair([word.zext(Type::U64), cx.b.u64(0)]);
+    cx.b.half(S_BOX.of(whole), 0).trunc(Type::U32)
+}
 
 /// The sum of a word and its rotations to the left.
 fn with_rotations<'b>(x: Val<'b>, amounts: &[u32]) -> Val<'b> {
@@ -97,7 +110,7 @@ fn with_rotations<'b>(x: Val<'b>, amounts: &[u32]) -> Val<'b> {
 /// Four rounds with a key each, and the linear map of the cipher or of its keys.
 fn sm4_rounds<'b>(cx: &Context<'b>, state: [Val<'b>; 4], keys: [Val<'b>; 4], amounts: &[u32]) {
     let last = keys.into_iter().fold(state, |[a, b, c, d], key| {
-        let substituted = cx.b.call(&SUB_BYTES, &[b ^ c ^ d ^ key])[0];
+        let substituted = sub_bytes(cx, b ^ c ^ d ^ key);
         [b, c, d, a ^ with_rotations(substituted, amounts)]
     });
     set_words(cx, last);

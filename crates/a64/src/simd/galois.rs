@@ -16,7 +16,7 @@ impl Field {
         ((a & (0x7f * ONES)) << 1) ^ (((a >> 7) & ONES) * u64::from(self.0))
     }
 
-    fn product<'b>(self, a: Val<'b>, b: Val<'b>) -> Val<'b> {
+    fn products<'b>(self, a: Val<'b>, b: Val<'b>) -> Val<'b> {
         let term = |i: u32, a: Val<'b>| (((b >> i) & ONES) * 0xff_u64) & a;
         let (_, product) = (1..8).fold((a, term(0, a)), |(a, sum), i| {
             let a = self.doubled(a);
@@ -31,23 +31,33 @@ impl Field {
         (0..8).map(term).reduce(|a, b| a ^ b).expect("eight terms")
     }
 
-    const fn power_of_x(self, exponent: u32) -> u8 {
-        let (mut power, mut i) = (1u8, 0);
-        while i < exponent {
-            power = (power << 1) ^ (if power >> 7 == 1 { self.0 } else { 0 });
-            i += 1;
-        }
-        power
+    fn times_x(self, a: u8) -> u8 {
+        (a << 1) ^ (if a >> 7 == 1 { self.0 } else { 0 })
+    }
+
+    fn power_of_x(self, exponent: u32) -> u8 {
+        (0..exponent).fold(1, |power, _| self.times_x(power))
     }
 
     /// The inverse, and zero for zero: the 254th power.
     pub(super) fn inverse(self, a: Val<'_>) -> Val<'_> {
         let a2 = self.square(a);
-        let a3 = self.product(a2, a);
+        let a3 = self.products(a2, a);
         let a12 = self.square(self.square(a3));
-        let a15 = self.product(a12, a3);
+        let a15 = self.products(a12, a3);
         let a240 = (0..4).fold(a15, |power, _| self.square(power));
-        self.product(self.product(a240, a12), a2)
+        self.products(self.products(a240, a12), a2)
+    }
+
+    /// The product of two elements.
+    pub(super) fn product(self, a: u8, b: u8) -> u8 {
+        let terms = (0..8).filter(|i| b >> i & 1 == 1);
+        terms.fold(0, |sum, i| sum ^ (0..i).fold(a, |a, _| self.times_x(a)))
+    }
+
+    /// A power of an element.
+    pub(super) fn power(self, a: u8, exponent: u32) -> u8 {
+        (0..exponent).fold(1, |power, _| self.product(power, a))
     }
 }
 
@@ -57,8 +67,23 @@ fn rotated(a: Val<'_>, amount: u32) -> Val<'_> {
     ((a << amount) & !low) | ((a >> (8 - amount)) & low)
 }
 
-/// The sum of each byte's rotations by these amounts, and of a constant.
-pub(super) fn affine<'b>(a: Val<'b>, rotations: &[u32], constant: u8) -> Val<'b> {
-    let sum = rotations.iter().map(|k| if *k == 0 { a } else { rotated(a, *k) });
-    sum.reduce(|a, b| a ^ b).expect("rotations") ^ (u64::from(constant) * ONES)
+/// The sum of a byte's rotations by some amounts, and of a constant.
+#[derive(Clone, Copy)]
+pub(super) struct Affine {
+    pub(super) rotations: &'static [u32],
+    pub(super) constant: u8,
+}
+
+impl Affine {
+    pub(super) const IDENTITY: Affine = Affine { rotations: &[0], constant: 0 };
+
+    /// Of eight bytes.
+    pub(super) fn of(self, a: Val<'_>) -> Val<'_> {
+        let sum = self.rotations.iter().map(|k| if *k == 0 { a } else { rotated(a, *k) });
+        sum.reduce(|a, b| a ^ b).expect("rotations") ^ (u64::from(self.constant) * ONES)
+    }
+
+    pub(super) fn of_byte(self, a: u8) -> u8 {
+        self.rotations.iter().fold(self.constant, |sum, k| sum ^ a.rotate_left(*k))
+    }
 }

@@ -62,6 +62,7 @@ mod background;
 mod breakpoints;
 mod cancelling;
 mod changed_code;
+mod ciphers;
 mod code_memory;
 mod counting;
 mod errors;
