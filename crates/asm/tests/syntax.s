@@ -1446,6 +1446,10 @@ start:
         mrs     x2, s3_0_c0_c0_0
         mrs     x2, s3_0_c0_c7_7
         msr     nzcv, xzr
+        msr     dit, #1
+        msr     ssbs, #0
+        mrs     x3, dit
+        msr     ssbs, x4
         msr     fpcr, xzr
         msr     fpsr, xzr
         msr     tpidr_el0, xzr

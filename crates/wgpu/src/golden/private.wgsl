@@ -1,11 +1,11 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
-const STATE_WORDS: u32 = 86u;
+const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
 const PC_WORD: u32 = 68u;
-const FLAGS_WORD: u32 = 85u;
-const EXCLUSIVE_LEN_WORD: u32 = 84u;
+const FLAGS_WORD: u32 = 87u;
+const EXCLUSIVE_LEN_WORD: u32 = 86u;
 const PAGES: u32 = 256u;
 const GROUP: u32 = 32u;
 const GROUP_BITS: u32 = 4294967295u;

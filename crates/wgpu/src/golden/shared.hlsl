@@ -52,12 +52,12 @@ struct Pair {
 
 static const uint WORKGROUP = 64u;
 static const uint LOCKS = 4096u;
-static const uint STATE_WORDS = 86u;
+static const uint STATE_WORDS = 88u;
 static const uint X_SLOTS = 34u;
 static const uint V_SLOTS = 64u;
 static const uint PC_WORD = 68u;
-static const uint FLAGS_WORD = 85u;
-static const uint EXCLUSIVE_LEN_WORD = 84u;
+static const uint FLAGS_WORD = 87u;
+static const uint EXCLUSIVE_LEN_WORD = 86u;
 static const uint PAGES = 256u;
 static const uint GROUP = 32u;
 static const uint GROUP_BITS = 4294967295u;

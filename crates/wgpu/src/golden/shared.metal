@@ -67,12 +67,12 @@ struct Pair {
 typedef uint Votes;
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
-constant uint STATE_WORDS = 86u;
+constant uint STATE_WORDS = 88u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;
 constant uint PC_WORD = 68u;
-constant uint FLAGS_WORD = 85u;
-constant uint EXCLUSIVE_LEN_WORD = 84u;
+constant uint FLAGS_WORD = 87u;
+constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 256u;
 constant uint GROUP = 32u;
 constant uint GROUP_BITS = 4294967295u;
