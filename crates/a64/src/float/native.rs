@@ -17,6 +17,7 @@ use kvrm_ir::{FloatOp, Function, Type, Val};
 use super::compare::{EQUAL, Extreme, GREATER, LESS, Relation};
 use super::{Format, Fp, IXC, fp_add, fp_div, fp_mul, fp_mul_add, fp_sqrt, fp_sub};
 use crate::Sign;
+use crate::fp::ByFormat;
 
 /// The results that are right.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(crate) type Packed = (FloatOp, &'static [usize], Right);
 
 /// That of a function of singles or doubles, if there is one.
 pub(crate) fn packed(function: &Function, format: Format) -> Option<Packed> {
-    const FUNCTIONS: &[(fn(Format) -> &'static Function, Packed)] = &[
+    const FUNCTIONS: &[(ByFormat, Packed)] = &[
         (fp_add, (FloatOp::Add, &[0, 1], Right::Finite)),
         (fp_sub, (FloatOp::Sub, &[0, 1], Right::Finite)),
         (fp_mul, (FloatOp::Mul, &[0, 1], Right::AboveLeastNormal)),
@@ -39,9 +40,8 @@ pub(crate) fn packed(function: &Function, format: Format) -> Option<Packed> {
         (fp_sqrt, (FloatOp::Sqrt, &[0], Right::AboveLeastNormal)),
         (fp_mul_add, (FloatOp::MulAdd, &[1, 2, 0], Right::AboveLeastNormal)),
     ];
-    let same = |(own, _): &&(fn(Format) -> &'static Function, Packed)| {
-        format.bits > 16 && std::ptr::eq(own(format), function)
-    };
+    let same =
+        |(own, _): &&(ByFormat, Packed)| format.bits > 16 && std::ptr::eq(own(format), function);
     FUNCTIONS.iter().find(same).map(|(_, packed)| *packed)
 }
 

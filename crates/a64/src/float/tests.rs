@@ -190,7 +190,7 @@ fn shortcuts_lead_to_the_same_results() {
                 // The operands of some functions after the first choose what they do.
                 let choices = function.params.len() > 2 && function.params[1] != function.params[0];
                 if choices || random.once_in(4) {
-                    args[1..].iter_mut().for_each(|arg| *arg = random.below(5).into());
+                    args[1..].iter_mut().for_each(|arg| *arg = random.below(5));
                 }
                 args.push((fpcr | ixc).into());
                 let said = format!("{} {args:x?}", function.name);
