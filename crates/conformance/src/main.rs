@@ -78,6 +78,10 @@ struct LanesOptions {
     /// Test only rows whose name contains this; several can be given.
     #[arg(long)]
     rows: Vec<String>,
+    /// Test only one part of these rows, as in 0/16: every sixteenth from the first on. A kernel of all rows takes a GPU
+    /// minutes to compile.
+    #[arg(long, value_parser = part)]
+    part: Option<(usize, usize)>,
     /// Where random numbers start.
     #[arg(long, default_value_t = SEED)]
     seed: u64,
@@ -104,12 +108,17 @@ impl LanesOptions {
         lanes::Plan {
             engine: self.engine,
             model: if self.shared { MemoryModel::Shared } else { MemoryModel::Private },
-            rows: chosen(&self.rows),
+            rows: self.part_of(chosen(&self.rows)),
             cases: Quota { row: self.cases, group: self.group_cases },
             seed: self.seed,
             lanes: self.lanes.unwrap_or(lanes),
             threads: self.threads.unwrap_or(cores),
         }
+    }
+
+    fn part_of(&self, rows: Vec<&'static Instruction>) -> Vec<&'static Instruction> {
+        let (first, parts) = self.part.unwrap_or((0, 1));
+        rows.into_iter().skip(first).step_by(parts).collect()
     }
 
     fn run(&self) -> ExitCode {
@@ -127,6 +136,15 @@ impl LanesOptions {
             print!("{}", lanes::report::text(&plan, &summary));
         }
         if summary.different() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// Reads the number of a part and how many there are.
+fn part(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').map(|(part, of)| (part.parse(), of.parse()));
+    match numbers {
+        Some((Ok(part), Ok(of))) if part < of => Ok((part, of)),
+        _ => Err("expected the number of a part and how many there are, as in 0/16".to_string()),
     }
 }
 
