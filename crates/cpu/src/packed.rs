@@ -329,7 +329,6 @@ impl Translator<'_> {
             PackedOp::UMin => ins.umin(args[0], args[1]),
             PackedOp::SMax => ins.smax(args[0], args[1]),
             PackedOp::SMin => ins.smin(args[0], args[1]),
-            PackedOp::UAverage => ins.avg_round(args[0], args[1]),
             PackedOp::Equal => ins.icmp(IntCC::Equal, args[0], args[1]),
             PackedOp::UGreater => ins.icmp(IntCC::UnsignedGreaterThan, args[0], args[1]),
             PackedOp::SGreater => ins.icmp(IntCC::SignedGreaterThan, args[0], args[1]),

@@ -233,8 +233,6 @@ pub enum PackedOp {
     SMax,
     /// The lesser, signed.
     SMin,
-    /// Half the sum, unsigned and rounded up.
-    UAverage,
     /// Elements of ones where the operands are equal.
     Equal,
     /// Elements of ones where the first operand is greater, unsigned.
