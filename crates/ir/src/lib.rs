@@ -95,6 +95,7 @@ mod flags;
 mod fold;
 mod function;
 pub mod legalise;
+mod numbers;
 mod op;
 pub mod pieces;
 mod print;
