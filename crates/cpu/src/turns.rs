@@ -42,7 +42,10 @@ pub(crate) fn on_threads<W: Send>(
     let (own, others) = workers.split_first_mut().expect("somebody works");
     let work = &work;
     thread::scope(|scope| {
-        let spawn = |worker| thread::Builder::new().spawn_scoped(scope, move || work(worker)).ok();
+        let spawn = |worker| {
+            is_room_left()
+                .then(|| thread::Builder::new().spawn_scoped(scope, move || work(worker)).ok())?
+        };
         let threads: Vec<_> = others.iter_mut().map_while(spawn).collect();
         let own = work(own);
         let results = threads
@@ -50,6 +53,19 @@ pub(crate) fn on_threads<W: Send>(
             .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         results.fold(own, Result::and)
     })
+}
+
+/// Address space that is left for what threads do, once there are enough of them.
+const ROOM: usize = 64 << 20;
+
+/// False where another thread would leave no memory to those there are: the system's libraries end a process that
+/// cannot allocate while a thread starts. What is reserved here is neither touched nor kept.
+fn is_room_left() -> bool {
+    let mut room = Vec::<u8>::new();
+    let reserved = room.try_reserve_exact(ROOM).is_ok();
+    // A compiler may leave out an allocation that nobody looks at.
+    std::hint::black_box(room.as_ptr());
+    reserved
 }
 
 /// A lane and its number.
