@@ -76,6 +76,19 @@ pub(crate) struct Unit<'b> {
     gained: Cell<Option<Val<'b>>>,
 }
 
+/// Packed numbers by an operation of the host.
+struct Packed<'b> {
+    op: FloatOp,
+    operands: Vec<Val<'b>>,
+    numbers: Val<'b>,
+    /// Ones where they are finite.
+    finite: Val<'b>,
+    /// Ones where they are [right](Right).
+    right: Val<'b>,
+    /// Whether all are, and results are rounded as the host does.
+    does: Val<'b>,
+}
+
 impl<'b> Unit<'b> {
     /// The number that a function gives.
     pub(crate) fn call(&self, function: &'static Function, operands: &[Val<'b>]) -> Val<'b> {
@@ -117,7 +130,7 @@ impl<'b> Unit<'b> {
         };
         let packed =
             if t.part == Part::Element { None } else { self.packed(function, t, operands) };
-        let Some((does, numbers)) = packed else {
+        let Some(packed) = packed else {
             return Vector::from_elements(self.b, t.lane, &self.call_each::<N>(function, sets()));
         };
         let by_elements = || {
@@ -129,37 +142,60 @@ impl<'b> Unit<'b> {
             let numbers = Vector::from_elements(self.b, t.lane, &numbers);
             [numbers.whole().expect("there are wholes")]
         };
-        let [numbers] = self.b.if_else(does, || [numbers], by_elements);
+        let second_look = || {
+            let is_exact = self.is_exact(t.lane, &packed);
+            self.b.if_else(is_exact, || [packed.numbers], by_elements)
+        };
+        let [numbers] = self.b.if_else(packed.does, || [packed.numbers], second_look);
         Vector::of_whole(self.b, numbers)
     }
 
-    /// The same by an operation on packed numbers, and whether its results are right.
+    /// The same by an operation on packed numbers.
     fn packed<const N: usize>(
         &self,
         function: &Function,
         t: Arrangement,
         operands: [Vector<'b>; N],
-    ) -> Option<(Val<'b>, Val<'b>)> {
+    ) -> Option<Packed<'b>> {
         let (op, order, right) = native::packed(function, t.lane.format())?;
         let wholes = operands.map(|vector| match t.part {
             Part::Whole => vector.whole(),
             // So that there are no other numbers that may go wrong.
             Part::Element | Part::Half => Vector::both(vector.0[0]).whole(),
         });
-        let operands: Option<Vec<_>> = order.iter().map(|i| wholes[*i]).collect();
+        let operands = order.iter().map(|i| wholes[*i]).collect::<Option<Vec<_>>>()?;
         let packed = |op, args: &[Val<'b>]| self.b.packed(op, t.lane.ty(), args);
-        let numbers = packed(PackedOp::Float(op), &operands?);
-        let constant = |bits| Vector::both(self.b.u64(t.lane.repeated(bits))).whole();
+        let numbers = packed(PackedOp::Float(op), &operands);
+        let constant = |bits| self.in_all(t.lane, bits);
         let format = t.lane.format();
-        let magnitudes = numbers & constant(format.magnitude())?;
+        let magnitudes = numbers & constant(format.magnitude());
         let less = |a, b| packed(PackedOp::Float(FloatOp::Less), &[a, b]);
-        let finite = less(magnitudes, constant(format.infinity())?);
+        let finite = less(magnitudes, constant(format.infinity()));
         let right = match right {
             Right::Finite => finite,
-            Right::AboveLeastNormal => finite & less(constant(format.least_normal())?, magnitudes),
+            Right::AboveLeastNormal => finite & less(constant(format.least_normal()), magnitudes),
         };
         let does = self.fpcr.eq(u64::from(IXC)) & packed(PackedOp::AllOnes, &[right]);
-        Some((does, numbers))
+        Some(Packed { op, operands, numbers, finite, right, does })
+    }
+
+    /// Whether packed numbers that are not all as they should be are right nevertheless, because operands are zero.
+    fn is_exact(&self, lane: Lane, packed: &Packed<'b>) -> Val<'b> {
+        let compare = |op, args: &[Val<'b>]| self.b.packed(op, lane.ty(), args);
+        let zero = self.in_all(lane, 0);
+        let is_zero = |n: &Val<'b>| compare(PackedOp::Float(FloatOp::Equal), &[*n, zero]);
+        let factors = &packed.operands[..native::exact_if_zero(packed.op)];
+        let Some(any_zero) = factors.iter().map(is_zero).reduce(|a, b| a | b) else {
+            return self.b.bool(false);
+        };
+        let right = packed.right | (packed.finite & any_zero);
+        self.fpcr.eq(u64::from(IXC)) & compare(PackedOp::AllOnes, &[right])
+    }
+
+    /// The same bits in all elements of a whole.
+    fn in_all(&self, lane: Lane, bits: u64) -> Val<'b> {
+        let vector = Vector::both(self.b.u64(lane.repeated(bits)));
+        vector.whole().expect("there are wholes")
     }
 
     /// All that a function gives: the last is what FPSR is to [gain](Self::gain).

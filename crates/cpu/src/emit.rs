@@ -10,6 +10,13 @@ use crate::translate::{
     Translator, context_flags, function_value, host_type, stub_signature, var_offset,
 };
 
+/// True if a block calls a function, which is what rare cases do.
+fn calls(block: &kvrm_ir::Block) -> bool {
+    let mut calls = false;
+    block.for_each_stmt(&mut |stmt| calls |= matches!(stmt.op, Op::Call(..)));
+    calls
+}
+
 impl Translator<'_> {
     /// The host's value for one of the region.
     pub(crate) fn value(&mut self, v: IrValue) -> Value {
@@ -159,9 +166,9 @@ impl Translator<'_> {
                 vec![]
             }
             Op::If { cond, then, otherwise } => {
-                let [a, b, merge] = std::array::from_fn(|_| self.b.create_block());
+                let [a, b, merge] = std::array::from_fn(|_| self.create_block());
                 for (block, arm) in [(a, then), (b, otherwise)] {
-                    if arm.stmts.iter().any(|stmt| matches!(stmt.op, Op::Call(..))) {
+                    if calls(arm) {
                         self.b.set_cold_block(block);
                     }
                 }
@@ -185,6 +192,15 @@ impl Translator<'_> {
         }
     }
 
+    /// A block that is as rarely reached as the current one.
+    fn create_block(&mut self) -> Block {
+        let block = self.b.create_block();
+        if self.b.current_block().is_some_and(|current| self.b.func.layout.is_cold(current)) {
+            self.b.set_cold_block(block);
+        }
+        block
+    }
+
     /// Goes to one of two blocks. A condition that is two is tested in two steps, so that each is a comparison and a branch.
     fn branch_to(&mut self, cond: IrValue, then: Block, otherwise: Block) {
         let Some([first, second]) = self.forms.conjunction(cond) else {
@@ -192,7 +208,7 @@ impl Translator<'_> {
             self.b.ins().brif(cond, then, &[], otherwise, &[]);
             return;
         };
-        let next = self.b.create_block();
+        let next = self.create_block();
         self.branch_to(first, next, otherwise);
         self.b.switch_to_block(next);
         self.b.seal_block(next);

@@ -259,10 +259,10 @@ impl Translator<'_> {
                 self.packed_float(op, number, args)
             }
             PackedOp::AllOnes => {
-                let vector = self.vector(types::I64, args[0]);
-                let inverted = self.b.ins().bnot(vector);
-                let any = self.b.ins().vany_true(inverted);
-                return self.b.ins().bxor_imm_u(any, 1);
+                let vector = self.vector(element, args[0]);
+                let signs = self.b.ins().vhigh_bits(types::I32, vector);
+                let all = (1i64 << (128 / element.bits())) - 1;
+                return self.b.ins().icmp_imm_u(IntCC::Equal, signs, all);
             }
             PackedOp::Shuffle(_) | PackedOp::Lookup | PackedOp::LookupSmall => {
                 let args: Vec<_> = args.iter().map(|v| self.value(*v)).collect();

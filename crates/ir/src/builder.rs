@@ -425,10 +425,12 @@ impl Builder {
             results
         };
         let shortcut = self.shortens_calls().then(|| function.shortcut(self, args)).flatten();
-        match shortcut {
-            Some((does, results)) => self.choose(does, || results, long_way),
-            None => long_way(),
-        }
+        let Some(shortcut) = shortcut else { return long_way() };
+        let second_look = || {
+            let does = function.detour(self, args, &shortcut);
+            self.choose(does, || shortcut.results(), long_way)
+        };
+        self.choose(shortcut.does(), || shortcut.results(), second_look)
     }
 
     /// True if functions are called only where their shortcuts do not do.

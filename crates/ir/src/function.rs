@@ -11,6 +11,25 @@ use crate::val::Val;
 /// Builds what a function does: its results, given its parameters.
 pub type Body = for<'b> fn(&'b Builder, &[Val<'b>]) -> Vec<Val<'b>>;
 
+/// What a shortcut gives, for each set of arguments.
+pub(crate) struct Shortcut<'b> {
+    /// Whether the results count.
+    does: Vec<Val<'b>>,
+    results: Vec<Vec<Val<'b>>>,
+}
+
+impl<'b> Shortcut<'b> {
+    /// Whether all results count, so that there is one branch.
+    pub(crate) fn does(&self) -> Val<'b> {
+        self.does.iter().copied().reduce(|a, b| a & b).expect("there are arguments")
+    }
+
+    /// All results.
+    pub(crate) fn results(&self) -> Vec<Val<'b>> {
+        self.results.concat()
+    }
+}
+
 /// A function from values to values, without effects. Routines [call](crate::Op::Call) it where the same work in each of
 /// them would be too much code. An engine writes it once, in the way that suits its target.
 ///
@@ -33,6 +52,7 @@ pub struct Function {
     pub results: &'static [Type],
     build: Body,
     shortcut: Option<Body>,
+    detour: Option<Body>,
     /// For the evaluator.
     reference: OnceLock<Routine>,
 }
@@ -45,13 +65,21 @@ impl Function {
         results: &'static [Type],
         build: Body,
     ) -> Function {
-        Function { name, params, results, build, shortcut: None, reference: OnceLock::new() }
+        let (shortcut, detour) = (None, None);
+        Function { name, params, results, build, shortcut, detour, reference: OnceLock::new() }
     }
 
     /// The same with a shortcut, which is quicker where it does: it gives a `bool` before the results, and these only
     /// count if that is true.
     pub const fn with_shortcut(mut self, shortcut: Body) -> Function {
         self.shortcut = Some(shortcut);
+        self
+    }
+
+    /// The same with a second look at the shortcut's results where these do not count: given the arguments and the results,
+    /// it says whether they are right nevertheless.
+    pub const fn with_detour(mut self, detour: Body) -> Function {
+        self.detour = Some(detour);
         self
     }
 
@@ -84,22 +112,27 @@ impl Function {
         (self.build)(b, args)
     }
 
-    /// Builds its shortcut, for all sets of arguments: whether that does for all of them, so that there is one branch, and
-    /// the results.
-    pub(crate) fn shortcut<'b>(
+    /// Builds its shortcut, for all sets of arguments, unless it never does for these.
+    pub(crate) fn shortcut<'b>(&self, b: &'b Builder, args: &[Val<'b>]) -> Option<Shortcut<'b>> {
+        let shortcut = self.shortcut?;
+        let taken = args.chunks(self.params.len()).map(|args| shortcut(b, args));
+        let (does, results) = taken.map(|taken| (taken[0], taken[1..].to_vec())).unzip();
+        let shortcut = Shortcut { does, results };
+        (shortcut.does().constant() != Some(0)).then_some(shortcut)
+    }
+
+    /// Builds a second look at the results of its shortcut, after some of them did not count: whether all are right.
+    pub(crate) fn detour<'b>(
         &self,
         b: &'b Builder,
         args: &[Val<'b>],
-    ) -> Option<(Val<'b>, Vec<Val<'b>>)> {
-        let shortcut = self.shortcut?;
-        let mut does = b.bool(true);
-        let mut results = Vec::new();
-        for args in args.chunks(self.params.len()) {
-            let taken = shortcut(b, args);
-            does = does & taken[0];
-            results.extend_from_slice(&taken[1..]);
-        }
-        Some((does, results))
+        taken: &Shortcut<'b>,
+    ) -> Val<'b> {
+        let Some(detour) = self.detour else { return b.bool(false) };
+        let sets = args.chunks(self.params.len()).zip(&taken.results);
+        let right = sets.map(|(args, results)| detour(b, &[args, results].concat())[0]);
+        let each = right.zip(&taken.does).map(|(right, does)| right | *does);
+        each.reduce(|a, b| a & b).expect("there are arguments")
     }
 
     /// What it does with all operations allowed.

@@ -85,6 +85,6 @@ pub enum PackedOp {
     Shuffle([u8; 16]),
     /// Arithmetic on numbers; comparisons give elements of ones where they hold.
     Float(FloatOp),
-    /// A `bool`: whether all bits are ones.
+    /// A `bool`: whether all elements are ones, where each is ones or zeros as comparisons give them.
     AllOnes,
 }

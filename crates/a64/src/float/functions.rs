@@ -15,7 +15,8 @@ use crate::Sign::{self, Signed, Unsigned};
 /// The type of FPCR, FPSR and the like.
 const W: Type = Type::U32;
 
-/// A function that works on numbers of one format, as FPCR says; after `or`, its shortcut.
+/// A function that works on numbers of one format, as FPCR says; after `or`, its shortcut; after `also if`, when the number
+/// that this gives is right nevertheless.
 macro_rules! function {
     (
         $name:expr, $format:expr, ($($param:ident: $ty:expr),*) -> ($($result:expr),*),
@@ -33,6 +34,21 @@ macro_rules! function {
         function!($name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body)
             .with_shortcut(function!(@body $format, ($($param),*), $fp, $shortcut))
     };
+    (
+        $name:expr, $format:expr, ($($param:ident: $ty:expr),*) -> ($($result:expr),*),
+        |$fp:ident| $body:expr, or $shortcut:expr, also if |$number:ident| $right:expr
+    ) => {
+        function!(
+            $name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body, or $shortcut
+        )
+        .with_detour(|b, args| {
+            let &[$($param),*, fpcr, $number, _] = args else {
+                unreachable!("it has these parameters and results")
+            };
+            let $fp = Fp::new(b, $format, fpcr);
+            vec![$right]
+        })
+    };
     (@body $format:expr, ($($param:ident),*), $fp:ident, $body:expr) => {
         |b, args| {
             let &[$($param),*, fpcr] = args else { unreachable!("it has these parameters") };
@@ -47,22 +63,22 @@ macro_rules! by_format {
     ($(
         $(#[$doc:meta])*
         $lookup:ident = $name:literal ($($param:ident: $ty:ident),*) -> ($($result:ident),*)
-            |$fp:ident| $body:expr $(, or $shortcut:expr)?;
+            |$fp:ident| $body:expr $(, or $shortcut:expr $(, also if |$number:ident| $right:expr)?)?;
     )*) => {$(
         $(#[$doc])*
         pub(crate) fn $lookup(format: Format) -> &'static Function {
             static FUNCTIONS: [Function; 3] = [
                 by_format!(
                     @one HALF concat!($name, "_16"), ($($param: $ty),*), ($($result),*),
-                    $fp, $body $(, or $shortcut)?
+                    $fp, $body $(, or $shortcut $(, also if |$number| $right)?)?
                 ),
                 by_format!(
                     @one SINGLE concat!($name, "_32"), ($($param: $ty),*), ($($result),*),
-                    $fp, $body $(, or $shortcut)?
+                    $fp, $body $(, or $shortcut $(, also if |$number| $right)?)?
                 ),
                 by_format!(
                     @one DOUBLE concat!($name, "_64"), ($($param: $ty),*), ($($result),*),
-                    $fp, $body $(, or $shortcut)?
+                    $fp, $body $(, or $shortcut $(, also if |$number| $right)?)?
                 ),
             ];
             &FUNCTIONS[format.index()]
@@ -70,11 +86,12 @@ macro_rules! by_format {
     )*};
     (
         @one $format:ident $name:expr, ($($param:ident: $ty:ident),*), ($($result:ident),*),
-        $fp:ident, $body:expr $(, or $shortcut:expr)?
+        $fp:ident, $body:expr $(, or $shortcut:expr $(, also if |$number:ident| $right:expr)?)?
     ) => {{
         const F: Type = $format.ty();
         function!(
-            $name, $format, ($($param: $ty),*) -> ($($result),*), |$fp| $body $(, or $shortcut)?
+            $name, $format, ($($param: $ty),*) -> ($($result),*),
+            |$fp| $body $(, or $shortcut $(, also if |$number| $right)?)?
         )
     }};
 }
@@ -88,19 +105,24 @@ by_format! {
         or fp.native(FloatOp::Sub, &[op1, op2], Right::Finite);
     /// The product.
     fp_mul = "FPMul" (op1: F, op2: F) -> (F, W) |fp| fp.mul(op1, op2),
-        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal);
+        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal),
+        also if |number| fp.is_exact(FloatOp::Mul, &[op1, op2], number);
     /// The sum of the first and the product of the other two operands, rounded once.
     fp_mul_add = "FPMulAdd" (addend: F, op1: F, op2: F) -> (F, W) |fp| fp.mul_add(addend, op1, op2),
-        or fp.native(FloatOp::MulAdd, &[op1, op2, addend], Right::AboveLeastNormal);
+        or fp.native(FloatOp::MulAdd, &[op1, op2, addend], Right::AboveLeastNormal),
+        also if |number| fp.is_exact(FloatOp::MulAdd, &[op1, op2, addend], number);
     /// The quotient.
     fp_div = "FPDiv" (op1: F, op2: F) -> (F, W) |fp| fp.div(op1, op2),
-        or fp.native(FloatOp::Div, &[op1, op2], Right::AboveLeastNormal);
+        or fp.native(FloatOp::Div, &[op1, op2], Right::AboveLeastNormal),
+        also if |number| fp.is_exact(FloatOp::Div, &[op1, op2], number);
     /// The product; that of zero and infinity is two.
     fp_mul_x = "FPMulX" (op1: F, op2: F) -> (F, W) |fp| fp.mul_x(op1, op2),
-        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal);
+        or fp.native(FloatOp::Mul, &[op1, op2], Right::AboveLeastNormal),
+        also if |number| fp.is_exact(FloatOp::Mul, &[op1, op2], number);
     /// The square root.
     fp_sqrt = "FPSqrt" (op: F) -> (F, W) |fp| fp.sqrt(op),
-        or fp.native(FloatOp::Sqrt, &[op], Right::AboveLeastNormal);
+        or fp.native(FloatOp::Sqrt, &[op], Right::AboveLeastNormal),
+        also if |number| fp.is_exact(FloatOp::Sqrt, &[op], number);
 
     /// N, Z, C and V of a comparison, from bit 3 to bit 0. Only signalling NaNs are invalid.
     fp_compare = "FPCompare" (op1: F, op2: F) -> (W, W) |fp| fp.compare(op1, op2, Nans::Signalling),
@@ -185,7 +207,8 @@ pub(crate) fn fp_convert(from: Format, to: Format) -> &'static Function {
             static FUNCTION: Function = function!(
                 $name, $from, (op: $from.ty()) -> ($to.ty(), W),
                 |fp| fp.convert(op, $to, Rounding::Fpcr),
-                or fp.native_as(FloatOp::Convert, &[op], $to, exactly($from, $to))
+                or fp.native_as(FloatOp::Convert, &[op], $to, exactly($from, $to)),
+                also if |number| fp.is_exact(FloatOp::Convert, &[op], number)
             );
             &FUNCTION
         }};

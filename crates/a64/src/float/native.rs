@@ -9,13 +9,16 @@
 //! - Another result that is larger than the least normal number and finite did neither overflow nor underflow. The
 //!   least normal number itself may have been rounded up to, which counts as underflow.
 //!
+//! - Where neither holds, a product, quotient, square root or conversion is still right if it is finite and an operand
+//!   that makes it [exact](exact_if_zero) is zero.
+//!
 //! The upper 32 bits of a number tell enough of its magnitude; some hosts have no more in a register. Doubles whose upper
 //! bits are those of the least normal number do not count as larger.
 
 use kvrm_ir::{FloatOp, Function, Type, Val};
 
 use super::compare::{EQUAL, Extreme, GREATER, LESS, Relation};
-use super::{Format, Fp, IXC, fp_add, fp_div, fp_mul, fp_mul_add, fp_sqrt, fp_sub};
+use super::{DOUBLE, Format, Fp, IXC, SINGLE, fp_add, fp_div, fp_mul, fp_mul_add, fp_sqrt, fp_sub};
 use crate::Sign;
 use crate::fp::ByFormat;
 
@@ -43,6 +46,23 @@ pub(crate) fn packed(function: &Function, format: Format) -> Option<Packed> {
     let same =
         |(own, _): &&(ByFormat, Packed)| format.bits > 16 && std::ptr::eq(own(format), function);
     FUNCTIONS.iter().find(same).map(|(_, packed)| *packed)
+}
+
+/// How many of its first operands make the result of an operation exact if one of them is zero: a factor, a dividend, a
+/// number to take the root of or to convert. A sum with a product is then the addend.
+pub(crate) const fn exact_if_zero(op: FloatOp) -> usize {
+    match op {
+        FloatOp::Mul | FloatOp::MulAdd => 2,
+        FloatOp::Div | FloatOp::Sqrt | FloatOp::Convert => 1,
+        FloatOp::Add
+        | FloatOp::Sub
+        | FloatOp::FromSigned
+        | FloatOp::FromUnsigned
+        | FloatOp::ToSigned
+        | FloatOp::ToUnsigned
+        | FloatOp::Equal
+        | FloatOp::Less => 0,
+    }
 }
 
 /// Whether the results count, the number, and what FPSR gains, which is nothing.
@@ -105,6 +125,15 @@ impl<'b> Fp<'b> {
             Right::AboveLeastNormal => (magnitude - (least + 1)).ult(infinity - least - 1),
         };
         self.shortcut(self.is_plain() & is_right, number)
+    }
+
+    /// Whether what [`native_as`](Self::native_as) gives is right though it is zero or tiny.
+    pub(super) fn is_exact(self, op: FloatOp, operands: &[Val<'b>], number: Val<'b>) -> Val<'b> {
+        let to = if number.ty() == Type::U64 { DOUBLE } else { SINGLE };
+        let is_finite = (upper(number) << 1).ult(upper_bits(to, to.infinity()) << 1);
+        let zeros = operands[..exact_if_zero(op)].iter().map(|operand| (*operand << 1).eq(0u64));
+        let any_zero = zeros.reduce(|a, b| a | b).expect("there are such operands");
+        self.is_plain_for_exact() & is_finite & any_zero
     }
 
     /// `FPCompare`: numbers that are less, equal or greater, and so are not NaNs.
