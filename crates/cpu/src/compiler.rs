@@ -2,9 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cranelift::codegen::Context;
+use cranelift::codegen::binemit::Reloc;
 use cranelift::codegen::control::ControlPlane;
-use cranelift::codegen::ir::Function;
+use cranelift::codegen::ir::{ExternalName, Function, UserExternalName};
+use cranelift::codegen::{Context, FinalizedMachReloc, FinalizedRelocTarget};
 use cranelift::prelude::{FunctionBuilderContext, Signature};
 
 use crate::translate::HostTarget;
@@ -13,11 +14,20 @@ use crate::translate::HostTarget;
 pub(crate) struct Compiler {
     context: Context,
     scratch: FunctionBuilderContext,
+    code: Vec<u8>,
+}
+
+/// The name that code calls a function of the host by: its address. An address that is a constant would be kept in
+/// registers where calls are rare and code is not.
+pub(crate) fn name_of(address: usize) -> UserExternalName {
+    let address = address as u64;
+    UserExternalName::new((address >> 32) as u32, address as u32)
 }
 
 impl Compiler {
     fn new() -> Compiler {
-        Compiler { context: Context::new(), scratch: FunctionBuilderContext::new() }
+        let (context, scratch) = (Context::new(), FunctionBuilderContext::new());
+        Compiler { context, scratch, code: Vec::new() }
     }
 
     /// Compiles what `fill` builds to host code, which can be run from any address.
@@ -31,11 +41,26 @@ impl Compiler {
         self.context.func.signature = signature;
         fill(&mut self.context.func, &mut self.scratch);
         let compiled = self.context.compile(&*target.isa, &mut ControlPlane::default());
-        let compiled = compiled.map_err(|error| error.inner.to_string())?;
-        // Host functions are called through constants, and no operation needs a library.
-        match compiled.buffer.relocs() {
-            [] => Ok(compiled.code_buffer()),
-            [first, ..] => Err(format!("the code generator refers to {:?}", first.target)),
+        compiled.map_err(|error| error.inner.to_string())?;
+        let compiled = self.context.compiled_code().expect("it was just compiled");
+        self.code.clear();
+        self.code.extend_from_slice(compiled.code_buffer());
+        for reloc in compiled.buffer.relocs() {
+            let address = self.called(reloc)?;
+            let place = reloc.offset as usize;
+            self.code[place..place + 8].copy_from_slice(&address.to_le_bytes());
+        }
+        Ok(&self.code)
+    }
+
+    /// The address of the function that code refers to; no operation needs a library.
+    fn called(&self, reloc: &FinalizedMachReloc) -> Result<u64, String> {
+        match (reloc.kind, &reloc.target) {
+            (Reloc::Abs8, FinalizedRelocTarget::ExternalName(ExternalName::User(name))) => {
+                let name = &self.context.func.params.user_named_funcs()[*name];
+                Ok(u64::from(name.namespace) << 32 | u64::from(name.index))
+            }
+            _ => Err(format!("the code generator refers to {:?}", reloc.target)),
         }
     }
 }

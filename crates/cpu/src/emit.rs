@@ -1,10 +1,12 @@
 //! From the operations of a region to instructions of the host: one arm per operation.
 
+use cranelift::codegen::ir::{ExtFuncData, ExternalName, FuncRef};
 use cranelift::prelude::*;
 use kvrm_ir::{
     BinOp, CmpOp, Cond, ConvOp, Flags, Op, Order, Stmt, Type as IrType, UnOp, Value as IrValue,
 };
 
+use crate::compiler::name_of;
 use crate::memory::guest_flags;
 use crate::translate::{
     Translator, context_flags, function_value, host_type, stub_signature, var_offset,
@@ -32,6 +34,7 @@ impl Translator<'_> {
     }
 
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) {
+        self.forms.note_wanted(stmts, self.region);
         for stmt in stmts {
             let results = self.stmt(stmt);
             for (result, value) in stmt.results.iter().zip(results) {
@@ -59,6 +62,9 @@ impl Translator<'_> {
             Op::Binary(op, a, b) => {
                 if *op == BinOp::And && self.ty(*a) == IrType::Bool {
                     self.forms.conjoined(stmt.results[0], [*a, *b]);
+                }
+                if *op == BinOp::Xor {
+                    self.note_negated(*a, *b, stmt.results[0]);
                 }
                 vec![self.binary(*op, *a, *b)]
             }
@@ -121,19 +127,20 @@ impl Translator<'_> {
                         self.b.ins().atomic_load(result_type(), guest_flags(), at)
                     }
                     (Order::AcquireRelease, false) | (Order::Plain, _) => {
-                        self.b.ins().load(result_type(), guest_flags(), at, offset)
+                        self.load(stmt.results[0], at, offset)
                     }
                 }]
             }
             Op::Store { order, place, index, value } => {
-                let value = self.value(*value);
                 let (at, offset) = self.element(*place, *index);
                 match (order, self.target.shared) {
                     (Order::AcquireRelease, true) => {
                         let at = self.b.ins().iadd_imm_s(at, i64::from(offset));
+                        let value = self.value(*value);
                         self.b.ins().atomic_store(guest_flags(), value, at)
                     }
                     (Order::AcquireRelease, false) | (Order::Plain, _) => {
+                        let value = self.value_or_number(*value);
                         self.b.ins().store(guest_flags(), value, at, offset)
                     }
                 };
@@ -224,7 +231,7 @@ impl Translator<'_> {
         args: &[IrValue],
         results: &[IrValue],
     ) -> Vec<Value> {
-        let address = self.outside.functions[function.name];
+        let code = self.host_function(self.outside.functions[function.name]);
         let mut values = Vec::with_capacity(results.len());
         let sets = args.chunks(function.params.len());
         for (args, results) in sets.zip(results.chunks(function.results.len())) {
@@ -232,15 +239,22 @@ impl Translator<'_> {
                 let arg = self.value(*arg);
                 self.store_context(function_value(index), arg);
             }
-            let signature = self.b.import_signature(stub_signature());
-            let code = self.b.ins().iconst(types::I64, address as i64);
-            self.b.ins().call_indirect(signature, code, &[self.context]);
+            self.b.ins().call(code, &[self.context]);
             for (index, result) in results.iter().enumerate() {
                 let (ty, at) = (host_type(self.ty(*result)), function_value(index) as i32);
                 values.push(self.b.ins().load(ty, context_flags(), self.context, at));
             }
         }
         values
+    }
+
+    /// A function at an address of the host, with the signature of stubs.
+    fn host_function(&mut self, address: usize) -> FuncRef {
+        let signature = self.b.import_signature(stub_signature());
+        let name = self.b.func.declare_imported_user_function(name_of(address));
+        let name = ExternalName::user(name);
+        let function = ExtFuncData { name, signature, colocated: false, patchable: false };
+        self.b.import_function(function)
     }
 
     fn unary(&mut self, op: UnOp, a: IrValue) -> Value {

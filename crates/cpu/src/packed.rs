@@ -3,12 +3,14 @@
 //! A value of the IR has an integer type of the host, or is a vector of bytes. Where a number is computed from numbers,
 //! it would go back and forth between two kinds of registers; so what else a value is, is kept in mind ([`Forms`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cranelift::codegen::ir::{ConstantData, Endianness, MemFlagsData};
 use cranelift::prelude::*;
-use kvrm_ir::{ConvOp, FloatOp, PackedOp, Type as IrType, Value as IrValue};
+use kvrm_ir::{ConvOp, FloatOp, Op, PackedOp, Stmt, Type as IrType, Value as IrValue};
+use kvrm_translate::Region;
 
+use crate::memory::guest_flags;
 use crate::translate::{Translator, host_type};
 
 /// What is known of values of the IR beside the host's values for them.
@@ -20,6 +22,8 @@ pub(crate) struct Forms {
     lowest: HashMap<IrValue, Value>,
     /// The host's single that a `u64` has in its lower half, below zeros.
     extended: HashMap<IrValue, Value>,
+    /// Values that go to vector registers, below zeros: if they are loaded, then as numbers.
+    wanted: HashSet<IrValue>,
     /// Two conditions that both must hold for one to hold.
     conjunctions: HashMap<IrValue, [IrValue; 2]>,
 }
@@ -28,6 +32,22 @@ impl Forms {
     /// The number that a value is known to be.
     pub(crate) fn number(&self, v: IrValue) -> Option<Value> {
         self.numbers.get(&v).copied()
+    }
+
+    /// Notes which values of some statements go to vector registers.
+    pub(crate) fn note_wanted(&mut self, stmts: &[Stmt], region: &Region) {
+        let is_zero = |v: &IrValue| region.values[v.0 as usize].constant == Some(0);
+        for stmt in stmts.iter().rev() {
+            match &stmt.op {
+                Op::Pair(low, high) if is_zero(high) => {
+                    self.wanted.insert(*low);
+                }
+                Op::Convert(ConvOp::Zext, narrow) if self.wanted.contains(&stmt.results[0]) => {
+                    self.wanted.insert(*narrow);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Notes that a condition is two.
@@ -92,6 +112,40 @@ impl Translator<'_> {
                 self.cast(ty, bits)
             }
         }
+    }
+
+    /// Notes that a number with its sign inverted is a number, too.
+    pub(crate) fn note_negated(&mut self, number: IrValue, mask: IrValue, result: IrValue) {
+        let sign = match self.ty(number) {
+            IrType::U32 => 1 << 31,
+            IrType::U64 => 1 << 63,
+            _ => return,
+        };
+        let inverts_sign = self.region.values[mask.0 as usize].constant == Some(sign);
+        if let (true, Some(number)) = (inverts_sign, self.forms.number(number)) {
+            let negated = self.b.ins().fneg(number);
+            self.forms.numbers.insert(result, negated);
+        }
+    }
+
+    /// What is stored for a value: the number, if it is in a vector register.
+    pub(crate) fn value_or_number(&mut self, v: IrValue) -> Value {
+        let is_wide = matches!(self.ty(v), IrType::U32 | IrType::U64);
+        let is_number = self.forms.number(v).is_some() || self.forms.lowest.contains_key(&v);
+        if is_wide && is_number { self.number(v) } else { self.value(v) }
+    }
+
+    /// Loads a value, as a number if it goes to a vector register.
+    pub(crate) fn load(&mut self, result: IrValue, at: Value, offset: i32) -> Value {
+        let ty = self.ty(result);
+        let is_number =
+            matches!(ty, IrType::U32 | IrType::U64) && self.forms.wanted.contains(&result);
+        if !is_number {
+            return self.b.ins().load(host_type(ty), guest_flags(), at, offset);
+        }
+        let number = self.b.ins().load(float_type(ty), guest_flags(), at, offset);
+        self.forms.numbers.insert(result, number);
+        self.cast(host_type(ty), number)
     }
 
     /// What an arm of an `if` yields: a number, where that is wanted.

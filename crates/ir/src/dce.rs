@@ -22,6 +22,7 @@ pub fn remove_dead_stmts(stmts: &mut Vec<Stmt>, live: &mut [bool]) {
             continue;
         }
         if let Op::If { then, otherwise, .. } = &mut stmt.op {
+            drop_dead_results(&mut stmt.results, [then, otherwise], live);
             for Block { stmts, yields } in [then, otherwise] {
                 yields.iter().for_each(|v| live[v.0 as usize] = true);
                 remove_dead_stmts(stmts, live);
@@ -32,4 +33,13 @@ pub fn remove_dead_stmts(stmts: &mut Vec<Stmt>, live: &mut [bool]) {
     }
     kept.reverse();
     *stmts = kept;
+}
+
+/// Removes the results of an `if` that nobody uses.
+fn drop_dead_results(results: &mut Vec<Value>, arms: [&mut Block; 2], live: &[bool]) {
+    let used: Vec<bool> = results.iter().map(|v| live[v.0 as usize]).collect();
+    for values in arms.map(|arm| &mut arm.yields).into_iter().chain([results]) {
+        let mut used = used.iter();
+        values.retain(|_| *used.next().expect("each arm yields what the `if` results in"));
+    }
 }

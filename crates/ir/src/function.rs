@@ -131,8 +131,12 @@ impl Function {
         let Some(detour) = self.detour else { return b.bool(false) };
         let sets = args.chunks(self.params.len()).zip(&taken.results);
         let right = sets.map(|(args, results)| detour(b, &[args, results].concat())[0]);
-        let each = right.zip(&taken.does).map(|(right, does)| right | *does);
-        each.reduce(|a, b| a & b).expect("there are arguments")
+        let each: Vec<_> = match taken.does.as_slice() {
+            // It is known that it does not.
+            [_] => right.collect(),
+            many => right.zip(many).map(|(right, does)| right | *does).collect(),
+        };
+        each.into_iter().reduce(|a, b| a & b).expect("there are arguments")
     }
 
     /// What it does with all operations allowed.
