@@ -428,9 +428,9 @@ impl Builder {
         let Some(shortcut) = shortcut else { return long_way() };
         let second_look = || {
             let does = function.detour(self, args, &shortcut);
-            self.choose(does, || shortcut.results(), long_way)
+            self.choose(does, || shortcut.results.clone(), long_way)
         };
-        self.choose(shortcut.does(), || shortcut.results(), second_look)
+        self.choose(shortcut.does, || shortcut.results.clone(), second_look)
     }
 
     /// True if functions are called only where their shortcuts do not do.

@@ -11,23 +11,14 @@ use crate::val::Val;
 /// Builds what a function does: its results, given its parameters.
 pub type Body = for<'b> fn(&'b Builder, &[Val<'b>]) -> Vec<Val<'b>>;
 
-/// What a shortcut gives, for each set of arguments.
+/// What a shortcut gives.
 pub(crate) struct Shortcut<'b> {
-    /// Whether the results count.
-    does: Vec<Val<'b>>,
-    results: Vec<Vec<Val<'b>>>,
-}
-
-impl<'b> Shortcut<'b> {
     /// Whether all results count, so that there is one branch.
-    pub(crate) fn does(&self) -> Val<'b> {
-        self.does.iter().copied().reduce(|a, b| a & b).expect("there are arguments")
-    }
-
+    pub(crate) does: Val<'b>,
+    /// Whether those for each set of arguments do.
+    each: Vec<Val<'b>>,
     /// All results.
-    pub(crate) fn results(&self) -> Vec<Val<'b>> {
-        self.results.concat()
-    }
+    pub(crate) results: Vec<Val<'b>>,
 }
 
 /// A function from values to values, without effects. Routines [call](crate::Op::Call) it where the same work in each of
@@ -115,10 +106,15 @@ impl Function {
     /// Builds its shortcut, for all sets of arguments, unless it never does for these.
     pub(crate) fn shortcut<'b>(&self, b: &'b Builder, args: &[Val<'b>]) -> Option<Shortcut<'b>> {
         let shortcut = self.shortcut?;
-        let taken = args.chunks(self.params.len()).map(|args| shortcut(b, args));
-        let (does, results) = taken.map(|taken| (taken[0], taken[1..].to_vec())).unzip();
-        let shortcut = Shortcut { does, results };
-        (shortcut.does().constant() != Some(0)).then_some(shortcut)
+        let mut each = Vec::new();
+        let mut results = Vec::new();
+        for args in args.chunks(self.params.len()) {
+            let taken = shortcut(b, args);
+            each.push(taken[0]);
+            results.extend_from_slice(&taken[1..]);
+        }
+        let does = each.iter().fold(b.bool(true), |all, does| all & *does);
+        (does.constant() != Some(0)).then_some(Shortcut { does, each, results })
     }
 
     /// Builds a second look at the results of its shortcut, after some of them did not count: whether all are right.
@@ -129,14 +125,15 @@ impl Function {
         taken: &Shortcut<'b>,
     ) -> Val<'b> {
         let Some(detour) = self.detour else { return b.bool(false) };
-        let sets = args.chunks(self.params.len()).zip(&taken.results);
+        let results = taken.results.chunks(self.results.len());
+        let sets = args.chunks(self.params.len()).zip(results);
         let right = sets.map(|(args, results)| detour(b, &[args, results].concat())[0]);
-        let each: Vec<_> = match taken.does.as_slice() {
+        let each: Vec<_> = match taken.each.as_slice() {
             // It is known that it does not.
             [_] => right.collect(),
             many => right.zip(many).map(|(right, does)| right | *does).collect(),
         };
-        each.into_iter().reduce(|a, b| a & b).expect("there are arguments")
+        each.into_iter().fold(b.bool(true), |all, right| all & right)
     }
 
     /// What it does with all operations allowed.

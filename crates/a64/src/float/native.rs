@@ -8,7 +8,6 @@
 //!   least normal number is exact.
 //! - Another result that is larger than the least normal number and finite did neither overflow nor underflow. The
 //!   least normal number itself may have been rounded up to, which counts as underflow.
-//!
 //! - Where neither holds, a product, quotient, square root or conversion is still right if it is finite and an operand
 //!   that makes it [exact](exact_if_zero) is zero.
 //!
