@@ -158,3 +158,55 @@ impl PartialEq for Function {
         self.name == other.name
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::{Inputs, eval_results};
+    use crate::legalise::Calls;
+    use crate::op::Var;
+
+    /// Half of a number and the rest. The shortcut is for even numbers; a second look takes seven for one, so that a
+    /// wrong result shows where it counts.
+    static HALF: Function =
+        Function::new("Half", &[Type::U32], &[Type::U32; 2], |_, x| vec![x[0] >> 1, x[0] & 1u64])
+            .with_shortcut(|b, x| vec![(x[0] & 1u64).eq(0u64), x[0] >> 1, b.u32(0)])
+            .with_detour(|_, x| vec![x[0].eq(7u64) & x[1].eq(3u64) & x[2].eq(0u64)]);
+
+    struct Params([u64; 2]);
+
+    impl Inputs for Params {
+        fn word(&self) -> u32 {
+            unreachable!("functions have no word")
+        }
+
+        fn param(&self, index: u8) -> u64 {
+            self.0[usize::from(index)]
+        }
+
+        fn read_var(&self, _: Var) -> u64 {
+            unreachable!("functions read no state")
+        }
+    }
+
+    /// Calls the function for two numbers at once.
+    fn halves(numbers: [u64; 2]) -> Vec<u64> {
+        let b = Builder::for_target(Lacks { calls: Calls::Shortened, ..Lacks::default() });
+        let args = [0, 1].map(|i| b.param(Type::U32, i));
+        let results: Vec<_> = b.call(&HALF, &args).into_iter().map(Val::value).collect();
+        eval_results(&b.finish_with(&results), &Params(numbers))
+    }
+
+    #[test]
+    fn a_shortcut_gets_a_second_look() {
+        assert_eq!(halves([4, 6]), [2, 0, 3, 0]);
+        assert_eq!(halves([7, 6]), [3, 0, 3, 0]);
+        assert_eq!(halves([7, 7]), [3, 0, 3, 0]);
+    }
+
+    #[test]
+    fn one_call_that_needs_the_function_takes_all_there() {
+        assert_eq!(halves([5, 6]), [2, 1, 3, 0]);
+        assert_eq!(halves([7, 5]), [3, 1, 2, 1]);
+    }
+}
