@@ -324,5 +324,5 @@ uint64_t run(uint64_t input, uint64_t iterations)
     sorted_count = 0;
     for (uint64_t n = 0; n < iterations && hash; n++)
         hash = one_round(&random, hash);
-    return mix(hash, (uint64_t)sorted_count);
+    return hash ? mix(hash, (uint64_t)sorted_count) : 0;
 }
