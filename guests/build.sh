@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds every guest for the bare machine into bin/NAME.bin, and from the same
 # source as a Linux program into linux/NAME.  Guests in C are built a second
-# time as NAME_O3, with vectors wherever the compiler can use them.  The same
-# compiler gives the same bytes every time.  CROSS names another toolchain.
+# time as NAME_O3, with vectors wherever the compiler can use them.  bench/ has
+# a set of its own; bench/guests.txt says how each is built.  The same compiler
+# gives the same bytes every time.  CROSS names another toolchain.
 set -eu
 cd "$(dirname "$0")"
 export LC_ALL=C
@@ -30,13 +31,14 @@ AES_FLAGS="$VECTOR_FLAGS -march=armv8-a+crypto"
 # disassembly with any other, or with a floating point or vector register, fails
 # the build.  SVC is for Linux programs only, HLT for bare ones.
 ALLOWED=" add adds sub subs neg negs cmp cmn and ands orr orn eor eon bic mvn
- tst mov movz movk movn mul madd msub mneg umaddl smaddl umull smull umulh
- smulh udiv sdiv lsl lsr asr ror extr ubfx sbfx ubfiz sbfiz bfi bfxil bfc sxtb
- sxth sxtw uxtb uxth uxtw rev rev16 rev32 rbit clz cls csel cset csetm cinc
- cinv cneg csinc csinv csneg ccmp ccmn adr adrp ldr ldrb ldrh ldrsb ldrsh ldrsw
- ldp ldpsw ldur ldurb ldurh str strb strh stp stur sturb sturh b bl br blr ret
+ bics adc adcs sbc sbcs ngc tst mov movz movk movn mul madd msub mneg umaddl
+ smaddl umsubl smsubl umnegl smnegl umull smull umulh smulh udiv sdiv lsl lsr
+ asr ror extr ubfx sbfx ubfiz sbfiz bfi bfxil bfc sxtb sxth sxtw uxtb uxth
+ uxtw rev rev16 rev32 rbit clz cls csel cset csetm cinc cinv cneg csinc csinv
+ csneg ccmp ccmn adr adrp ldr ldrb ldrh ldrsb ldrsh ldrsw ldp ldpsw ldur ldurb
+ ldurh ldursb ldursh ldursw str strb strh stp stur sturb sturh b bl br blr ret
  cbz cbnz tbz tbnz b.eq b.ne b.cs b.cc b.mi b.pl b.hi b.ls b.ge b.lt b.gt b.le
- nop "
+ nop brk "
 
 # check_instructions ELF EXTRA: EXTRA is a mnemonic to allow as well.
 check_instructions() {
@@ -55,7 +57,7 @@ check_instructions() {
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-mkdir -p bin linux
+mkdir -p bin linux bench/bin bench/linux
 
 compile() { # OBJECT SOURCE [FLAG...]
     object=$1
@@ -63,10 +65,10 @@ compile() { # OBJECT SOURCE [FLAG...]
     "${CROSS}gcc" $CFLAGS -c -o "$tmp/$object" "$@"
 }
 
-# build NAME SOURCE [FLAG...]: leaves NAME.elf and NAME in $tmp.
+# build FOLDER NAME SOURCE [FLAG...]: leaves NAME.elf and NAME in $tmp.
 build() {
-    name=$1 source=$2
-    shift 2
+    folder=$1 name=$2 source=$3
+    shift 3
 
     compile runtime.o runtime.c "$@"
     compile bare.o "$source" "$@"
@@ -74,15 +76,26 @@ build() {
     *.c) start="$tmp/start_bare.o" ;;
     *) start= ;;
     esac
-    "${CROSS}gcc" $LDFLAGS -T bare.ld -o "$tmp/$name.elf" \
+    "${CROSS}gcc" $LDFLAGS -T "$folder/bare.ld" -o "$tmp/$name.elf" \
         $start "$tmp/bare.o" "$tmp/runtime.o"
     "${CROSS}objcopy" -O binary --set-section-flags .data=alloc,load,contents \
-        "$tmp/$name.elf" "bin/$name.bin"
+        "$tmp/$name.elf" "$folder/bin/$name.bin"
 
-    compile linux.o "$source" "$@" -DGUEST_LINUX
+    object=linux.o
+    case $folder in
+    bench) object=bare.o ;; # the same for both, and takes long to compile
+    *) compile linux.o "$source" "$@" -DGUEST_LINUX ;;
+    esac
     "${CROSS}gcc" $LDFLAGS -o "$tmp/$name" \
-        "$tmp/start_linux.o" "$tmp/linux_main.o" "$tmp/linux.o" "$tmp/runtime.o"
-    "${CROSS}strip" --strip-all -o "linux/$name" "$tmp/$name"
+        "$tmp/start_linux.o" "$tmp/linux_main.o" "$tmp/$object" "$tmp/runtime.o"
+    "${CROSS}strip" --strip-all -o "$folder/linux/$name" "$tmp/$name"
+}
+
+# build_integer_only FOLDER NAME SOURCE
+build_integer_only() {
+    build "$1" "$2" "$3" -O2 $INTEGER_FLAGS -Isrc
+    check_instructions "$tmp/$2.elf" hlt
+    check_instructions "$tmp/$2" svc
 }
 
 # What these contain is the same in every build.
@@ -98,18 +111,26 @@ for source in src/*.c src/*.S; do
     *) flags=$VECTOR_FLAGS ;;
     esac
     case $INTEGER_ONLY in
-    *[[:space:]]$guest[[:space:]]*)
-        build "$guest" "$source" -O2 $INTEGER_FLAGS
-        check_instructions "$tmp/$guest.elf" hlt
-        check_instructions "$tmp/$guest" svc
-        ;;
-    *) build "$guest" "$source" -O2 $flags ;;
+    *[[:space:]]$guest[[:space:]]*) build_integer_only . "$guest" "$source" ;;
+    *) build . "$guest" "$source" -O2 $flags ;;
     esac
     case $source in
     *.S) ;; # no compiler has anything to do
     src/mandelbrot.c) ;; # -O3 gives the same program
-    *) build "${guest}_O3" "$source" -O3 $flags ;;
+    *) build . "${guest}_O3" "$source" -O3 $flags ;;
     esac
 done
 
-wc -c bin/*.bin linux/*
+grep -v '^#' bench/guests.txt | while read -r guest how rest; do
+    source="bench/src/$guest.c"
+    case $how in
+    integer) build_integer_only bench "$guest" "$source" ;;
+    O2 | O3) build bench "$guest" "$source" "-$how" $VECTOR_FLAGS -Isrc ;;
+    *)
+        echo "bench/guests.txt: $guest: how is $how built?" >&2
+        exit 1
+        ;;
+    esac
+done
+
+wc -c bin/*.bin linux/* bench/bin/*.bin bench/linux/*

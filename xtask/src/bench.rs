@@ -2,19 +2,19 @@
 //!
 //! Both are timed from outside, from start to end of the process, including translation. Their runs alternate,
 //! so that other load affects both, and the fastest of each counts: the speed of QEMU's code varies by up to a
-//! factor of three from start to start.
+//! factor of three from start to start. [`bench_set`] measures a larger set of programs.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::bench_page;
 use crate::host::{self, Host};
 use crate::shell::{self, Outcome, cargo, command, root};
+use crate::timing::timed;
 use crate::tools::{self, cannot};
+use crate::{bench_page, bench_set, bench_set_page};
 
 /// Guests and numbers of iterations that take about a second each under QEMU.
 pub(crate) const GUESTS: [(&str, u64); 8] = [
@@ -63,6 +63,7 @@ pub(crate) struct Measurements {
     pub(crate) peers: Vec<Peers>,
     /// Guests with floating point or vectors.
     pub(crate) vector_peers: Vec<Peers>,
+    pub(crate) set: bench_set::Measured,
     /// Executions of 1,000 instructions per second, each after a reset.
     pub(crate) resets: f64,
     pub(crate) scaling: Scaling,
@@ -90,15 +91,24 @@ pub(crate) struct Memory {
 pub(crate) struct Options {
     rounds: usize,
     print: bool,
+    choice: bench_set::Choice,
 }
 
 impl Options {
     pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
-        let mut options = Options { rounds: 5, print: false };
+        let mut options = Options { rounds: 5, print: false, choice: Default::default() };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--print" => options.print = true,
+                "--only" => {
+                    let sizes = arguments.next().ok_or("--only needs long, short or both")?;
+                    options.choice.add_sizes(sizes)?;
+                }
+                "--guests" => {
+                    let guests = arguments.next().ok_or("--guests needs names, with commas")?;
+                    options.choice.add_guests(guests);
+                }
                 "--rounds" => {
                     let number = arguments.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
                     options.rounds = number.ok_or("--rounds needs a number, at least 1")?;
@@ -120,11 +130,17 @@ impl Options {
         if host.load.parse().is_ok_and(|load: f64| load > 0.5) {
             println!("the load is {}: something else is running, expect worse numbers", host.load);
         }
+        if !self.choice.is_everything() {
+            let set = bench_set::measure(&kvrm, &self.choice, self.rounds)?;
+            print!("\n{}", bench_set_page::tables(&set));
+            return Ok(());
+        }
         let measurements = Measurements {
             version: kvrm.version()?,
             rounds: self.rounds,
             peers: kvrm.peers(&GUESTS, self.rounds)?,
             vector_peers: kvrm.peers(&VECTOR_GUESTS, self.rounds)?,
+            set: bench_set::measure(&kvrm, &self.choice, self.rounds)?,
             resets: kvrm.resets()?,
             scaling: kvrm.scaling()?,
             start: kvrm.start()?,
@@ -138,6 +154,7 @@ impl Options {
         }
         println!("\n{}", bench_page::table(&measurements.peers));
         println!("{}", bench_page::table(&measurements.vector_peers));
+        print!("{}", bench_set_page::tables(&measurements.set));
         bench_page::write(&page, &bench_page::summary(&host, &measurements))
     }
 }
@@ -162,7 +179,7 @@ impl Kvrm {
         &self.0
     }
 
-    fn command(&self, arguments: &str) -> Command {
+    pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = command(&self.0);
         command.args(arguments.split_whitespace());
         command
@@ -188,14 +205,14 @@ impl Kvrm {
         );
         let mut peers = Peers { guest, instructions: 0, kvrm: f64::INFINITY, qemu: f64::INFINITY };
         for _ in 0..rounds {
-            let (seconds, text) = timed(&mut self.command(&exec))?;
-            peers.kvrm = peers.kvrm.min(seconds);
+            let (time, text) = timed(&mut self.command(&exec))?;
+            peers.kvrm = peers.kvrm.min(time.wall);
             let lane = &json(&text)?["lanes"][0];
             peers.instructions = lane["cycles"].as_u64().unwrap_or(0);
             let ours = number(lane["registers"]["x0"].as_str().unwrap_or(""), guest)?;
 
-            let (seconds, text) = timed(&mut qemu(guest, iterations))?;
-            peers.qemu = peers.qemu.min(seconds);
+            let (time, text) = timed(&mut qemu(guest, iterations))?;
+            peers.qemu = peers.qemu.min(time.wall);
             let theirs = number(&text, guest)?;
             if ours != theirs {
                 return Err(format!("{guest}: kvrm gave {ours:016x}, QEMU {theirs:016x}"));
@@ -229,7 +246,7 @@ impl Kvrm {
         let program = Program::write("start", &[0xd280_0520, 0x9100_0400, 0xd440_0000])?;
         let mut exec = self.command("exec");
         exec.arg(&program.0);
-        let seconds = best(STARTS, || Ok(-timed(&mut exec)?.0))?;
+        let seconds = best(STARTS, || Ok(-timed(&mut exec)?.0.wall))?;
         Ok(-seconds)
     }
 
@@ -271,7 +288,7 @@ fn qemu(guest: &str, iterations: u64) -> Command {
 
 /// Measures the same for QEMU, with a program that does next to nothing.
 fn qemu_start() -> Outcome<f64> {
-    let seconds = best(STARTS, || Ok(-timed(&mut qemu("loop", 1))?.0))?;
+    let seconds = best(STARTS, || Ok(-timed(&mut qemu("loop", 1))?.0.wall))?;
     Ok(-seconds)
 }
 
@@ -295,13 +312,6 @@ impl Drop for Program {
     }
 }
 
-/// Runs a command: the seconds it took, and what it printed.
-fn timed(command: &mut Command) -> Outcome<(f64, String)> {
-    let start = Instant::now();
-    let text = shell::output(command)?;
-    Ok((start.elapsed().as_secs_f64(), text))
-}
-
 /// Returns the largest of several measurements.
 fn best(times: usize, mut measure: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
     (0..times).try_fold(f64::NEG_INFINITY, |best, _| Ok(best.max(measure()?)))
@@ -316,7 +326,7 @@ fn float(value: &Value) -> Outcome<f64> {
 }
 
 /// Parses a hexadecimal result.
-fn number(text: &str, guest: &str) -> Outcome<u64> {
+pub(crate) fn number(text: &str, guest: &str) -> Outcome<u64> {
     let digits = text.trim();
     u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16)
         .map_err(|_| format!("{guest}: not a result: {digits:?}"))

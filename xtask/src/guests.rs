@@ -4,10 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome, command, root};
+use crate::test;
 use crate::tools::{self, cannot};
 
 /// The compiler that built the stored programs; others give other bytes.
 const COMPILER: &str = "12.2";
+
+/// The folders of what is built from sources.
+const BUILT: [&str; 4] = ["bin", "linux", "bench/bin", "bench/linux"];
 
 /// Builds everything in a copy, compares, and runs what was built.
 pub(crate) fn check() -> Outcome {
@@ -17,25 +21,33 @@ pub(crate) fn check() -> Outcome {
     tools::remove(&copy)?;
     fs::create_dir_all(root().join(".cache")).map_err(|e| cannot("create", &copy, &e))?;
     shell::run(command("cp").arg("-R").arg(&kept).arg(&copy))?;
-    ["bin", "linux"].iter().try_for_each(|built| tools::remove(&copy.join(built)))?;
+    BUILT.iter().try_for_each(|built| tools::remove(&copy.join(built)))?;
     shell::output(&mut command(copy.join("build.sh")))?;
 
     let version = shell::output(command("aarch64-linux-gnu-gcc").arg("-dumpfullversion"))?;
     let version = version.trim();
-    if version.starts_with(COMPILER) {
+    let same = version.starts_with(COMPILER);
+    if same {
         compare(&kept, &copy)?;
     } else {
         println!("not compared byte by byte: this is GCC {version}, guests/ is from {COMPILER}");
     }
-    for guests in [&kept, &copy] {
+    let folders = [&kept, &copy];
+    for guests in folders {
         shell::run(command("python3").arg(guests.join("check.py")).args(["--linux", "--bare"]))?;
+    }
+    let kvrm = test::build_kvrm()?;
+    // The larger set takes longer: no need to run the same programs twice.
+    for guests in &folders[..if same { 1 } else { 2 }] {
+        let check = guests.join("bench/check.py");
+        shell::run(command("python3").arg(check).arg("--kvrm").arg(&kvrm))?;
     }
     tools::remove(&copy)
 }
 
 /// Checks that both folders have the same programs.
 fn compare(kept: &Path, built: &Path) -> Outcome {
-    for folder in ["bin", "linux"] {
+    for folder in BUILT {
         let (kept, built) = (files(&kept.join(folder))?, files(&built.join(folder))?);
         let names = |files: &[(String, Vec<u8>)]| {
             files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")

@@ -4,6 +4,8 @@
 
 mod bench;
 mod bench_page;
+mod bench_set;
+mod bench_set_page;
 mod deny;
 mod docs;
 mod gpu;
@@ -16,6 +18,7 @@ mod shell;
 mod targets;
 mod test;
 mod text;
+mod timing;
 mod tools;
 
 use std::process::ExitCode;
@@ -38,6 +41,10 @@ Commands:
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page and writes nothing
+      --only SIZES  Measures only the benchmark set (guests/bench), of these sizes: long, short or both, with
+                    commas; prints tables and writes nothing
+      --guests NAMES
+                    The same, with only these of its guests: bench-peers --only short --guests regex,lists
   gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a
                   driver) into target/gpu-check, and runs them if this computer has a GPU; otherwise, copy the
                   folder to one that has a GPU and run run.sh there
@@ -51,7 +58,8 @@ Commands:
   book            Builds the guide, docs/, as a book, and prints where its first page is
 
 Commands install what they need: Debian packages with apt-get (QEMU and a cross compiler), Python packages (Unicorn,
-ptxas) into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an existing assembler.
+ptxas) and a newer QEMU into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an
+existing assembler, KVRM_NEWER_QEMU an existing qemu-aarch64.
 
 Exit code: 0 success, 1 something failed, 2 the command line is wrong.
 ";

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must pass before a change goes in.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -26,12 +27,12 @@ const STEPS: &[Step] = &[
         about: "links lead somewhere, README shows a tested example, the book has every page and builds",
         run: docs::check,
     },
+    Step { name: "clippy", about: "no warnings", run: clippy },
     Step {
         name: "guests",
         about: "guest programs come from their sources and give the right results",
         run: guests::check,
     },
-    Step { name: "clippy", about: "no warnings", run: clippy },
     Step {
         name: "test",
         about: "all tests, with Unicorn, QEMU and the PTX assembler as judges",
@@ -135,14 +136,19 @@ fn cargo_test() -> Command {
     command
 }
 
-fn python() -> Outcome {
-    // The guide's console blocks use the command that was built for its own tests; building it separately would
-    // compile it again.
+/// Builds the command for its own tests, and returns its path; building it separately would compile it again.
+pub(crate) fn build_kvrm() -> Outcome<PathBuf> {
     shell::run(cargo_test().args(["--no-run", "--quiet"]))?;
+    Ok(bench::target_folder()?.join("debug/kvrm"))
+}
+
+fn python() -> Outcome {
+    // For the guide's console blocks.
+    let kvrm = build_kvrm()?;
     let python = tools::python_with_kvrm()?;
     let mut command = command(python);
     command.args(["-m", "pytest", "--quiet"]).envs(tools::lavapipe()?);
-    command.env("KVRM_COMMAND", bench::target_folder()?.join("debug/kvrm"));
+    command.env("KVRM_COMMAND", kvrm);
     shell::run(command.current_dir(shell::root()))
 }
 

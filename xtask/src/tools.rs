@@ -8,10 +8,12 @@ use crate::shell::{self, Outcome, cargo, command, root, works};
 mod apt;
 mod lavapipe;
 mod python;
+mod qemu;
 mod vulkan;
 
 pub(crate) use lavapipe::lavapipe;
 pub(crate) use python::{python_with_kvrm, wheels_to_take_along};
+pub(crate) use qemu::newer_qemu;
 pub(crate) use vulkan::vulkan_loader;
 
 const UNICORN: &str = "unicorn==2.1.4";
