@@ -25,7 +25,7 @@ pub(crate) fn name_of(address: usize) -> UserExternalName {
 }
 
 impl Compiler {
-    fn new() -> Compiler {
+    pub(crate) fn new() -> Compiler {
         let (context, scratch) = (Context::new(), FunctionBuilderContext::new());
         Compiler { context, scratch, code: Vec::new() }
     }

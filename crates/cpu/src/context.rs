@@ -1,16 +1,18 @@
 //! What translated code and the engine say to each other about a lane.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicPtr;
 
 use kvrm_a64::state::{CpuState, VectorState};
 
 use crate::flags::LeftFlags;
+use crate::record::Folder;
 
 /// Why translated code returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ExitKind {
-    /// The code at PC is not translated, or is not reached by a direct jump.
+    /// The instruction at PC is not decoded, or there is none.
     Chain = 0,
     /// Fewer instructions may be executed than the block at PC has.
     Fuel = 1,
@@ -22,36 +24,35 @@ pub(crate) enum ExitKind {
     Undefined = 4,
     /// The lane has written memory that the code at PC was made from.
     Stale = 5,
+    /// The code at PC was reached so often that it may be worth translating.
+    Hot = 6,
 }
+
+/// All kinds, by number.
+pub(crate) const EXIT_KINDS: [ExitKind; 7] = [
+    ExitKind::Chain,
+    ExitKind::Fuel,
+    ExitKind::Probe,
+    ExitKind::Exit,
+    ExitKind::Undefined,
+    ExitKind::Stale,
+    ExitKind::Hot,
+];
 
 impl ExitKind {
     pub(crate) fn from_number(number: u32) -> ExitKind {
-        match number {
-            0 => ExitKind::Chain,
-            1 => ExitKind::Fuel,
-            2 => ExitKind::Probe,
-            3 => ExitKind::Exit,
-            4 => ExitKind::Undefined,
-            5 => ExitKind::Stale,
-            _ => unreachable!("translated code returned {number}"),
-        }
+        EXIT_KINDS[number as usize]
     }
 }
 
-/// One entry of a jump cache: where the code for a guest address is.
-#[derive(Clone, Copy)]
+/// What the code of records needs of the interpreter.
 #[repr(C)]
-pub(crate) struct JumpEntry {
-    pub(crate) pc: u64,
-    pub(crate) code: *const u8,
+pub(crate) struct Tables {
+    /// Code that leaves at the record it is entered with, by [`ExitKind`].
+    pub(crate) exits: [*const u8; EXIT_KINDS.len()],
+    /// Code by the number of a handler.
+    pub(crate) handlers: *const AtomicPtr<u8>,
 }
-
-/// Entries in a jump cache, a power of two.
-pub(crate) const JUMP_ENTRIES: usize = 1024;
-
-/// A guest address that no code has, because it is not aligned. Guests may jump there all the same, so
-/// that an entry with it must lead somewhere.
-pub(crate) const NO_PC: u64 = 1;
 
 /// The most arguments or results of a function.
 pub(crate) const FUNCTION_VALUES: usize = 4;
@@ -65,12 +66,18 @@ pub(crate) struct LaneContext {
     pub(crate) memory: *mut u8,
     /// Where the granules' state bytes start.
     pub(crate) granules: *mut u8,
-    /// The running thread's jump cache.
-    pub(crate) jump_cache: *const JumpEntry,
+    /// Where records are found by their address.
+    pub(crate) sheets: *const AtomicPtr<Folder>,
+    /// What interpreted code needs.
+    pub(crate) tables: *const Tables,
+    /// Bytes of guest memory.
+    pub(crate) memory_size: u64,
     /// Entry of the slow path of probes.
     pub(crate) probe_stub: *const u8,
     /// Entry of the 128-bit compare and swap.
     pub(crate) cas_stub: *const u8,
+    /// Entry of what computes flags that were left to be computed.
+    pub(crate) settle_stub: *const u8,
     /// Instructions completed before, plus the fuel given: subtracting the fuel left gives the count.
     pub(crate) count_base: u64,
     /// On return: instructions that may still be executed.
@@ -83,7 +90,7 @@ pub(crate) struct LaneContext {
     pub(crate) detail: u64,
     /// For probes: the length.
     pub(crate) len: u64,
-    /// On return: flags still to be computed.
+    /// Flags still to be computed.
     pub(crate) flags: LeftFlags,
     /// From the slow path of a probe: whether to go on.
     pub(crate) allowed: u64,
@@ -102,9 +109,12 @@ impl LaneContext {
             state: CpuState::new(),
             memory: std::ptr::null_mut(),
             granules: std::ptr::null_mut(),
-            jump_cache: std::ptr::null(),
+            sheets: std::ptr::null(),
+            tables: std::ptr::null(),
+            memory_size: 0,
             probe_stub: std::ptr::null(),
             cas_stub: std::ptr::null(),
+            settle_stub: std::ptr::null(),
             count_base: 0,
             fuel: 0,
             exit: 0,

@@ -1,15 +1,19 @@
 //! From the operations of a region to instructions of the host: one arm per operation.
 
+use std::mem::offset_of;
+
 use cranelift::codegen::ir::{ExtFuncData, ExternalName, FuncRef};
 use cranelift::prelude::*;
+use kvrm_a64::state::PC;
 use kvrm_ir::{
     BinOp, CmpOp, Cond, ConvOp, Flags, Op, Order, Stmt, Type as IrType, UnOp, Value as IrValue,
 };
 
 use crate::compiler::name_of;
+use crate::context::LaneContext;
 use crate::memory::guest_flags;
 use crate::translate::{
-    Translator, context_flags, function_value, host_type, stub_signature, var_offset,
+    Translator, context_flags, flag_offset, function_value, host_type, stub_signature, var_offset,
 };
 
 /// True if a block calls a function, which is what rare cases do.
@@ -48,10 +52,13 @@ impl Translator<'_> {
         let result_type = || result.expect("the operation has a result");
         match &stmt.op {
             Op::Word => unreachable!("the word is known in translated code"),
-            Op::Param(index) => {
-                let at = function_value(usize::from(*index)) as i32;
-                vec![self.b.ins().load(result_type(), context_flags(), self.context, at)]
-            }
+            Op::Param(index) => vec![match self.step {
+                Some(step) => self.parameter(step, *index, result_type()),
+                None => {
+                    let at = function_value(usize::from(*index)) as i32;
+                    self.b.ins().load(result_type(), context_flags(), self.context, at)
+                }
+            }],
             Op::Call(function, args) => self.call(function, args, &stmt.results),
             Op::Float(op, args) => vec![self.float(*op, args, stmt.results[0])],
             Op::Packed(op, lane, args) => vec![self.packed(*op, *lane, args)],
@@ -78,12 +85,19 @@ impl Translator<'_> {
                 let a = self.value(*a);
                 vec![self.convert(*op, a, result_type())]
             }
-            Op::ReadReg(file, index) => vec![self.read_register(self.slot(*file, *index))],
+            Op::ReadReg(file, index) => vec![match self.step {
+                Some(_) => self.load_register(*file, *index),
+                None => self.read_register(self.slot(*file, *index)),
+            }],
             Op::WriteReg(file, index, value) => {
                 let value = self.value(*value);
-                self.write_register(self.slot(*file, *index), value);
+                match self.step {
+                    Some(_) => self.store_register(*file, *index, value),
+                    None => self.write_register(self.slot(*file, *index), value),
+                }
                 vec![]
             }
+            Op::ReadVar(PC) => vec![self.address()],
             Op::ReadVar(var) => vec![match self.operand_var(*var) {
                 Some(operand) => self.b.use_var(operand),
                 None => {
@@ -101,16 +115,20 @@ impl Translator<'_> {
             }
             Op::Test(cond) => {
                 let index = Cond::FLAGS.iter().position(|flag| flag == cond);
-                vec![self.b.use_var(self.flag_vars[index.expect("regions test single flags")])]
+                let index = index.expect("only single flags are tested");
+                let at = flag_offset(index) as i32;
+                vec![self.b.ins().load(types::I8, context_flags(), self.context, at)]
             }
             Op::SetFlags(flags) => {
                 let Flags::Bits(bits) = flags else {
-                    unreachable!("regions know the operands of flags")
+                    unreachable!("the operands of flags are known, or flags are bits")
                 };
-                for (var, bit) in self.flag_vars.into_iter().zip(bits) {
+                for (index, bit) in bits.iter().enumerate() {
                     let bit = self.value(*bit);
-                    self.b.def_var(var, bit);
+                    self.store_context(flag_offset(index), bit);
                 }
+                let nothing = self.b.ins().iconst(types::I32, 0);
+                self.store_context(offset_of!(LaneContext, flags.code), nothing);
                 vec![]
             }
             Op::Probe { place, addr } => {

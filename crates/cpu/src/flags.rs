@@ -11,11 +11,15 @@ use kvrm_translate::Kind;
 pub(crate) struct LeftFlags {
     /// [`code`], or 0 if the flags are stored.
     pub(crate) code: u32,
-    /// For 32-bit operations, the low half.
+    /// For 32-bit operations, the low half. With [`RESULT`], the result instead of the first operand.
     pub(crate) x: u64,
     /// As `x`.
     pub(crate) y: u64,
 }
+
+/// Added to [`code`] where the result is left instead of the first operand. Code that computed the operand again from
+/// the result would be simplified to keep the operand, which is in the way of loops.
+pub(crate) const RESULT: u32 = 1 << 4;
 
 /// A number for an operation.
 pub(crate) fn code(kind: Kind, ty: Type) -> u32 {
@@ -35,8 +39,14 @@ impl LeftFlags {
         }
         // A 32-bit operation is done on the upper halves, where its flags come out alike.
         let up = if self.code & 1 == 0 { 32 } else { 0 };
+        let kind = (self.code & !RESULT) >> 1;
         let (x, y) = (self.x << up, self.y << up);
-        let (result, c, v) = match self.code >> 1 {
+        let x = match (self.code & RESULT != 0, kind) {
+            (false, _) => x,
+            (true, 1) => x.wrapping_add(y),
+            (true, _) => x.wrapping_sub(y),
+        };
+        let (result, c, v) = match kind {
             1 => (x.wrapping_sub(y), x >= y, (x as i64).overflowing_sub(y as i64).1),
             2 => {
                 (x.wrapping_add(y), x.overflowing_add(y).1, (x as i64).overflowing_add(y as i64).1)

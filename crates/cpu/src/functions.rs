@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use kvrm_ir::legalise::{Calls, Lacks};
-use kvrm_ir::{Function, Op};
+use kvrm_ir::{Function, Op, Routine, Stmt};
 use kvrm_translate::Region;
 
 use crate::arena::Arena;
@@ -28,6 +28,14 @@ struct Compiled {
     arena: Arena,
 }
 
+/// The function that a statement calls.
+fn callee(stmt: &Stmt) -> Option<&'static Function> {
+    match stmt.op {
+        Op::Call(function, _) => Some(function),
+        _ => None,
+    }
+}
+
 impl Functions {
     /// Compiles the functions that a region calls, unless it was done before.
     pub(crate) fn of(
@@ -36,13 +44,30 @@ impl Functions {
         target: &HostTarget,
         compilers: &Compilers,
     ) -> Result<Addresses, String> {
-        let mut addresses = Addresses::new();
         let mut called = Vec::new();
-        region.for_each_stmt(&mut |stmt| {
-            if let Op::Call(function, _) = stmt.op {
-                called.push(function);
-            }
-        });
+        region.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
+        self.addresses(&called, target, compilers)
+    }
+
+    /// The same for a routine.
+    pub(crate) fn of_routine(
+        &self,
+        routine: &Routine,
+        target: &HostTarget,
+        compilers: &Compilers,
+    ) -> Result<Addresses, String> {
+        let mut called = Vec::new();
+        routine.body.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
+        self.addresses(&called, target, compilers)
+    }
+
+    fn addresses(
+        &self,
+        called: &[&'static Function],
+        target: &HostTarget,
+        compilers: &Compilers,
+    ) -> Result<Addresses, String> {
+        let mut addresses = Addresses::new();
         for function in called {
             if !addresses.contains_key(function.name) {
                 addresses.insert(function.name, self.address(function, target, compilers)?);

@@ -1,4 +1,4 @@
-//! Which words translations were made from.
+//! Which words were decoded, and which words translations were made from.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,6 +27,10 @@ pub(crate) struct Index {
     free: Vec<u32>,
     /// Bytes that `translations` hold beside themselves.
     held: u64,
+    /// Words that were ever translated.
+    distinct: u64,
+    /// The same, counted again whenever they were translated again.
+    translated: u64,
 }
 
 struct Translation {
@@ -49,11 +53,13 @@ impl Translation {
     }
 }
 
-/// What is translated in a page.
+/// What is decoded and translated in a page.
 #[derive(Default)]
 struct Page {
-    /// A bit for every word.
+    /// A bit for every word that is.
     words: [u64; (PAGE_WORDS / 64) as usize],
+    /// A bit for every word that was ever translated.
+    translated: [u64; (PAGE_WORDS / 64) as usize],
     /// Translations of some of them.
     translations: Vec<u32>,
 }
@@ -62,6 +68,18 @@ impl Page {
     /// Notes words, numbered within the page.
     fn note(&mut self, first: u64, last: u64) {
         (first..=last).for_each(|word| self.words[word as usize / 64] |= 1 << (word % 64));
+    }
+
+    /// Notes that a word is translated; true if it was not before.
+    fn note_translated(&mut self, word: u64) -> bool {
+        let bits = &mut self.translated[word as usize / 64];
+        let is_new = *bits >> (word % 64) & 1 == 0;
+        *bits |= 1 << (word % 64);
+        is_new
+    }
+
+    fn remove(&mut self, first: u64, last: u64) {
+        (first..=last).for_each(|word| self.words[word as usize / 64] &= !(1 << (word % 64)));
     }
 
     fn has_any(&self, first: u64, last: u64) -> bool {
@@ -92,11 +110,24 @@ fn words_of(addr: u64, len: u64) -> (u64, u64) {
 }
 
 impl Index {
-    /// Notes that words at ascending addresses are about to be translated.
-    pub(crate) fn note(&mut self, addresses: impl Iterator<Item = u64>) {
-        for word in addresses.map(|addr| addr / 4) {
-            let page = self.pages.entry(word / PAGE_WORDS).or_default();
-            page.note(word % PAGE_WORDS, word % PAGE_WORDS);
+    /// Notes that a word is about to be decoded or translated; true if it is the first of its granule.
+    pub(crate) fn note(&mut self, addr: u64) -> bool {
+        let word = addr / 4 % PAGE_WORDS;
+        let page = self.pages.entry(addr / PAGE).or_default();
+        let granule = word / GRANULE_WORDS * GRANULE_WORDS;
+        let is_first = !page.has_any(granule, granule + GRANULE_WORDS - 1);
+        page.note(word, word);
+        is_first
+    }
+
+    /// Notes that the words of these bytes are neither decoded nor translated any more.
+    pub(crate) fn remove(&mut self, addr: u64, len: u64) {
+        let words = words_of(addr, len);
+        for number in words.0 / PAGE_WORDS..=words.1 / PAGE_WORDS {
+            let part = within(number, words).expect("the page has some of them");
+            if let Some(page) = self.pages.get_mut(&number) {
+                page.remove(part.0, part.1);
+            }
         }
     }
 
@@ -114,6 +145,11 @@ impl Index {
             self.translations.push(None);
             self.translations.len() as u32 - 1
         });
+        for word in translation.runs.iter().flat_map(|(first, last)| *first..=*last) {
+            let page = self.pages.get_mut(&(word / PAGE_WORDS)).expect("it was noted");
+            self.distinct += u64::from(page.note_translated(word % PAGE_WORDS));
+            self.translated += 1;
+        }
         for page in translation.pages() {
             let numbers = &mut self.pages.get_mut(&page).expect("it was noted").translations;
             if !numbers.contains(&number) {
@@ -145,26 +181,13 @@ impl Index {
     }
 
     fn remove_from_pages(&mut self, number: u32, translation: &Translation) {
-        for number_of_page in translation.pages() {
-            let Some(page) = self.pages.get_mut(&number_of_page) else { continue };
+        for page in translation.pages() {
+            let page = self.pages.get_mut(&page).expect("it was noted");
             page.translations.retain(|other| *other != number);
-            page.words = Default::default();
-            let others = std::mem::take(&mut page.translations);
-            for other in &others {
-                let other = self.translations[*other as usize].as_ref();
-                let runs = &other.expect("pages name translations that there are").runs;
-                for (first, last) in runs.iter().filter_map(|run| within(number_of_page, *run)) {
-                    page.note(first, last);
-                }
-            }
-            page.translations = others;
-            if page.translations.is_empty() {
-                self.pages.remove(&number_of_page);
-            }
         }
     }
 
-    /// True if some of the bytes are translated words.
+    /// True if some of the bytes are words that are decoded or translated.
     pub(crate) fn overlaps(&self, addr: u64, len: u64) -> bool {
         let words = words_of(addr, len);
         (words.0 / PAGE_WORDS..=words.1 / PAGE_WORDS).any(|number| {
@@ -173,14 +196,20 @@ impl Index {
         })
     }
 
-    /// The granules of a page that hold translated words, a bit each.
+    /// The granules of a page that hold such words, a bit each.
     pub(crate) fn granules_of_page(&self, page: u64) -> u64 {
         self.pages.get(&page).map_or(0, |page| page.granules())
     }
 
-    /// Every page with translated words.
+    /// Every page that has or had such words.
     pub(crate) fn pages(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
+    }
+
+    /// True if words were translated less than one and a half times, or there are few.
+    pub(crate) fn is_little_repeated(&self) -> bool {
+        const FEW: u64 = 256;
+        self.translated - self.distinct < FEW + self.distinct / 2
     }
 
     /// What it takes of memory, about.
@@ -201,7 +230,9 @@ mod tests {
     use super::*;
 
     fn add(index: &mut Index, pc: u64, addresses: &[u64]) {
-        index.note(addresses.iter().copied());
+        addresses.iter().for_each(|addr| {
+            index.note(*addr);
+        });
         index.add(Key::Region(pc), addresses.iter().copied());
     }
 
@@ -215,11 +246,19 @@ mod tests {
         assert!(!index.overlaps(0x100c, 0x34) && !index.overlaps(0x1044, 0x10000));
         assert_eq!(index.take(0x100c, 0x34).0, []);
         assert_eq!(index.take(0x103e, 4).0, [Key::Region(0x1000)]);
-        assert!(index.overlaps(0x1004, 1), "the other has it, too");
-        assert!(!index.overlaps(0x1000, 4) && !index.overlaps(0x1040, 4));
-        assert_eq!(index.granules_of_page(1), 1);
         assert_eq!(index.take(0x1000, 64).0, [Key::Region(0x1004)]);
-        assert_eq!((index.pages().count(), index.held), (0, 0));
+        assert_eq!(index.held, 0);
+    }
+
+    #[test]
+    fn words_are_noted_until_they_are_removed() {
+        let mut index = Index::default();
+        assert!(index.note(0x1004));
+        assert!(!index.note(0x1008) && index.note(0x1040));
+        index.remove(0x1000, 8);
+        assert!(index.overlaps(0x1008, 1) && !index.overlaps(0x1000, 8));
+        index.remove(0xfff, 64);
+        assert_eq!(index.granules_of_page(1), 0b10);
     }
 
     #[test]
@@ -231,7 +270,6 @@ mod tests {
             (&taken[..], &Vec::from_iter(pages)[..]),
             (&[Key::Region(0x1ffc)][..], &[1, 2, 5][..])
         );
-        assert_eq!(index.pages().count(), 0);
         add(&mut index, 0, &[0]);
         assert_eq!(index.translations.len(), 1, "numbers are used again");
     }

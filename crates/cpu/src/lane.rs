@@ -48,10 +48,15 @@ impl Lane {
         }
     }
 
-    /// Points the context at the memory the lane works on.
-    pub(crate) fn attach(&mut self, shared: Option<&mut Space>) {
+    /// Points the context at the memory the lane works on, and at what its code needs.
+    pub(crate) fn attach(&mut self, shared: Option<&mut Space>, stubs: &Stubs) {
         let space = self.space.as_mut().or(shared).expect("memory is private or shared");
-        (self.context.memory, self.context.granules) = (space.base(), space.granule_base());
+        let context = &mut self.context;
+        (context.memory, context.granules) = (space.base(), space.granule_base());
+        context.memory_size = stubs.target.memory_size;
+        context.tables = &stubs.interpreter.tables;
+        (context.probe_stub, context.cas_stub) = (stubs.probe, stubs.cas);
+        context.settle_stub = stubs.settle;
     }
 
     /// Stops the lane.

@@ -1,31 +1,37 @@
-//! The CPU engine: guest code translated to the host's with Cranelift.
+//! The CPU engine: guest code is interpreted, and what stays hot is translated to the host's code with Cranelift.
 //!
 //! ```text
-//!  guest words ──► region ──► routines (IR) ──► Cranelift ──► host code
-//!                  (region)   (a64)             (translate, emit)
-//!                                                   │
-//!  run ──► one thread per core ──► lane by lane ──► enter ──► … chained … ──► exit
-//!          (turns)                 (runner)         (stubs)                   (runner)
+//!  guest words ──► records and handlers ──► interpreted ──► hot? ──► region ──► Cranelift ──► host code
+//!                  (interpreter, handlers)                  (code)   (kvrm_translate)  (translate, emit)
+//!
+//!  run ──► one thread per core ──► lane by lane ──► enter ──► … from record to record … ──► exit
+//!          (turns)                 (runner)         (stubs)                                 (runner)
 //! ```
 //!
-//! **Translation.** What direct branches reach from an address is translated together (`region`);
-//! guest registers are variables of that function, so a loop keeps them in host registers. Flags
-//! are computed where they are read (`flags`). Functions jump to one another through a cell per
-//! guest address, or a small cache for computed addresses, without returning to the engine.
+//! **Records.** Every address that lanes have reached has a record (`record`): the host code to run there, and the
+//! parameters of its instruction. All host code goes on with the code of another record by a tail call, without
+//! returning to the engine. What runs at an address changes for all ways there when its record changes.
 //!
-//! **Counting.** A function gets *fuel*, the number of instructions it may execute, and takes a block's
-//! length from it at the block's start. When less is left than the block has, the engine executes
-//! exactly the rest.
+//! **Interpreting.** A handler does what one shape of instruction does (`handlers`). All machines of the process share
+//! them (`interpreter`), so starting a program compiles little.
+//!
+//! **Translating.** Branches count how often a record is reached. What direct branches reach from a hot one, as far as it
+//! has been executed, is translated together; guest registers are variables of that function, so a loop keeps them in
+//! host registers. A region ends where another begins (`code`). Flags are computed where they are read (`flags`).
+//!
+//! **Counting.** Code gets *fuel*, the number of instructions it may execute. Translations take a block's length from it
+//! at the block's start; interpreted code looks at it where it branches. When less is left than could be needed, the
+//! engine executes exactly the rest, in copies of the records.
 //!
 //! **Memory.** Loads are checked against the size. Stores are also checked against a byte of state per
 //! 64-byte granule, which finds in one look the first write to a page (for cheap resets) and
-//! writes to translated code. A lane that changes code it shares with others through the image gets
-//! translations of its own. Translations made from words that are written are forgotten; words that change again and
-//! again are stepped through, and what is around them is translated without them.
+//! writes to decoded words. A lane that changes code it shares with others through the image gets
+//! records of its own. Words that are written are decoded anew, and translations made from them are forgotten; words that
+//! change again and again are interpreted, and what is around them is translated without them.
 //!
-//! **Memory for code.** All translations of a machine have a budget (`code_memory`). When it is spent, all lanes leave
-//! their code at the end of what they are doing, everything is forgotten, and what is still needed is translated
-//! again.
+//! **Memory for code.** All records and translations of a machine have a budget (`code_memory`). When it is spent, all
+//! lanes leave their code at the end of what they are doing, everything is forgotten, and what is still needed is made
+//! again. Handlers belong to the process and are not counted.
 
 mod arena;
 mod code;
@@ -35,10 +41,13 @@ mod context;
 mod emit;
 mod flags;
 mod functions;
+mod handlers;
 mod index;
+mod interpreter;
 mod lane;
 mod memory;
 mod packed;
+mod record;
 mod runner;
 mod slow;
 mod stubs;
@@ -57,7 +66,8 @@ use kvrm_mem::{Image, PAGE, Space, View as MemoryView};
 
 use code::Translations;
 use lane::Lane;
-use runner::{JumpCache, Run};
+use record::Scratch;
+use runner::Run;
 use slow::{CodeView, begin_write};
 use stubs::Stubs;
 use turns::{Turn, Waiting, on_threads};
@@ -91,7 +101,7 @@ pub struct CpuEngine {
     // Before the memory that it was made from and the stubs that it calls.
     code: Mutex<Translations>,
     lanes: Vec<Lane>,
-    caches: Vec<JumpCache>,
+    scratches: Vec<Scratch>,
     /// The memory of all lanes, unless each has its own.
     shared: Option<Space>,
     image: Image,
@@ -130,20 +140,17 @@ impl CpuEngine {
                 lanes.extend(spaces.into_iter().map(|space| Lane::new(Some(space))));
             }
         }
-        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut()));
+        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut(), &stubs));
         let threads = config.threads.min(config.lanes);
-        let caches = (0..threads).map(|_| JumpCache::new(&stubs)).collect();
+        let scratches = (0..threads).map(|_| Scratch::new()).collect();
         let code = Mutex::new(Translations::common(&stubs));
-        Ok(CpuEngine { config, code, lanes, caches, shared, image, breakpoints: Vec::new(), stubs })
+        let breakpoints = Vec::new();
+        Ok(CpuEngine { config, code, lanes, scratches, shared, image, breakpoints, stubs })
     }
 
     fn space(&self, lane: usize) -> &Space {
         let own = self.lanes[lane].space.as_ref();
         own.or(self.shared.as_ref()).expect("memory is private or shared")
-    }
-
-    fn code(&mut self) -> &mut Translations {
-        self.code.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets all translations.
@@ -180,17 +187,18 @@ impl CpuEngine {
         }
     }
 
-    /// What the threads of a run share, and beside it the lanes and a jump cache for each thread.
+    /// What the threads of a run share, and beside it the lanes and a scratch for each thread.
     fn begin<'r>(
         &'r mut self,
         request: &RunRequest<'r>,
         slice: u64,
-    ) -> (Run<'r>, &'r mut [Lane], &'r mut [JumpCache]) {
-        let generation = self.code().generation();
+    ) -> (Run<'r>, &'r mut [Lane], &'r mut [Scratch]) {
+        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let table = Arc::clone(code.table());
         let run = Run {
             stubs: &self.stubs,
             code: &self.code,
-            generation,
+            table,
             source: match &mut self.shared {
                 Some(space) => space.raw(),
                 None => self.image.raw(),
@@ -199,7 +207,7 @@ impl CpuEngine {
             control: request.control,
             slice,
         };
-        (run, &mut self.lanes, &mut self.caches)
+        (run, &mut self.lanes, &mut self.scratches)
     }
 
     /// Does `work` once for every lane that has not stopped, spread over threads.
@@ -207,23 +215,23 @@ impl CpuEngine {
         &mut self,
         request: &RunRequest<'_>,
         slice: u64,
-        work: impl Fn(&Run<'_>, &mut Lane, &mut JumpCache) -> Result<(), EngineError> + Sync,
+        work: impl Fn(&Run<'_>, &mut Lane, &mut Scratch) -> Result<(), EngineError> + Sync,
     ) -> Result<(), EngineError> {
-        let (run, lanes, caches) = self.begin(request, slice);
-        let go = |lanes: &mut [Lane], cache: &mut JumpCache| {
+        let (run, lanes, scratches) = self.begin(request, slice);
+        let go = |lanes: &mut [Lane], scratch: &mut Scratch| {
             let running = lanes.iter_mut().filter(|lane| lane.status.stop.is_none());
-            running.into_iter().try_for_each(|lane| work(&run, lane, cache))
+            running.into_iter().try_for_each(|lane| work(&run, lane, scratch))
         };
-        if let [cache] = caches {
-            return go(lanes, cache);
+        if let [scratch] = scratches {
+            return go(lanes, scratch);
         }
         // Small enough for threads to share the work evenly, large enough to be worth fetching.
-        let chunk = (lanes.len() / (caches.len() * 8)).clamp(1, 256);
+        let chunk = (lanes.len() / (scratches.len() * 8)).clamp(1, 256);
         let chunks = Mutex::new(lanes.chunks_mut(chunk));
         let next = || chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
-        on_threads(caches, |cache| {
+        on_threads(scratches, |scratch| {
             while let Some(lanes) = next() {
-                go(lanes, cache)?;
+                go(lanes, scratch)?;
             }
             Ok(())
         })
@@ -233,8 +241,8 @@ impl CpuEngine {
     /// keeps no other from running, and a lane that stops soon is never queued.
     fn run_private(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         let some_wait = AtomicBool::new(false);
-        self.for_running_lanes(request, PRIVATE_SLICE, |run, lane, cache| {
-            run.turn(lane, cache)?;
+        self.for_running_lanes(request, PRIVATE_SLICE, |run, lane, scratch| {
+            run.turn(lane, scratch)?;
             if lane.status.stop.is_none() {
                 some_wait.store(true, Ordering::Relaxed);
             }
@@ -248,11 +256,11 @@ impl CpuEngine {
         let mut order: Vec<usize> = self.lanes.iter().enumerate().filter_map(running).collect();
         while !order.is_empty() && !request.control.is_cancelled() {
             self.make_room();
-            let (run, lanes, caches) = self.begin(request, PRIVATE_SLICE);
+            let (run, lanes, scratches) = self.begin(request, PRIVATE_SLICE);
             let waiting = Waiting::in_order(lanes, &order);
-            let threads = order.len().min(caches.len());
-            on_threads(&mut caches[..threads], |cache| {
-                waiting.take_turns(|| run.goes_on(), |lane| run.turn(lane, cache))
+            let threads = order.len().min(scratches.len());
+            on_threads(&mut scratches[..threads], |scratch| {
+                waiting.take_turns(|| run.goes_on(), |lane| run.turn(lane, scratch))
             })?;
             order = waiting.order();
         }
@@ -276,12 +284,12 @@ impl CpuEngine {
     fn run_shared(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         let mut some_wait = false;
         while self.any_lane(|_| true) && !request.control.is_cancelled() {
-            self.for_running_lanes(request, SHARED_SLICE, |run, lane, cache| {
+            self.for_running_lanes(request, SHARED_SLICE, |run, lane, scratch| {
                 let waited = std::mem::take(&mut lane.waits);
                 if run.control.is_cancelled() || some_wait && !waited {
                     return Ok(());
                 }
-                run.slice(lane, cache, &mut Turn::default())
+                run.slice(lane, scratch, &mut Turn::default())
             })?;
             some_wait = self.make_room() && self.any_lane(|lane| lane.waits);
             self.write_code(request)?;
@@ -422,7 +430,7 @@ impl Engine for CpuEngine {
     }
 
     fn runs_on_caller(&self) -> bool {
-        self.caches.len() == 1
+        self.scratches.len() == 1
     }
 
     fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {

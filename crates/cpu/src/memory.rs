@@ -7,7 +7,7 @@ use cranelift::prelude::*;
 use kvrm_ir::{Access, Place, PlaceData, RmwOp};
 use kvrm_mem::GRANULE;
 
-use crate::context::{ExitKind, LaneContext};
+use crate::context::LaneContext;
 use crate::translate::{Translator, context_flags, stub_signature};
 
 // The first and the last byte of a place are in neighbouring granules at the most.
@@ -44,12 +44,15 @@ impl Translator<'_> {
     }
 
     fn check_read(&mut self, addr: Value, len: u32) {
-        let last = self.target.memory_size - u64::from(len);
-        let outside = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, addr, last as i64);
-        self.leave_if(outside, |t| {
-            t.tell(addr, len);
-            t.leave(ExitKind::Probe, t.pc, t.unexecuted);
-        });
+        let last = self.last_place(len);
+        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThan, addr, last);
+        self.leave_if(outside, |t| t.refuse());
+    }
+
+    /// The last address where a place of that length fits.
+    fn last_place(&mut self, len: u32) -> Value {
+        let size = self.memory_units(0);
+        self.b.ins().iadd_imm_s(size, -i64::from(len))
     }
 
     fn check_write(&mut self, addr: Value, len: u32) {
@@ -72,7 +75,7 @@ impl Translator<'_> {
         self.b.ins().brif(allowed, go_on, &[], out, &[]);
         self.b.switch_to_block(out);
         self.b.seal_block(out);
-        self.leave(ExitKind::Probe, self.pc, self.unexecuted);
+        self.refuse();
         self.b.switch_to_block(go_on);
         self.b.seal_block(go_on);
     }
@@ -82,9 +85,9 @@ impl Translator<'_> {
     fn check_aligned_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
         let log_len = i64::from(len.trailing_zeros());
         let log_granule = i64::from(GRANULE.trailing_zeros());
-        let units = self.target.memory_size >> log_len;
+        let units = self.memory_units(log_len);
         let unit = self.b.ins().rotr_imm_u(addr, log_len);
-        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, unit, units as i64);
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThan, unit, units);
         let aligned = self.b.create_block();
         self.b.ins().brif(fits, aligned, &[], otherwise, &[]);
         self.b.switch_to_block(aligned);
@@ -97,8 +100,8 @@ impl Translator<'_> {
     /// Any address: the first and the last byte must lie in open granules. Places are not larger than one.
     fn check_any_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
         let log_granule = i64::from(GRANULE.trailing_zeros());
-        let last = self.target.memory_size - u64::from(len);
-        let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, addr, last as i64);
+        let last = self.last_place(len);
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, addr, last);
         let inside = self.b.create_block();
         self.b.set_cold_block(inside);
         self.b.ins().brif(fits, inside, &[], otherwise, &[]);
@@ -113,13 +116,13 @@ impl Translator<'_> {
         self.b.ins().brif(open, go_on, &[], otherwise, &[]);
     }
 
-    fn granule_state(&mut self, granule: Value) -> Value {
+    pub(crate) fn granule_state(&mut self, granule: Value) -> Value {
         let at = self.b.ins().iadd(self.granules, granule);
         self.b.ins().load(types::I8, guest_flags(), at, 0)
     }
 
     /// Calls the stub whose address the lane context has at `offset`.
-    fn call_stub(&mut self, offset: usize) {
+    pub(crate) fn call_stub(&mut self, offset: usize) {
         let signature = self.b.import_signature(stub_signature());
         let stub = self.b.ins().load(types::I64, context_flags(), self.context, offset as i32);
         self.b.ins().call_indirect(signature, stub, &[self.context]);

@@ -8,77 +8,30 @@ use kvrm_engine::{EngineError, RunControl, Stop, fetch, step};
 use kvrm_ir::{Access, Order, Type};
 use kvrm_mem::{CLOSED, GRANULE, GuestMemory, PAGE, RawMemory};
 
-use crate::code::{CloseGranules, Heat, Translations};
-use crate::context::{ExitKind, JUMP_ENTRIES, JumpEntry, LaneContext, NO_PC};
+use crate::code::{CloseGranules, Translations};
+use crate::context::{ExitKind, LaneContext};
 use crate::lane::Lane;
+use crate::record::{LOG_RECORD, Record, SLACK, Scratch, Table};
 use crate::slow::{CodeView, SlowPath, begin_write};
 use crate::stubs::Stubs;
 use crate::turns::Turn;
 
-/// How often translated code is entered, within a slice, between two looks at whether the run is cancelled.
+/// How often code is entered, within a slice, between two looks at whether the run is cancelled.
 const LOOK: u32 = 16;
-
-/// Instructions that are stepped through at a time.
-const STEPS: u64 = 1 << 10;
-
-/// A thread's jump cache, kept from run to run.
-pub(crate) struct JumpCache {
-    entries: Box<[JumpEntry; JUMP_ENTRIES]>,
-    /// The generation of the code it holds.
-    generation: u64,
-    /// What an entry leads to that holds no code.
-    untranslated: *const u8,
-}
-
-// SAFETY: the pointers are to code that outlives its generation, and to a stub.
-unsafe impl Send for JumpCache {}
-
-impl JumpCache {
-    pub(crate) fn new(stubs: &Stubs) -> JumpCache {
-        let untranslated = stubs.untranslated;
-        let empty = JumpEntry { pc: NO_PC, code: untranslated };
-        JumpCache { entries: Box::new([empty; JUMP_ENTRIES]), generation: 0, untranslated }
-    }
-
-    fn entry(&mut self, pc: u64) -> &mut JumpEntry {
-        &mut self.entries[(pc / 4) as usize % JUMP_ENTRIES]
-    }
-
-    /// Makes the cache one of that generation of code.
-    fn belong_to(&mut self, generation: u64) {
-        if self.generation != generation {
-            let empty = JumpEntry { pc: NO_PC, code: self.untranslated };
-            self.entries.fill(empty);
-            self.generation = generation;
-        }
-    }
-}
 
 /// What all threads of a run share.
 pub(crate) struct Run<'a> {
     pub(crate) stubs: &'a Arc<Stubs>,
     /// Translations of the image or of shared memory.
     pub(crate) code: &'a Mutex<Translations>,
-    /// The generation of those, which does not change during the run.
-    pub(crate) generation: u64,
+    /// Where their records are.
+    pub(crate) table: Arc<Table>,
     /// What those translations are made from.
     pub(crate) source: RawMemory<'a>,
     pub(crate) breakpoints: &'a [u64],
     pub(crate) control: &'a RunControl,
     /// Instructions a lane executes before the thread looks up.
     pub(crate) slice: u64,
-}
-
-/// How a lane goes on.
-enum Way {
-    /// In translated code.
-    Enter(*const u8),
-    /// By stepping, usually until control branches.
-    Step,
-    /// By stepping through one instruction.
-    StepOne,
-    /// Not before there is room for translations.
-    Wait,
 }
 
 impl<'r> Run<'r> {
@@ -96,10 +49,10 @@ impl<'r> Run<'r> {
     }
 
     /// Runs a lane until it stops, its budget is spent, its turn is over, or the run does not go on.
-    pub(crate) fn turn(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+    pub(crate) fn turn(&self, lane: &mut Lane, scratch: &mut Scratch) -> Result<(), EngineError> {
         let mut turn = Turn::default();
         while self.goes_on() {
-            self.slice(lane, cache, &mut turn)?;
+            self.slice(lane, scratch, &mut turn)?;
             if lane.status.stop.is_some() || turn.is_over() {
                 break;
             }
@@ -111,7 +64,7 @@ impl<'r> Run<'r> {
     pub(crate) fn slice(
         &self,
         lane: &mut Lane,
-        cache: &mut JumpCache,
+        scratch: &mut Scratch,
         turn: &mut Turn,
     ) -> Result<(), EngineError> {
         let before = lane.status.count;
@@ -119,7 +72,7 @@ impl<'r> Run<'r> {
         lane.slice_over = false;
         let mut entries = 0u32;
         while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
-            self.advance(lane, cache, end - lane.status.count)?;
+            self.advance(lane, scratch, end - lane.status.count)?;
             entries = entries.wrapping_add(1);
             // Code that changes itself is only translated and stepped through, which is slow.
             if entries.is_multiple_of(LOOK) {
@@ -134,11 +87,11 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Enters translated code once, and deals with what comes out.
+    /// Enters code once, and deals with what comes out.
     fn advance(
         &self,
         lane: &mut Lane,
-        cache: &mut JumpCache,
+        scratch: &mut Scratch,
         fuel: u64,
     ) -> Result<(), EngineError> {
         let pc = lane.context.state.pc;
@@ -150,13 +103,38 @@ impl<'r> Run<'r> {
             lane.stop(stop);
             return Ok(());
         }
-        match self.way_from(lane, cache, pc)? {
-            Way::Enter(code) => return self.enter(lane, cache, fuel, code),
-            Way::Step => self.step_to_branch(lane, fuel),
-            Way::StepOne => self.step(lane),
-            Way::Wait => self.wait(lane),
+        let Some(record) = self.arrive(lane, pc)? else {
+            self.wait(lane);
+            return Ok(());
+        };
+        // What is interpreted could overrun.
+        if fuel < SLACK && !self.is_translated(lane, pc) {
+            return self.run_exactly(lane, scratch, fuel);
         }
-        Ok(())
+        // SAFETY: records live as long as their view of memory, which the lane has.
+        let code = unsafe { (*record).code() };
+        self.enter(lane, scratch, fuel, record, code)
+    }
+
+    /// The record of an address that has code, or `None` if there is no room for that.
+    fn arrive(&self, lane: &mut Lane, pc: u64) -> Result<Option<*const Record>, EngineError> {
+        let empty = self.stubs.interpreter.empty();
+        let found = self.table(lane).get(pc).map(<*mut Record>::cast_const);
+        // SAFETY: records live as long as their view of memory, which the lane has; code is atomic.
+        if let Some(record) = found.filter(|record| unsafe { (**record).code() } != empty) {
+            return Ok(Some(record));
+        }
+        self.with_code(lane, |code, source, close| code.arrive(pc, self.words(source), close))
+    }
+
+    /// Where the lane's code finds records.
+    fn table<'l>(&'l self, lane: &'l Lane) -> &'l Arc<Table> {
+        lane.own_code.as_ref().map_or(&self.table, |own| own.table())
+    }
+
+    /// True if nothing is interpreted that can be translated, and the code at `pc` is.
+    fn is_translated(&self, lane: &mut Lane, pc: u64) -> bool {
+        self.stubs.translate_after == 0 && self.with_code(lane, |code, _, _| code.is_translated(pc))
     }
 
     /// Ends the lane's slice until there is room for translations.
@@ -164,21 +142,22 @@ impl<'r> Run<'r> {
         (lane.waits, lane.slice_over) = (true, true);
     }
 
-    /// Steps through code that is not worth translating yet, until control branches, or for a while.
-    fn step_to_branch(&self, lane: &mut Lane, fuel: u64) {
-        let end = lane.status.count + fuel.min(STEPS);
-        loop {
-            let next = lane.context.state.pc.wrapping_add(4);
-            self.step(lane);
-            let goes_on = lane.status.stop.is_none() && lane.status.count < end;
-            if !goes_on
-                || lane.slice_over
-                || lane.context.state.pc != next
-                || self.is_breakpoint(next)
-            {
-                return;
-            }
-        }
+    /// Interprets up to so many instructions, which follow one another: in copies of their records with a stop behind them.
+    fn run_exactly(
+        &self,
+        lane: &mut Lane,
+        scratch: &mut Scratch,
+        fuel: u64,
+    ) -> Result<(), EngineError> {
+        let pc = lane.context.state.pc;
+        let interpreter = self.stubs.interpreter;
+        let first = self.with_code(lane, |code, source, close| {
+            code.decode(pc, self.words(source), close)?;
+            Ok(scratch.copy(code.copies(pc, fuel), interpreter.exit(ExitKind::Fuel)))
+        })?;
+        // SAFETY: the copies live as long as the thread's scratch.
+        let code = unsafe { (*first).code() };
+        self.enter(lane, scratch, fuel, first, code)
     }
 
     fn memory(&self, lane: &Lane) -> RawMemory<'r> {
@@ -193,36 +172,6 @@ impl<'r> Run<'r> {
         |pc| {
             if self.is_breakpoint(pc) { None } else { fetch(memory, pc).ok() }
         }
-    }
-
-    /// How a lane goes on at a guest address.
-    fn way_from(
-        &self,
-        lane: &mut Lane,
-        cache: &mut JumpCache,
-        pc: u64,
-    ) -> Result<Way, EngineError> {
-        cache.belong_to(lane.own_code.as_ref().map_or(self.generation, |own| own.generation()));
-        let entry = cache.entry(pc);
-        if entry.pc == pc {
-            return Ok(Way::Enter(entry.code));
-        }
-        let way = self.with_code(lane, |code, source, close| {
-            if let Some(found) = code.get(pc) {
-                return Ok(Way::Enter(found));
-            }
-            match code.reach(pc) {
-                Heat::Cold => Ok(Way::Step),
-                Heat::Unsettled => Ok(Way::StepOne),
-                Heat::Hot => code
-                    .translate(pc, self.words(source), close)
-                    .map(|code| code.map_or(Way::Wait, Way::Enter)),
-            }
-        })?;
-        if let Way::Enter(code) = way {
-            *cache.entry(pc) = JumpEntry { pc, code };
-        }
-        Ok(way)
     }
 
     /// Runs `f` with the lane's translations, what they are made from, and a way to close the granules
@@ -250,38 +199,40 @@ impl<'r> Run<'r> {
         view(self.code, own_code).with(|code| f(code, source, &mut close))
     }
 
-    /// Runs translated code, and deals with its exit.
+    /// Runs the code of a record, and deals with its exit.
     fn enter(
         &self,
         lane: &mut Lane,
-        cache: &mut JumpCache,
+        scratch: &mut Scratch,
         fuel: u64,
+        record: *const Record,
         code: *const u8,
     ) -> Result<(), EngineError> {
         let memory = self.memory(lane);
+        lane.context.sheets = self.table(lane).as_ptr();
         let Lane { context, space, own_code, status, .. } = lane;
         let view = view(self.code, own_code);
         let mut slow = SlowPath { space: space.as_mut(), memory, view };
-        (context.probe_stub, context.cas_stub) = (self.stubs.probe, self.stubs.cas);
         context.host = std::ptr::from_mut(&mut slow).cast();
         context.count_base = status.count + fuel;
-        context.jump_cache = cache.entries.as_ptr();
-        let pc = context.state.pc;
+        let end = (record as u64).wrapping_add(fuel << LOG_RECORD);
+        let memory = context.memory;
         // SAFETY: the code was made by `translate` for this engine and has not been freed; the context
         // is complete, and its memory outlives the call.
-        unsafe { (self.stubs.enter)(&mut *context, fuel, pc, code) };
+        unsafe { (self.stubs.enter)(&mut *context, record, end, memory, code) };
         status.count += fuel - context.fuel;
         let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);
-        self.exited(lane, cache)
+        self.exited(lane, scratch)
     }
 
-    fn exited(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+    fn exited(&self, lane: &mut Lane, scratch: &mut Scratch) -> Result<(), EngineError> {
         let (reason, detail) = (lane.context.reason, lane.context.detail);
         match ExitKind::from_number(lane.context.exit) {
             ExitKind::Chain => {}
-            ExitKind::Fuel => return self.finish(lane, cache),
-            // The instruction at PC faults, or it writes near translated words.
+            ExitKind::Hot => return self.heated(lane),
+            ExitKind::Fuel => return self.finish(lane, scratch),
+            // The instruction at PC faults, it writes near decoded words, or it needs a function.
             ExitKind::Probe => self.step(lane),
             ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
             ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),
@@ -290,25 +241,34 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Fewer instructions are left than the block at PC has: executes them, if the budget ends there.
-    fn finish(&self, lane: &mut Lane, cache: &mut JumpCache) -> Result<(), EngineError> {
+    fn heated(&self, lane: &mut Lane) -> Result<(), EngineError> {
+        let pc = lane.context.state.pc;
+        let fits =
+            self.with_code(lane, |code, source, close| code.heated(pc, self.words(source), close));
+        if !fits? {
+            self.wait(lane);
+        }
+        Ok(())
+    }
+
+    /// Less fuel is left than the code at PC asks for: ends the slice, or executes the rest if the budget ends there.
+    fn finish(&self, lane: &mut Lane, scratch: &mut Scratch) -> Result<(), EngineError> {
         let (pc, left) = (lane.context.state.pc, lane.context.fuel);
         if lane.budget > self.slice {
             lane.slice_over = true;
             return Ok(());
         }
-        if left == 0 {
+        if left == 0 || !self.is_translated(lane, pc) {
             return Ok(());
         }
-        let must = self.stubs.translate_after == 0;
         let tail = self.with_code(lane, |code, source, close| {
-            code.tail(pc, left, must, self.words(source), close)
+            let tail = code.tail(pc, left, self.words(source), close)?;
+            Ok(tail.map(|tail| (code.record(pc), tail)))
         })?;
         match tail {
-            Some(code) => self.enter(lane, cache, left, code),
-            // They may change one another into a branch, after which everything has to be looked at.
+            Some((record, tail)) => self.enter(lane, scratch, left, record, tail),
             None => {
-                self.step_to_branch(lane, left);
+                self.wait(lane);
                 Ok(())
             }
         }

@@ -79,3 +79,10 @@ pub(crate) unsafe extern "C" fn cas128(context: *mut LaneContext) {
     let old = slow.memory.cas128(addr, [low, high], [new_low, new_high]);
     (context.cas[1], context.cas[2]) = (old[0], old[1]);
 }
+
+/// Computes the flags that were left to be computed.
+pub(crate) unsafe extern "C" fn settle(context: *mut LaneContext) {
+    // SAFETY: as in `probe`.
+    let LaneContext { flags, state, .. } = unsafe { &mut *context };
+    flags.settle(state);
+}

@@ -1,7 +1,5 @@
 //! The few pieces of host code that every translation needs, and the settings they are compiled with.
 
-use std::mem::offset_of;
-
 use cranelift::codegen::isa::CallConv;
 use cranelift::codegen::settings;
 use cranelift::prelude::*;
@@ -10,13 +8,16 @@ use kvrm_engine::{Config, EngineError, MemoryModel};
 use crate::arena::Arena;
 use crate::code_memory::CodeMemory;
 use crate::compiler::{Compiler, Compilers};
-use crate::context::{ExitKind, LaneContext};
+use crate::context::LaneContext;
 use crate::functions::Functions;
+use crate::interpreter::Interpreter;
+use crate::record::Record;
 use crate::slow;
-use crate::translate::{HostTarget, context_flags, function_signature, stub_signature};
+use crate::translate::{HostTarget, function_signature, stub_signature};
 
-/// Calls translated code: lane context, fuel, guest address, code.
-pub(crate) type Enter = unsafe extern "C" fn(*mut LaneContext, u64, u64, *const u8);
+/// Calls the code of a record: lane context, record, end of the fuel, guest memory, code.
+pub(crate) type Enter =
+    unsafe extern "C" fn(*mut LaneContext, *const Record, u64, *mut u8, *const u8);
 
 /// Compiled once per machine; outlives every translation.
 pub(crate) struct Stubs {
@@ -26,8 +27,10 @@ pub(crate) struct Stubs {
     pub(crate) probe: *const u8,
     /// 128-bit compare and swap, for the lane context.
     pub(crate) cas: *const u8,
-    /// What a guest address without a translation leads to.
-    pub(crate) untranslated: *const u8,
+    /// What computes flags, for the lane context.
+    pub(crate) settle: *const u8,
+    /// What runs code that is not translated.
+    pub(crate) interpreter: &'static Interpreter,
     /// What translations call.
     pub(crate) functions: Functions,
     /// For translations.
@@ -45,7 +48,7 @@ unsafe impl Send for Stubs {}
 // SAFETY: as above; compilers and memory can be shared.
 unsafe impl Sync for Stubs {}
 
-fn host_flags(model: MemoryModel) -> settings::Flags {
+fn host_flags(shared: bool) -> settings::Flags {
     let mut flags = settings::builder();
     let mut set = |name, value| flags.set(name, value).expect("the setting exists");
     set("opt_level", "speed");
@@ -57,23 +60,35 @@ fn host_flags(model: MemoryModel) -> settings::Flags {
     set("preserve_frame_pointers", "true");
     set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" });
     // Redundant loads of memory that other lanes write are not redundant.
-    let alone = model == MemoryModel::Private;
-    set("enable_alias_analysis", if alone { "true" } else { "false" });
+    set("enable_alias_analysis", if shared { "false" } else { "true" });
     settings::Flags::new(flags)
+}
+
+fn unsupported(error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::Unsupported(error.to_string())
+}
+
+impl HostTarget {
+    pub(crate) fn new(
+        memory_size: u64,
+        shared: bool,
+        read_only: bool,
+    ) -> Result<HostTarget, EngineError> {
+        let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
+        let isa = isa.finish(host_flags(shared)).map_err(|e| unsupported(&e))?;
+        let flags = isa.isa_flags();
+        let has = |name| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
+        let has_fma = !cfg!(target_arch = "x86_64") || has("has_fma");
+        let has_pshufb = has("has_ssse3");
+        Ok(HostTarget { isa, memory_size, shared, read_only, has_fma, has_pshufb })
+    }
 }
 
 impl Stubs {
     pub(crate) fn new(config: &Config) -> Result<Stubs, EngineError> {
         let &Config { memory_size, model, read_only, .. } = config;
-        let unsupported = |e: &dyn std::fmt::Display| EngineError::Unsupported(e.to_string());
-        let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
-        let isa = isa.finish(host_flags(model)).map_err(|e| unsupported(&e))?;
-        let flags = isa.isa_flags();
-        let has = |name| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
-        let has_fma = !cfg!(target_arch = "x86_64") || has("has_fma");
-        let has_pshufb = has("has_ssse3");
         let shared = model == MemoryModel::Shared;
-        let target = HostTarget { isa, memory_size, shared, read_only, has_fma, has_pshufb };
+        let target = HostTarget::new(memory_size, shared, read_only)?;
         let compilers = Compilers::default();
         let mut arena = Arena::default();
         let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {
@@ -89,7 +104,9 @@ impl Stubs {
         let cas = define(stub_signature(), &|b, args| {
             call_host(b, slow::cas128 as *const u8, args);
         })?;
-        let untranslated = define(function_signature(), &untranslated)?;
+        let settle = define(stub_signature(), &|b, args| {
+            call_host(b, slow::settle as *const u8, args);
+        })?;
         let enter = define(enter_signature(), &enter)?;
         // SAFETY: `enter_signature` is the signature of `Enter`.
         let enter = unsafe { std::mem::transmute::<*const u8, Enter>(enter) };
@@ -98,7 +115,8 @@ impl Stubs {
             enter,
             probe,
             cas,
-            untranslated,
+            settle,
+            interpreter: Interpreter::get(shared)?,
             functions: Functions::default(),
             compilers,
             memory: CodeMemory::new(config.code_memory),
@@ -121,7 +139,7 @@ fn host_signature(params: usize) -> Signature {
 }
 
 fn enter_signature() -> Signature {
-    host_signature(4)
+    host_signature(5)
 }
 
 /// Compiles one function of a single block; `fill` gets its arguments.
@@ -150,21 +168,8 @@ fn call_host(b: &mut FunctionBuilder<'_>, function: *const u8, args: &[Value]) {
     b.ins().call_indirect(signature, function, args);
 }
 
-/// Returns to the engine, which will translate.
-fn untranslated(b: &mut FunctionBuilder<'_>, args: &[Value]) {
-    let &[context, fuel, pc] = args else { unreachable!("the signature has three parameters") };
-    let kind = b.ins().iconst(types::I32, ExitKind::Chain as i64);
-    for (value, offset) in [
-        (pc, offset_of!(LaneContext, state.pc)),
-        (fuel, offset_of!(LaneContext, fuel)),
-        (kind, offset_of!(LaneContext, exit)),
-    ] {
-        b.ins().store(context_flags(), value, context, offset as i32);
-    }
-}
-
 /// Calls translated code, whose calling convention Rust does not have.
 fn enter(b: &mut FunctionBuilder<'_>, args: &[Value]) {
     let signature = b.import_signature(function_signature());
-    b.ins().call_indirect(signature, args[3], &args[..3]);
+    b.ins().call_indirect(signature, args[4], &args[..4]);
 }

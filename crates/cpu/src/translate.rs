@@ -1,12 +1,11 @@
 //! From a region to a function of the host: blocks, fuel, jumps and exits. What the instructions between them
 //! do is in `emit`.
 //!
-//! A translated function has the arguments (lane context, fuel, guest address) and returns nothing. It
-//! leaves by a tail call to the code of the next guest address, without returning to the engine, or
-//! by storing why in the lane context and returning.
+//! A translated function has the arguments (lane context, record, end of the fuel, guest memory) and returns nothing. The
+//! fuel is the distance from the record to its end, in records. It leaves by a tail call to the code of another record,
+//! without returning to the engine, or by storing why in the lane context and returning.
 
 use std::mem::offset_of;
-use std::sync::atomic::AtomicPtr;
 
 use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
@@ -20,10 +19,12 @@ use kvrm_translate::{
     slot_number,
 };
 
-use crate::context::{ExitKind, FUNCTION_VALUES, JUMP_ENTRIES, JumpEntry, LaneContext};
+use crate::context::{ExitKind, FUNCTION_VALUES, LaneContext};
 use crate::flags;
 use crate::functions::Addresses;
+use crate::handlers::Step;
 use crate::packed::Forms;
+use crate::record::{self, LOG_FOLDER, LOG_RECORD, Record, SHEET, SLACK};
 
 /// What all translations for a machine have in common.
 pub(crate) struct HostTarget {
@@ -38,9 +39,6 @@ pub(crate) struct HostTarget {
     /// It is an x86 that can look up bytes.
     pub(crate) has_pshufb: bool,
 }
-
-/// Where code for a guest address will be found, once there is some.
-pub(crate) type LinkCell = AtomicPtr<u8>;
 
 /// Cranelift's division traps where the IR's does not, and it has no test for overflow.
 pub(crate) const LACKS: Lacks = Lacks {
@@ -57,10 +55,10 @@ pub(crate) const LACKS: Lacks = Lacks {
     flag_operands: false,
 };
 
-/// The signature of translated functions.
+/// The signature of the code of records.
 pub(crate) fn function_signature() -> Signature {
     let mut signature = Signature::new(CallConv::Tail);
-    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.params.extend([AbiParam::new(types::I64); 4]);
     signature
 }
 
@@ -91,11 +89,11 @@ pub(crate) fn context_flags() -> MemFlagsData {
 pub(crate) struct Outside<'a> {
     /// Where functions are.
     pub(crate) functions: &'a Addresses,
-    /// Gives the cell for a guest address.
-    pub(crate) link_cell: &'a mut dyn FnMut(u64) -> *const LinkCell,
+    /// Gives the record of a guest address.
+    pub(crate) record: &'a mut dyn FnMut(u64) -> *const Record,
 }
 
-/// Translates one region.
+/// Translates one region, function or handler.
 pub(crate) struct Translator<'a> {
     pub(crate) b: FunctionBuilder<'a>,
     pub(crate) target: &'a HostTarget,
@@ -110,12 +108,12 @@ pub(crate) struct Translator<'a> {
     /// Host addresses of the region's places.
     pub(crate) places: Vec<Option<Value>>,
     regs: [Option<Variable>; SLOTS],
-    pub(crate) flag_vars: [Variable; 4],
     operand_vars: [[Variable; 2]; 2],
-    uses_flags: bool,
     fuel: Variable,
     pub(crate) context: Value,
+    /// Where guest memory starts.
     pub(crate) memory: Value,
+    /// Where the granules' state bytes start.
     pub(crate) granules: Value,
     // Of the current instruction.
     /// Registers whose values in the lane context are out of date.
@@ -124,6 +122,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) pc: u64,
     /// Instructions of the block from this one on.
     pub(crate) unexecuted: i64,
+    /// In a handler, the instruction that it executes.
+    pub(crate) step: Option<Step>,
 }
 
 /// Fills `function` with the translation of a region that is entered at `entry`. `stale_granules` are
@@ -139,11 +139,18 @@ pub(crate) fn translate<'a>(
 ) {
     let b = FunctionBuilder::new(function, scratch);
     let mut translator = Translator::new(b, target, region, outside);
-    let fuel = translator.argument(1);
+    let [record, end] = [1, 2].map(|index| translator.argument(index));
+    let fuel = translator.fuel_left(record, end);
     translator.b.def_var(translator.fuel, fuel);
+    translator.memory = translator.argument(3);
     translator.pc = entry;
     translator.load_state();
     translator.check_not_stale(stale_granules);
+    let mut tests = false;
+    region.for_each_stmt(&mut |stmt| tests |= matches!(stmt.op, Op::Test(_)));
+    if tests {
+        translator.settle_flags();
+    }
     let first = translator.blocks[0];
     translator.b.ins().jump(first, &[]);
     for (number, block) in region.blocks.iter().enumerate() {
@@ -161,10 +168,10 @@ pub(crate) fn translate_function(
     routine: Routine,
 ) {
     let Routine { body, values, .. } = routine;
-    let region = Region { blocks: Vec::new(), values, places: Vec::new() };
+    let region = Region { values, ..Region::default() };
     let outside = Outside {
         functions: &Addresses::new(),
-        link_cell: &mut |_| unreachable!("a function goes nowhere"),
+        record: &mut |_| unreachable!("a function goes nowhere"),
     };
     let b = FunctionBuilder::new(function, scratch);
     let mut translator = Translator::new(b, target, &region, outside);
@@ -198,7 +205,7 @@ pub(crate) fn var_offset(var: kvrm_ir::Var) -> i32 {
 }
 
 /// Offset of a flag in the lane context.
-fn flag_offset(index: usize) -> usize {
+pub(crate) fn flag_offset(index: usize) -> usize {
     offset_of!(LaneContext, state) + offset_of!(CpuState, flags) + index
 }
 
@@ -209,7 +216,7 @@ pub(crate) fn function_value(index: usize) -> usize {
 }
 
 impl<'a> Translator<'a> {
-    fn new(
+    pub(crate) fn new(
         mut b: FunctionBuilder<'a>,
         target: &'a HostTarget,
         region: &'a Region,
@@ -223,9 +230,7 @@ impl<'a> Translator<'a> {
         let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
             b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
         };
-        let memory = pointer(&mut b, offset_of!(LaneContext, memory));
         let granules = pointer(&mut b, offset_of!(LaneContext, granules));
-        let flag_vars = [(); 4].map(|()| b.declare_var(types::I8));
         let operand_vars =
             FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
         let fuel = b.declare_var(types::I64);
@@ -240,27 +245,26 @@ impl<'a> Translator<'a> {
             forms: Forms::default(),
             places: vec![None; region.places.len()],
             regs: [None; SLOTS],
-            flag_vars,
             operand_vars,
-            uses_flags: false,
             fuel,
             context,
-            memory,
+            memory: context,
             granules,
             dirty: 0,
             flags: ExitFlags::Stored,
             pc: 0,
             unexecuted: 0,
+            step: None,
         }
     }
 
     /// An argument of the host's function, asked for in its first block.
-    fn argument(&self, index: usize) -> Value {
+    pub(crate) fn argument(&self, index: usize) -> Value {
         let start = self.b.current_block().expect("the first block is being filled");
         self.b.block_params(start)[index]
     }
 
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         self.b.seal_all_blocks();
         self.b.finalize(self.target.isa.frontend_config());
     }
@@ -269,16 +273,14 @@ impl<'a> Translator<'a> {
 impl Translator<'_> {
     // Entering.
 
-    /// Loads the registers and flags that occur in the region.
+    /// Loads the registers that occur in the region.
     fn load_state(&mut self) {
         let mut slots: Slots = 0;
         let region = self.region;
-        region.for_each_stmt(&mut |stmt| match stmt.op {
-            Op::ReadReg(file, index) | Op::WriteReg(file, index, _) => {
+        region.for_each_stmt(&mut |stmt| {
+            if let Op::ReadReg(file, index) | Op::WriteReg(file, index, _) = stmt.op {
                 slots |= 1 << self.slot(file, index);
             }
-            Op::Test(_) | Op::SetFlags(_) => self.uses_flags = true,
-            _ => {}
         });
         for slot in (0..SLOTS).filter(|slot| slots >> slot & 1 != 0) {
             let var = self.b.declare_var(slot_type(slot));
@@ -286,13 +288,6 @@ impl Translator<'_> {
             let value = self.b.ins().load(slot_type(slot), context_flags(), self.context, at);
             self.b.def_var(var, value);
             self.regs[slot] = Some(var);
-        }
-        if self.uses_flags {
-            for (index, var) in self.flag_vars.into_iter().enumerate() {
-                let offset = flag_offset(index) as i32;
-                let value = self.b.ins().load(types::I8, context_flags(), self.context, offset);
-                self.b.def_var(var, value);
-            }
         }
     }
 
@@ -316,7 +311,7 @@ impl Translator<'_> {
 
     fn block(&mut self, number: usize, block: &GuestBlock) {
         self.b.switch_to_block(self.blocks[number]);
-        self.dirty = block.dirty;
+        self.dirty = if self.region.loops { block.dirty } else { 0 };
         self.stmts(&block.head);
         if !block.insns.is_empty() {
             self.charge(block);
@@ -342,13 +337,16 @@ impl Translator<'_> {
     }
 
     fn end(&mut self, block: &GuestBlock) {
+        if !matches!(block.end, End::Stop { .. } | End::Undefined(_)) {
+            self.flags = block.flags_after;
+        }
         match &block.end {
             End::Jump(Goto::Block(next)) => {
                 self.b.ins().jump(self.blocks[*next], &[]);
             }
             End::Jump(Goto::Leave(pc)) => self.go_to(*pc),
             End::Branch { cond, taken, otherwise } => self.branch(*cond, [*taken, *otherwise]),
-            End::Indirect { target, sites, leave } => {
+            End::Indirect { target, sites } => {
                 let target = self.value(*target);
                 for (pc, site) in sites {
                     let hit = self.b.ins().icmp_imm_u(IntCC::Equal, target, *pc as i64);
@@ -357,7 +355,6 @@ impl Translator<'_> {
                     self.b.switch_to_block(next);
                     self.b.seal_block(next);
                 }
-                self.stmts(leave);
                 self.go_to_computed(target);
             }
             End::Stop { exit, detail } => {
@@ -369,10 +366,7 @@ impl Translator<'_> {
                 self.store_context(offset_of!(LaneContext, detail), word);
                 self.leave(ExitKind::Undefined, self.pc, self.unexecuted);
             }
-            End::Done(pc) => {
-                self.flags = block.flags_after;
-                self.leave(ExitKind::Fuel, *pc, 0);
-            }
+            End::Done(pc) => self.leave(ExitKind::Fuel, *pc, 0),
         }
     }
 
@@ -380,11 +374,20 @@ impl Translator<'_> {
 
     fn branch(&mut self, cond: kvrm_ir::Value, ways: [Goto; 2]) {
         let cond = self.value(cond);
+        let goes_back = |way: &Goto| match way {
+            Goto::Block(next) => self.region.blocks[*next].pc <= self.pc,
+            Goto::Leave(_) => false,
+        };
+        // Where nobody has gone yet, few will; but the end of a loop is best put behind it.
+        let is_cold = !ways.iter().any(goes_back);
         let mut outside = Vec::new();
         let [then, otherwise] = ways.map(|way| match way {
             Goto::Block(next) => self.blocks[next],
             Goto::Leave(pc) => {
                 let block = self.b.create_block();
+                if is_cold {
+                    self.b.set_cold_block(block);
+                }
                 outside.push((block, pc));
                 block
             }
@@ -399,43 +402,87 @@ impl Translator<'_> {
 
     /// Continues at a guest address outside the region.
     fn go_to(&mut self, pc: u64) {
-        let cell = (self.outside.link_cell)(pc);
-        let cell = self.b.ins().iconst(types::I64, cell as i64);
-        let code = self.b.ins().load(types::I64, context_flags(), cell, 0);
-        let pc = self.b.ins().iconst(types::I64, pc as i64);
+        let record = (self.outside.record)(pc);
         self.store_dirty();
-        self.tail_call(code, pc);
+        let record = self.b.ins().iconst(types::I64, record as i64);
+        let pc = self.b.ins().iconst(types::I64, pc as i64);
+        self.enter(record, pc);
     }
 
-    fn tail_call(&mut self, code: Value, pc: Value) {
-        let signature = self.b.import_signature(function_signature());
-        let fuel = self.b.use_var(self.fuel);
-        self.b.ins().return_call_indirect(signature, code, &[self.context, fuel, pc]);
-    }
-
-    /// Continues at a computed guest address, through the jump cache or by asking the engine.
+    /// Continues at a computed guest address.
     fn go_to_computed(&mut self, target: Value) {
         self.store_dirty();
-        let cache_at = offset_of!(LaneContext, jump_cache) as i32;
-        let cache = self.b.ins().load(types::I64, context_flags(), self.context, cache_at);
-        let index = self.b.ins().ushr_imm_u(target, 2);
-        let index = self.b.ins().band_imm_u(index, JUMP_ENTRIES as i64 - 1);
-        let offset = self.b.ins().imul_imm_u(index, size_of::<JumpEntry>() as i64);
-        let entry = self.b.ins().iadd(cache, offset);
-        let pc_at = offset_of!(JumpEntry, pc) as i32;
-        let found = self.b.ins().load(types::I64, context_flags(), entry, pc_at);
-        let hit = self.b.ins().icmp(IntCC::Equal, found, target);
-        let [jump, miss] = [self.b.create_block(), self.b.create_block()];
+        let miss = self.b.create_block();
         self.b.set_cold_block(miss);
-        self.b.ins().brif(hit, jump, &[], miss, &[]);
+        let record = self.find_record(target, miss);
+        self.enter(record, target);
         self.b.switch_to_block(miss);
         self.b.seal_block(miss);
         self.return_with(ExitKind::Chain, target, 0);
-        self.b.switch_to_block(jump);
-        self.b.seal_block(jump);
-        let code_at = offset_of!(JumpEntry, code) as i32;
-        let code = self.b.ins().load(types::I64, context_flags(), entry, code_at);
-        self.tail_call(code, target);
+    }
+
+    /// Continues with a record, whose address is `pc`, if there is fuel enough for what may be interpreted.
+    fn enter(&mut self, record: Value, pc: Value) {
+        let fuel = self.b.use_var(self.fuel);
+        let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, fuel, SLACK as i64);
+        self.leave_if(short, |t| t.return_with(ExitKind::Fuel, pc, 0));
+        let distance = self.b.ins().ishl_imm_u(fuel, LOG_RECORD);
+        let end = self.b.ins().iadd(record, distance);
+        self.dispatch(record, end);
+    }
+
+    /// Goes on with the code of a record.
+    pub(crate) fn dispatch(&mut self, record: Value, end: Value) {
+        let code = self.b.ins().load(types::I64, context_flags(), record, record::CODE);
+        self.tail_call(code, record, end);
+    }
+
+    pub(crate) fn tail_call(&mut self, code: Value, record: Value, end: Value) {
+        let signature = self.b.import_signature(function_signature());
+        let arguments = [self.context, record, end, self.memory];
+        self.b.ins().return_call_indirect(signature, code, &arguments);
+    }
+
+    /// The record of an address, if there is one; goes to `miss` if not.
+    pub(crate) fn find_record(&mut self, target: Value, miss: Block) -> Value {
+        let log_sheet = i64::from(SHEET.trailing_zeros());
+        // Misplaced low bits become high ones.
+        let unit = self.b.ins().rotr_imm_u(target, 2);
+        let units = self.memory_units(2);
+        let is_inside = self.b.ins().icmp(IntCC::UnsignedLessThan, unit, units);
+        self.or_else(is_inside, miss);
+        let sheets_at = offset_of!(LaneContext, sheets) as i32;
+        let table = self.b.ins().load(types::I64, context_flags(), self.context, sheets_at);
+        let number = self.b.ins().ushr_imm_u(unit, log_sheet + i64::from(LOG_FOLDER));
+        let folder = self.pointer_at(table, number);
+        self.or_else(folder, miss);
+        let number = self.b.ins().ushr_imm_u(unit, log_sheet);
+        let number = self.b.ins().band_imm_u(number, (1 << LOG_FOLDER) - 1);
+        let sheet = self.pointer_at(folder, number);
+        self.or_else(sheet, miss);
+        let number = self.b.ins().band_imm_u(unit, SHEET as i64 - 1);
+        let offset = self.b.ins().ishl_imm_u(number, LOG_RECORD);
+        self.b.ins().iadd(sheet, offset)
+    }
+
+    /// Goes on if `cond` is true, and to another block if not.
+    fn or_else(&mut self, cond: Value, otherwise: Block) {
+        let next = self.b.create_block();
+        self.b.ins().brif(cond, next, &[], otherwise, &[]);
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+    }
+
+    fn pointer_at(&mut self, table: Value, index: Value) -> Value {
+        let offset = self.b.ins().ishl_imm_u(index, 3);
+        let at = self.b.ins().iadd(table, offset);
+        self.b.ins().load(types::I64, context_flags(), at, 0)
+    }
+
+    /// Instructions that may still be executed, that of the record included.
+    pub(crate) fn fuel_left(&mut self, record: Value, end: Value) -> Value {
+        let distance = self.b.ins().isub(end, record);
+        self.b.ins().ushr_imm_u(distance, LOG_RECORD)
     }
 
     // Leaving.
@@ -452,23 +499,44 @@ impl Translator<'_> {
         self.b.seal_block(stay);
     }
 
+    /// Returns to the engine because the current instruction cannot be executed here.
+    pub(crate) fn refuse(&mut self) {
+        match self.step {
+            Some(step) => self.leave_step(step, ExitKind::Probe, 0),
+            None => self.leave(ExitKind::Probe, self.pc, self.unexecuted),
+        }
+    }
+
     /// Returns to the engine because the current instruction stops the lane.
     pub(crate) fn exit(&mut self, exit: kvrm_ir::Exit, detail: Value) {
         let reason = self.b.ins().iconst(types::I32, i64::from(exit.reason));
         self.store_context(offset_of!(LaneContext, reason), reason);
         self.store_context(offset_of!(LaneContext, detail), detail);
         let done = i64::from(exit.completes);
+        if let Some(step) = self.step {
+            self.leave_step(step, ExitKind::Exit, done);
+            return;
+        }
         let pc = self.pc.wrapping_add(4 * done as u64);
         self.leave(ExitKind::Exit, pc, self.unexecuted - done);
     }
 
     /// Returns to the engine with the lane at `pc`, giving back the fuel of `unexecuted` instructions.
-    pub(crate) fn leave(&mut self, kind: ExitKind, pc: u64, unexecuted: i64) {
+    fn leave(&mut self, kind: ExitKind, pc: u64, unexecuted: i64) {
+        self.store_dirty();
+        let pc = self.b.ins().iconst(types::I64, pc as i64);
+        self.return_with(kind, pc, unexecuted);
+    }
+
+    /// Brings the lane context up to date. Flags are left to be computed by who needs them: few do.
+    fn store_dirty(&mut self) {
         self.store_dirty_registers();
         match self.flags {
-            ExitFlags::Stored => self.store_flags(),
+            ExitFlags::Stored => {}
             ExitFlags::Lazy { kind, ty, operands } => {
-                let code = self.b.ins().iconst(types::I32, i64::from(flags::code(kind, ty)));
+                let is_result = matches!(operands[0], Source::Result(_));
+                let code = flags::code(kind, ty) | if is_result { flags::RESULT } else { 0 };
+                let code = self.b.ins().iconst(types::I32, i64::from(code));
                 self.store_context(offset_of!(LaneContext, flags.code), code);
                 let places = [offset_of!(LaneContext, flags.x), offset_of!(LaneContext, flags.y)];
                 for (offset, operand) in places.into_iter().zip(operands) {
@@ -477,19 +545,27 @@ impl Translator<'_> {
                 }
             }
         }
-        let pc = self.b.ins().iconst(types::I64, pc as i64);
-        self.return_with(kind, pc, unexecuted);
+    }
+
+    /// Computes the flags that other code has left to be computed.
+    pub(crate) fn settle_flags(&mut self) {
+        let at = offset_of!(LaneContext, flags.code) as i32;
+        let left = self.b.ins().load(types::I32, context_flags(), self.context, at);
+        let [settle, go_on] = [self.b.create_block(), self.b.create_block()];
+        self.b.set_cold_block(settle);
+        self.b.ins().brif(left, settle, &[], go_on, &[]);
+        self.b.switch_to_block(settle);
+        self.b.seal_block(settle);
+        self.call_stub(offset_of!(LaneContext, settle_stub));
+        self.b.ins().jump(go_on, &[]);
+        self.b.switch_to_block(go_on);
+        self.b.seal_block(go_on);
     }
 
     fn flag_operand(&mut self, ty: IrType, operand: Source) -> Value {
         match operand {
             Source::Const(bits) => self.b.ins().iconst(host_type(ty), bits as i64),
-            Source::Value(v) => self.value(v),
-            Source::Sum(v, plus) => {
-                let value = self.value(v);
-                let plus = self.b.ins().iconst(host_type(ty), (plus & ty.mask()) as i64);
-                self.b.ins().iadd(value, plus)
-            }
+            Source::Value(v) | Source::Result(v) => self.value(v),
         }
     }
 
@@ -507,26 +583,11 @@ impl Translator<'_> {
         self.b.ins().store(context_flags(), value, self.context, offset as i32);
     }
 
-    /// Brings the lane context up to date.
-    fn store_dirty(&mut self) {
-        self.store_dirty_registers();
-        self.store_flags();
-    }
-
     fn store_dirty_registers(&mut self) {
         let dirty = self.dirty;
         for slot in (0..SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
             let value = self.read_register(slot);
             self.store_context(slot_offset(slot) as usize, value);
-        }
-    }
-
-    fn store_flags(&mut self) {
-        if self.uses_flags {
-            for (index, var) in self.flag_vars.into_iter().enumerate() {
-                let value = self.b.use_var(var);
-                self.store_context(flag_offset(index), value);
-            }
         }
     }
 
@@ -545,7 +606,11 @@ impl Translator<'_> {
     pub(crate) fn write_register(&mut self, slot: usize, value: Value) {
         let var = self.regs[slot].expect("registers of the region are loaded");
         self.b.def_var(var, value);
-        self.dirty |= 1 << slot;
+        match self.region.loops {
+            true => self.dirty |= 1 << slot,
+            // It would be stored once at the end anyway, and now no other way out has to.
+            false => self.store_context(slot_offset(slot) as usize, value),
+        }
     }
 
     /// The host's variable for an operand of the flags.
@@ -558,8 +623,25 @@ impl Translator<'_> {
     pub(crate) fn count(&mut self) -> Value {
         let offset = offset_of!(LaneContext, count_base) as i32;
         let base = self.b.ins().load(types::I64, context_flags(), self.context, offset);
-        let fuel = self.b.use_var(self.fuel);
-        let left = self.b.ins().iadd_imm_s(fuel, self.unexecuted);
+        let left = match self.step {
+            Some(step) => self.fuel_left(step.record, step.end),
+            None => {
+                let fuel = self.b.use_var(self.fuel);
+                self.b.ins().iadd_imm_s(fuel, self.unexecuted)
+            }
+        };
         self.b.ins().isub(base, left)
+    }
+
+    /// Units of so many bytes, a power of two, that guest memory has. Handlers serve memories of all sizes.
+    pub(crate) fn memory_units(&mut self, log_bytes: i64) -> Value {
+        if self.step.is_none() {
+            let units = self.target.memory_size >> log_bytes;
+            return self.b.ins().iconst(types::I64, units as i64);
+        }
+        let size_at = offset_of!(LaneContext, memory_size) as i32;
+        let flags = context_flags().with_readonly();
+        let size = self.b.ins().load(types::I64, flags, self.context, size_at);
+        self.b.ins().ushr_imm_u(size, log_bytes)
     }
 }

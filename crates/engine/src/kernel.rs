@@ -50,6 +50,16 @@ impl Record {
     pub fn handler(&self) -> u32 {
         self.0[0] & HANDLER_MASK
     }
+
+    /// The parameter of 64 bits.
+    pub fn wide(&self) -> u64 {
+        u64::from(self.0[2]) | u64::from(self.0[3]) << 32
+    }
+
+    /// The same with another parameter of 64 bits.
+    pub fn with_wide(self, wide: u64) -> Record {
+        Record([self.0[0], self.0[1], wide as u32, (wide >> 32) as u32])
+    }
 }
 
 /// Bit position of a small parameter in the words of a record: word, shift.

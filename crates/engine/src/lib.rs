@@ -54,7 +54,8 @@ pub struct Config {
     pub read_only: bool,
     /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
-    /// How often a translating engine steps through code before it translates it; 0 translates everything.
+    /// How often a translating engine interprets code before it translates it; 0 translates everything, and
+    /// [`u32::MAX`] nothing.
     pub translate_after: u32,
     /// Bytes that the code of a translating engine may take, and what is kept about it. What is over it is
     /// forgotten.

@@ -110,7 +110,7 @@ impl Default for MachineBuilder {
             model: model.visibility(),
             read_only: false,
             threads: 0,
-            translate_after: 3,
+            translate_after: Self::TRANSLATE_AFTER,
             code_memory: Self::CODE_MEMORY,
         };
         MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), model, config }
@@ -122,6 +122,9 @@ impl MachineBuilder {
     const MAX_MEMORY: u64 = 1 << 40;
     const CODE_MEMORY: u64 = 256 << 20;
     const MIN_CODE_MEMORY: u64 = 4 << 10;
+
+    /// How often the CPU engine interprets code before it translates it, by default.
+    pub const TRANSLATE_AFTER: u32 = 1000;
 
     /// Sets the engine; `auto` by default.
     ///
@@ -179,8 +182,8 @@ impl MachineBuilder {
         self
     }
 
-    /// Sets how often the CPU engine steps through code before it translates it; 3 by default. Zero translates
-    /// everything, for tests of the translator.
+    /// Sets how often the CPU engine interprets code before it translates it; [`Self::TRANSLATE_AFTER`] by default.
+    /// Zero translates everything and [`u32::MAX`] nothing, for tests; from 65,535 on, the number is taken for 65,535.
     pub fn translate_after(mut self, times: u32) -> Self {
         self.config.translate_after = times;
         self

@@ -3,12 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kvrm_a64::{Flow, flow};
-use kvrm_ir::Hint;
 
 /// Instructions in a region at the most.
 const REGION_LIMIT: usize = 256;
 /// Instructions in a block at the most, so that the remainder of a run's limit stays short.
 const BLOCK_LIMIT: usize = 128;
+
+/// How control comes to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the instruction before it, or by a branch.
+    On,
+    /// By a call.
+    Call,
+}
 
 /// Words by address, and where blocks begin: what direct branches reach from an entry, up to a number of
 /// instructions. Usually that is a function's loops and the small functions they call.
@@ -26,12 +34,16 @@ pub struct GuestCode {
 
 impl GuestCode {
     /// Finds the code at `entry`, where there is a word. `fetch` gives the word at an address, or `None` where
-    /// a region must end.
-    pub fn find(entry: u64, fetch: impl Fn(u64) -> Option<u32>) -> GuestCode {
+    /// a region must end. `follows` says whether to go on at an address where control comes in some way.
+    pub fn find(
+        entry: u64,
+        fetch: impl Fn(u64) -> Option<u32>,
+        follows: impl Fn(Way, u64) -> bool,
+    ) -> GuestCode {
         let mut code = GuestCode::empty(entry, false);
         let mut pending = VecDeque::from([entry]);
         while let Some(leader) = pending.pop_front() {
-            code.walk(leader, &fetch, &mut pending);
+            code.walk(leader, &fetch, &follows, &mut pending);
         }
         let GuestCode { words, return_sites, .. } = &mut code;
         return_sites.retain(|pc| words.contains_key(pc));
@@ -72,6 +84,7 @@ impl GuestCode {
         &mut self,
         leader: u64,
         fetch: &impl Fn(u64) -> Option<u32>,
+        follows: &impl Fn(Way, u64) -> bool,
         pending: &mut VecDeque<u64>,
     ) {
         self.leaders.insert(leader);
@@ -80,24 +93,29 @@ impl GuestCode {
             let Some(word) = fetch(pc) else { return };
             self.words.insert(pc, word);
             let next = pc.wrapping_add(4);
+            let mut follow = |way, pc| {
+                if follows(way, pc) {
+                    pending.push_back(pc);
+                }
+            };
             match flow(word, pc) {
-                Flow::Next => {
+                Flow::Next if follows(Way::On, next) => {
                     pc = next;
                     continue;
                 }
-                Flow::Jump { target, call } => {
-                    if call {
+                Flow::Next => {}
+                Flow::Jump { target, call: false } => follow(Way::On, target),
+                Flow::Jump { target, call: true } => {
+                    // Control returns only if it was followed.
+                    if follows(Way::Call, target) {
                         self.return_sites.push(next);
-                        pending.push_back(next);
+                        pending.extend([next, target]);
                     }
-                    pending.push_back(target);
                 }
-                Flow::Branch { target } => pending.extend([next, target]),
-                Flow::Indirect(Hint::Call) => {
-                    self.return_sites.push(next);
-                    pending.push_back(next);
+                Flow::Branch { target } => {
+                    [next, target].into_iter().for_each(|pc| follow(Way::On, pc))
                 }
-                Flow::Indirect(Hint::Jump | Hint::Return) | Flow::Stop { .. } => {}
+                Flow::Indirect(_) | Flow::Stop { .. } => {}
             }
             return;
         }
@@ -135,7 +153,7 @@ mod tests {
     fn a_loop_is_one_region_of_two_blocks() {
         // mov x0, #0; loop: add x0, x0, #1; subs x1, x1, #1; b.ne loop; hlt #0
         let words = [0xd2800000, 0x91000400, 0xf1000421, 0x54ffffc1, 0xd4400000];
-        let code = GuestCode::find(0x1000, program(&words));
+        let code = GuestCode::find(0x1000, program(&words), |_, _| true);
         assert_eq!(code.words().count(), 5);
         assert_eq!(code.block(0x1000).len(), 1);
         assert_eq!(code.block(0x1004).len(), 3);
@@ -144,7 +162,8 @@ mod tests {
     #[test]
     fn calls_are_followed_and_returned_from() {
         // bl +8; hlt #0; ret
-        let code = GuestCode::find(0x1000, program(&[0x94000002, 0xd4400000, 0xd65f03c0]));
+        let code =
+            GuestCode::find(0x1000, program(&[0x94000002, 0xd4400000, 0xd65f03c0]), |_, _| true);
         assert_eq!(code.return_sites, [0x1004]);
         assert_eq!(code.words().count(), 3);
     }

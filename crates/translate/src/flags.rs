@@ -99,7 +99,7 @@ impl ExitFlags {
             for operand in operands {
                 match operand {
                     Source::Const(_) => {}
-                    Source::Value(v) | Source::Sum(v, _) => f(*v),
+                    Source::Value(v) | Source::Result(v) => f(*v),
                 }
             }
         }
@@ -113,8 +113,8 @@ pub enum Source {
     Const(u64),
     /// A value.
     Value(Value),
-    /// A value and a constant, to be added: the operand itself is not kept, because its register has changed.
-    Sum(Value, u64),
+    /// The result of the operation, for its first operand: that is not kept, because its register has changed.
+    Result(Value),
 }
 
 /// Variables for operands of the flags that no register holds: of 32 bits, then of 64, the first operand and

@@ -25,20 +25,22 @@ mod flags;
 mod stitch;
 mod trim;
 
-pub use code::GuestCode;
+pub use code::{GuestCode, Way};
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
 use kvrm_a64::state::{Q, X_SLOTS};
 use kvrm_ir::{Exit, File, PlaceData, Stmt, Value, ValueData};
 
 /// Code that is translated together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Region {
-    /// The first is where the region is entered, with the flags in their own variables.
+    /// The first is where the region is entered, with the flags as four bits.
     pub blocks: Vec<Block>,
     /// Type and constant of every value. A value is visible in the block that defines it.
     pub values: Vec<ValueData>,
     /// What may be done with every place.
     pub places: Vec<PlaceData>,
+    /// Some block can be reached from itself.
+    pub loops: bool,
 }
 
 /// A set of register slots: a bit each, by [`slot_number`]. Vector registers are wholes.
@@ -79,7 +81,7 @@ pub struct Block {
     pub insns: Vec<Insn>,
     /// What is done after the last instruction, before control goes on.
     pub tail: Vec<Stmt>,
-    /// The flags at the end.
+    /// The flags at the end, for who leaves the region there.
     pub flags_after: ExitFlags,
     /// Where control goes.
     pub end: End,
@@ -116,8 +118,6 @@ pub enum End {
         target: Value,
         /// Addresses that it may well be, and the blocks for them.
         sites: Vec<(u64, usize)>,
-        /// What is done before the region is left, if it is none of them.
-        leave: Vec<Stmt>,
     },
     /// The lane stops at the last instruction.
     Stop {
@@ -137,8 +137,25 @@ pub enum End {
 pub enum Goto {
     /// To a block of the region.
     Block(usize),
-    /// Out of the region, to an address, with the flags in their own variables.
+    /// Out of the region, to an address, with [`Block::flags_after`].
     Leave(u64),
+}
+
+impl End {
+    /// Calls `f` with every block that may come next.
+    fn for_each_next(&self, mut f: impl FnMut(usize)) {
+        let mut visit = |goto: &Goto| {
+            if let Goto::Block(next) = goto {
+                f(*next);
+            }
+        };
+        match self {
+            End::Jump(goto) => visit(goto),
+            End::Branch { taken, otherwise, .. } => [taken, otherwise].into_iter().for_each(visit),
+            End::Indirect { sites, .. } => sites.iter().for_each(|(_, next)| f(*next)),
+            End::Stop { .. } | End::Undefined(_) | End::Done(_) => {}
+        }
+    }
 }
 
 impl Block {
@@ -153,13 +170,8 @@ impl Region {
     /// Calls `f` with every statement, those of nested blocks included.
     pub fn for_each_stmt<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         for block in &self.blocks {
-            let leave = match &block.end {
-                End::Indirect { leave, .. } => &leave[..],
-                End::Jump(_) | End::Branch { .. } | End::Stop { .. } => &[],
-                End::Undefined(_) | End::Done(_) => &[],
-            };
             let insns = block.insns.iter().flat_map(|insn| &insn.stmts);
-            for stmt in block.head.iter().chain(insns).chain(&block.tail).chain(leave) {
+            for stmt in block.head.iter().chain(insns).chain(&block.tail) {
                 visit(stmt, f);
             }
         }

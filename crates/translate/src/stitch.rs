@@ -27,7 +27,7 @@ impl Region {
     /// use kvrm_translate::{GuestCode, Goto, End, Region};
     /// // loop: subs x0, x0, #1; b.ne loop
     /// let fetch = |pc: u64| [0xf1000400, 0x54ffffe1].get(pc as usize / 4).copied();
-    /// let region = Region::new(&GuestCode::find(0, fetch), kvrm_ir::legalise::Lacks::default());
+    /// let region = Region::new(&GuestCode::find(0, fetch, |_, _| true), kvrm_ir::legalise::Lacks::default());
     /// let End::Branch { taken, .. } = &region.blocks[0].end else { panic!() };
     /// // The second time round, the flags are those of the subtraction.
     /// assert_eq!(*taken, Goto::Block(1));
@@ -49,7 +49,8 @@ impl Region {
         find_dirty_registers(&mut blocks, &b);
         let (values, places) = b.into_tables();
         blocks.iter_mut().for_each(|block| trim(block, &values));
-        Region { blocks, values, places }
+        let loops = has_loop(&blocks);
+        Region { blocks, values, places, loops }
     }
 }
 
@@ -138,10 +139,9 @@ impl<'a> Stitcher<'a> {
                 End::Branch { cond, taken, otherwise }
             }
             Terminator::Indirect { target, .. } => {
-                let bits = self.store_flags();
                 let sites = self.code.return_sites.iter().take(RETURN_SITES);
                 let site = |pc: &u64| (*pc, self.within(*pc, form));
-                End::Indirect { target, sites: sites.map(site).collect(), leave: bits }
+                End::Indirect { target, sites: sites.map(site).collect() }
             }
             Terminator::Stop { exit, detail } => End::Stop { exit, detail },
         }
@@ -158,14 +158,7 @@ impl<'a> Stitcher<'a> {
         if !self.code.is_straight && self.code.words.contains_key(&pc) {
             return Goto::Block(self.within(pc, form));
         }
-        if form == Form::Stored {
-            return Goto::Leave(pc);
-        }
-        let detour = self.add(pc, form);
-        self.begin(form);
-        self.blocks[detour].tail = self.store_flags();
-        self.blocks[detour].end = End::Jump(Goto::Leave(pc));
-        Goto::Block(detour)
+        Goto::Leave(pc)
     }
 
     /// The block for an address of the region. One with versions enough is reached by a detour on which the
@@ -254,17 +247,16 @@ impl<'a> Stitcher<'a> {
     /// The first operand: from the result, if a register holds that instead and the second is a constant.
     fn first_source(&self, kind: Kind, x: Value, y: Value) -> Source {
         let plain = self.source(x);
-        let (Some(op), Some(bits)) = (kind.operation(), self.b.val(y).constant()) else {
+        let (Some(op), Some(_)) = (kind.operation(), self.b.val(y).constant()) else {
             return plain;
         };
-        let sign = if kind == Kind::Add { 1u64.wrapping_neg() } else { 1 };
         match self.b.computed(op, x, y) {
             Some(result)
                 if plain == Source::Value(x)
                     && self.b.slot_with(X, x).is_none()
                     && self.b.slot_with(X, result).is_some() =>
             {
-                Source::Sum(result, bits.wrapping_mul(sign))
+                Source::Result(result)
             }
             _ => plain,
         }
@@ -275,6 +267,11 @@ impl<'a> Stitcher<'a> {
         let ExitFlags::Lazy { kind, ty, operands } = self.exit_flags() else {
             return Form::Stored;
         };
+        let less = match (kind, operands[1]) {
+            (Kind::Add, Source::Const(bits)) => bits.wrapping_neg(),
+            (Kind::Sub, Source::Const(bits)) => bits,
+            _ => 0,
+        };
         let operands = std::array::from_fn(|index| match operands[index] {
             Source::Const(bits) => Operand::Const(bits),
             Source::Value(v) => match self.b.slot_with(X, v) {
@@ -284,26 +281,12 @@ impl<'a> Stitcher<'a> {
                     Operand::Kept
                 }
             },
-            Source::Sum(v, plus) => {
+            Source::Result(v) => {
                 let slot = self.b.slot_with(X, v).expect("a register holds it");
-                Operand::Reg { slot, plus: plus & ty.mask() }
+                Operand::Reg { slot, plus: less & ty.mask() }
             }
         });
         Form::Lazy { kind, ty, operands }
-    }
-
-    /// Makes four bits of the flags.
-    fn store_flags(&self) -> Vec<Stmt> {
-        let flags = self.b.known_flags().expect("flags are known from the start of a block");
-        if !matches!(flags, Flags::Bits(_)) {
-            let bits = self.b.flag_bits(flags.map(|v| self.b.val(v)));
-            self.b.set_flags(Flags::Bits(bits));
-            let (stmts, _) = self.b.take();
-            // What follows on another way does not find them so.
-            self.b.assume_flags(flags.map(|v| self.b.val(v)));
-            return stmts;
-        }
-        Vec::new()
     }
 }
 
@@ -324,22 +307,27 @@ fn find_dirty_registers(blocks: &mut [Block], b: &Builder) {
         }
         block.dirty = merged;
         let outgoing = merged | written[number];
-        let mut visit = |goto: Goto| {
-            if let Goto::Block(next) = goto {
-                pending.push((next, outgoing));
-            }
-        };
-        match &block.end {
-            End::Jump(goto) => visit(*goto),
-            End::Branch { taken, otherwise, .. } => {
-                [*taken, *otherwise].into_iter().for_each(visit)
-            }
-            End::Indirect { sites, .. } => {
-                sites.iter().for_each(|(_, next)| visit(Goto::Block(*next)));
-            }
-            End::Stop { .. } | End::Undefined(_) | End::Done(_) => {}
-        }
+        block.end.for_each_next(|next| pending.push((next, outgoing)));
     }
+}
+
+/// True if some block can be reached from itself: none is left once those are taken away that no other leads to, then
+/// those that no other of the rest leads to, and so on.
+fn has_loop(blocks: &[Block]) -> bool {
+    let mut ways = vec![0; blocks.len()];
+    blocks.iter().for_each(|block| block.end.for_each_next(|next| ways[next] += 1));
+    let mut free: Vec<usize> = (0..blocks.len()).filter(|number| ways[*number] == 0).collect();
+    let mut taken = 0;
+    while let Some(number) = free.pop() {
+        taken += 1;
+        blocks[number].end.for_each_next(|next| {
+            ways[next] -= 1;
+            if ways[next] == 0 {
+                free.push(next);
+            }
+        });
+    }
+    taken < blocks.len()
 }
 
 /// The register slots that a block writes.

@@ -21,9 +21,6 @@ fn drop_unused_values(block: &mut Block, values: usize) {
         End::Stop { detail, .. } => mark(*detail),
     }
     block.flags_after.for_each_value(&mut mark);
-    if let End::Indirect { leave, .. } = &mut block.end {
-        remove_dead_stmts(leave, &mut live);
-    }
     remove_dead_stmts(&mut block.tail, &mut live);
     let ends_here = matches!(block.end, End::Stop { .. } | End::Undefined(_));
     let last = block.insns.len().wrapping_sub(1);

@@ -8,6 +8,8 @@
 macro_rules! for_every_engine {
     ($($test:ident),* $(,)?) => {
         for_every_engine! { @module cpu_translating, TRANSLATING, []: $($test)* }
+        for_every_engine! { @module cpu_interpreting, INTERPRETING, []: $($test)* }
+        for_every_engine! { @module cpu_switching, SWITCHING, []: $($test)* }
         for_every_engine! { @module cpu, CPU, []: $($test)* }
         for_every_engine! { @module eval, EVAL, []: $($test)* }
         for_every_engine! { @module wgpu, WGPU, []: $($test)* }

@@ -33,8 +33,16 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) const TRANSLATING: Subject = Subject::new(Setup::TRANSLATING);
-    pub(crate) const CPU: Subject =
-        Subject::new(Setup { engine: EngineKind::Cpu, translate_after: 3 });
+    pub(crate) const INTERPRETING: Subject =
+        Subject::new(Setup { translate_after: u32::MAX, ..Setup::TRANSLATING });
+    /// Where code is translated after it was interpreted a few times.
+    pub(crate) const SWITCHING: Subject =
+        Subject::new(Setup { translate_after: 3, ..Setup::TRANSLATING });
+    /// As users have it.
+    pub(crate) const CPU: Subject = Subject::new(Setup {
+        translate_after: MachineBuilder::TRANSLATE_AFTER,
+        ..Setup::TRANSLATING
+    });
     pub(crate) const EVAL: Subject = Subject::new(Setup::REFERENCE);
     pub(crate) const CUDA: Subject =
         Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 0 });
@@ -42,7 +50,7 @@ impl Subject {
         Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 0 });
     /// Where a few translations are all that there is room for.
     pub(crate) const EVICTING: Subject =
-        Subject { code_memory: Some(4096), ..Subject::TRANSLATING };
+        Subject { code_memory: Some(16 << 10), ..Subject::TRANSLATING };
     /// One GPU as two, since few computers have several.
     pub(crate) const CUDA_SPLIT: Subject = Subject { devices: &[0, 0], ..Subject::CUDA };
 
