@@ -198,7 +198,7 @@ impl Translations {
 
     // Decoding.
 
-    /// Fills in records from `pc` on, until control branches.
+    /// Fills in records from `pc` on, until control branches or their sheet ends.
     pub(crate) fn decode(
         &mut self,
         mut pc: u64,
@@ -213,10 +213,11 @@ impl Translations {
             let Decoded { parameters, ending } = interpreter.decode(pc, word)?;
             self.fill(pc, parameters, ending);
             let next = pc.wrapping_add(4);
-            if ending != Ending::Other && next.is_multiple_of(SHEET_BYTES) {
+            let is_last = next.is_multiple_of(SHEET_BYTES);
+            if is_last && ending != Ending::Other {
                 self.lead_on(pc);
             }
-            if ending != Ending::Next {
+            if is_last || ending != Ending::Next {
                 break;
             }
             pc = next;

@@ -7,8 +7,8 @@ use crate::support::{CODE, HALT, Subject, load, run_to_halt, set_x, word, x};
 /// Bytes for code: much less than what these programs would take.
 const BUDGET: u64 = 64 << 10;
 
-/// Small things may be counted just before room is made for them.
-const NEARLY: u64 = BUDGET + 1024;
+/// A few sheets of records may be made before they are counted.
+const NEARLY: u64 = BUDGET + (16 << 10);
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Private, MemoryModel::Shared];
 
@@ -17,13 +17,20 @@ fn machine(subject: Subject, model: MemoryModel, lanes: usize, code: &[u8]) -> M
     load(builder.memory(4 << 20).code_memory(BUDGET), code)
 }
 
-/// The budget was spent several times, and never exceeded.
+/// The budget was not exceeded.
 #[track_caller]
-fn assert_evicted(machine: &Machine) {
+fn assert_within_budget(machine: &Machine) {
     let code = machine.code_use();
-    assert!(code.evictions > 2, "{code:?}");
     assert!(code.most <= NEARLY, "{code:?}");
     assert!(code.bytes <= code.most, "{code:?}");
+}
+
+/// Nor was it, but it was spent several times.
+#[track_caller]
+fn assert_evicted(machine: &Machine) {
+    assert_within_budget(machine);
+    let code = machine.code_use();
+    assert!(code.evictions > 2, "{code:?}");
 }
 
 /// A program that copies itself a little further and goes on there, for ever.
@@ -43,7 +50,7 @@ fn a_guest_that_makes_fresh_code() {
     }
 }
 
-/// A function that is written anew for every call, at one place.
+/// A function that is written anew for every call, at one place: it is soon interpreted, and nothing piles up.
 #[test]
 fn a_guest_that_rewrites_its_code() {
     let code = asm!(
@@ -55,7 +62,7 @@ fn a_guest_that_rewrites_its_code() {
         set_x(&mut machine, 0, 8, word(&asm!(; ret)).into());
         run_to_halt(&mut machine);
         assert_eq!(x(&machine, 0, 9), (0..1500).sum());
-        assert_evicted(&machine);
+        assert_within_budget(&machine);
     }
 }
 
@@ -81,7 +88,7 @@ fn a_large_slide() {
 
 /// What is known of code that is not worth translating counts, too.
 #[test]
-fn code_that_is_only_stepped_through() {
+fn code_that_is_only_interpreted() {
     const LEN: u64 = 128 << 10;
     let mut code = asm!(; b >next ; nop ; next: ).repeat(LEN as usize / 8);
     code.extend(asm!(; hlt 0));
