@@ -171,7 +171,9 @@ impl Translations {
             word.settled = true;
         }
         let never = self.stubs.translate_after == u32::MAX;
-        if never || self.regions.contains_key(&pc) {
+        // Its word may have been written since it was counted.
+        let is_there = self.may_translate(pc) && fetch(pc).is_some();
+        if never || !is_there || self.is_translated(pc) {
             self.at(pc).set_heat(MOST_HEAT);
             return Ok(true);
         }
@@ -277,7 +279,7 @@ impl Translations {
 
     // Translating.
 
-    /// Translates the region at `pc`; false if the memory for code is full.
+    /// Translates the region at `pc`, where there is a word; false if the memory for code is full.
     fn translate(
         &mut self,
         pc: u64,
@@ -552,6 +554,17 @@ mod tests {
         assert_eq!(code.forget(5, 1, true), BTreeSet::from([0]));
         assert!(code.at(0).is_decoded() && !code.at(4).is_decoded());
         assert!(code.unsettled.is_empty(), "it was not translated");
+    }
+
+    #[test]
+    fn a_word_that_was_written_is_not_translated_before_it_is_decoded() {
+        let stubs = stubs(3);
+        let mut code = Translations::common(&stubs);
+        code.decode(8, hops, &mut |_, _| {}).unwrap();
+        code.forget(8, 4, true);
+        assert!(code.heated(8, hops, &mut |_, _| {}).unwrap());
+        assert!(!code.is_translated(8));
+        assert_eq!(code.at(8).code(), stubs.interpreter.empty());
     }
 
     #[test]
