@@ -74,7 +74,7 @@ impl<'r> Run<'r> {
         while lane.status.stop.is_none() && !lane.slice_over && lane.status.count < end {
             self.advance(lane, scratch, end - lane.status.count)?;
             entries = entries.wrapping_add(1);
-            // Code that changes itself is only translated and stepped through, which is slow.
+            // Code that changes itself is decoded again and again, which is slow.
             if entries.is_multiple_of(LOOK) {
                 lane.slice_over |= !self.goes_on() || turn.is_over();
             }
@@ -232,7 +232,7 @@ impl<'r> Run<'r> {
             ExitKind::Chain => {}
             ExitKind::Hot => return self.heated(lane),
             ExitKind::Fuel => return self.finish(lane, scratch),
-            // The instruction at PC faults, it writes near decoded words, or it needs a function.
+            // The instruction at PC faults, or it writes near decoded words.
             ExitKind::Probe => self.step(lane),
             ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
             ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),

@@ -46,7 +46,7 @@ pub struct Program {
 pub struct Setup {
     /// The engine.
     pub engine: EngineKind,
-    /// How often code is stepped through before it is translated.
+    /// How often code is interpreted before it is translated.
     pub translate_after: u32,
 }
 
