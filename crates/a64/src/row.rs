@@ -56,10 +56,13 @@ impl Row {
         let Some(axis) = self.axes.get(picks.len()) else {
             return f(name, encoding, picks);
         };
+        let mark = format!("{{{}}}", axis.name);
         for (number, (text, bits)) in (0..).map_while(|i| (axis.choice)(i).map(|c| (i, c))) {
             picks.push(number);
-            let mark = format!("{{{}}}", axis.name);
-            let encoding = fill(&longer_fields(&encoding, axis.name, bits), &mark, bits);
+            let encoding = match encoding.contains('+') {
+                true => fill(&longer_fields(&encoding, axis.name, bits), &mark, bits),
+                false => fill(&encoding, &mark, bits),
+            };
             self.expand_axes(name.replace(&mark, text), encoding, picks, f);
             picks.pop();
         }
@@ -68,10 +71,9 @@ impl Row {
 
 /// Replaces the marks of an axis by its bits. Those of several parts are for as many marks.
 fn fill(encoding: &str, mark: &str, bits: &str) -> String {
-    let parts: Vec<&str> = bits.split('|').collect();
-    match parts[..] {
-        [all] => encoding.replace(mark, all),
-        _ => parts.iter().fold(encoding.to_string(), |text, part| text.replacen(mark, part, 1)),
+    match bits.contains('|') {
+        false => encoding.replace(mark, bits),
+        true => bits.split('|').fold(encoding.into(), |text, part| text.replacen(mark, part, 1)),
     }
 }
 
@@ -90,7 +92,7 @@ fn longer_fields(encoding: &str, axis: &str, bits: &str) -> String {
             (_, len) => format!("0 {name}{len}"),
         }
     };
-    encoding.split_whitespace().map(token).collect::<Vec<_>>().join(" ")
+    encoding.split_ascii_whitespace().map(token).collect::<Vec<_>>().join(" ")
 }
 
 /// A named field of an encoding.
@@ -140,7 +142,7 @@ impl Pattern {
     pub fn parse(encoding: &'static str) -> Pattern {
         let mut pattern = Pattern { mask: 0, value: 0, preferred: 0, fields: Vec::new() };
         let mut high = 32;
-        for token in encoding.split_whitespace() {
+        for token in encoding.split_ascii_whitespace() {
             let len = pattern.token(token, high);
             high = high.checked_sub(len).unwrap_or_else(|| panic!("over 32 bits: {encoding}"));
         }

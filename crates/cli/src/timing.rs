@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kvrm::{Machine, RunReport};
+use kvrm::{CodeUse, Machine, RunReport};
 use serde::{Deserialize, Serialize};
 
 use crate::text;
@@ -17,6 +17,21 @@ pub(crate) struct Timing {
     pub(crate) kernels: Vec<Kernel>,
     /// Running, without kernels.
     run_seconds: f64,
+    /// Making host code, which is part of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Code>,
+}
+
+/// Host code that the CPU engine has made.
+#[derive(Debug, Serialize, Deserialize)]
+struct Code {
+    /// Decoding and translating, over all threads.
+    seconds: f64,
+    /// Different instructions that were translated.
+    distinct_instructions: u64,
+    /// Instructions that were translated, counted again each time.
+    translated_instructions: u64,
+    host_bytes: u64,
 }
 
 /// A kernel that was loaded.
@@ -44,6 +59,7 @@ impl Timing {
             machine_seconds: prepared.saturating_sub(driver).as_secs_f64(),
             kernels: kernels.collect(),
             run_seconds: run.elapsed.saturating_sub(loading).as_secs_f64(),
+            code: Code::of(machine),
         }
     }
 
@@ -59,7 +75,33 @@ impl Timing {
             steps.push(format!("kernel of {handlers} {time} ({origin})"));
         }
         steps.push(step(run, self.run_seconds));
-        steps.join(", ")
+        let mut text = steps.join(", ");
+        text.extend(self.code.as_ref().map(Code::text));
+        text
+    }
+}
+
+impl Code {
+    fn of(machine: &Machine) -> Option<Code> {
+        let CodeUse { time, distinct, translated, host_bytes, .. } = machine.code_use();
+        (machine.engine() == "cpu").then_some(Code {
+            seconds: time.as_secs_f64(),
+            distinct_instructions: distinct,
+            translated_instructions: translated,
+            host_bytes,
+        })
+    }
+
+    fn text(&self) -> String {
+        let Code { seconds, distinct_instructions, translated_instructions, host_bytes } = self;
+        let [distinct, translated, bytes] =
+            [distinct_instructions, translated_instructions, host_bytes]
+                .map(|n| text::thousands(*n));
+        let time = time(*seconds);
+        format!(
+            ", of which {time} for code: {distinct} instructions translated ({translated} with \
+             repetitions) to {bytes} bytes"
+        )
     }
 }
 
@@ -80,13 +122,21 @@ mod tests {
             machine_seconds: 0.003,
             kernels,
             run_seconds: 2e-4,
+            code: Some(Code {
+                seconds: 1e-4,
+                distinct_instructions: 1200,
+                translated_instructions: 1300,
+                host_bytes: 40_000,
+            }),
         };
         assert_eq!(
             timing.text("run"),
             "driver initialisation 200.0 ms, machine 3.0 ms, kernel of 31 handlers 800.0 ms (compiled), \
-             kernel of 31 handlers 800.0 ms (cached), run 200 µs"
+             kernel of 31 handlers 800.0 ms (cached), run 200 µs, of which 100 µs for code: 1,200 instructions \
+             translated (1,300 with repetitions) to 40,000 bytes"
         );
         (timing.driver_seconds, timing.kernels) = (None, Vec::new());
+        timing.code = None;
         assert_eq!(timing.text("first instruction"), "machine 3.0 ms, first instruction 200 µs");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use kvrm_engine::EngineError;
 use kvrm_engine::kernel;
@@ -10,6 +11,7 @@ use kvrm_translate::{GuestCode, Region, Way};
 
 use crate::index::{Index, Key, map_bytes};
 use crate::interpreter::{Decoded, Ending};
+use crate::library::callee;
 use crate::record::{MOST_HEAT, Record, SHEET_BYTES, Sheets, Table};
 use crate::stubs::Stubs;
 use crate::translate::{LACKS, Outside, function_signature, translate};
@@ -20,6 +22,9 @@ const OWN_PATIENCE: u32 = 16;
 
 /// How often the patience with a word doubles when its translation is in vain.
 const MOST_DOUBLINGS: u8 = 8;
+
+/// How many times sooner code is translated that continues a translation.
+const CUT_HASTE: u32 = 16;
 
 /// Words in a function that may become part of its callers, at the most.
 const SMALL: usize = 64;
@@ -207,6 +212,7 @@ impl Translations {
         fetch: impl Fn(u64) -> Option<u32>,
         close: &mut CloseGranules<'_>,
     ) -> Result<(), EngineError> {
+        let start = Instant::now();
         let interpreter = self.stubs.interpreter;
         while !self.at(pc).is_decoded() && fetch(pc).is_some() {
             self.note(pc, close);
@@ -225,6 +231,7 @@ impl Translations {
             pc = next;
         }
         self.account();
+        self.stubs.memory.count_time(start.elapsed());
         Ok(())
     }
 
@@ -322,13 +329,16 @@ impl Translations {
         fetch: impl Fn(u64) -> Option<u32>,
         close: &mut CloseGranules<'_>,
     ) -> Result<Option<Made>, EngineError> {
+        let start = Instant::now();
         let code = self.find_unchanging(key, fetch, close);
         let region = Region::new(&code, LACKS);
         let stale = self.written_granules(&code);
         let stubs = Arc::clone(&self.stubs);
         let (target, entry) = (&stubs.target, code.entry);
         let failed = |message| EngineError::Translation { pc: entry, message };
-        let functions = stubs.functions.of(&region, target, &stubs.compilers).map_err(failed)?;
+        let mut called = Vec::new();
+        region.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
+        let functions = stubs.interpreter.functions(&called)?;
         let mut goals = Vec::new();
         let mut record = |pc| {
             goals.push(pc);
@@ -340,15 +350,19 @@ impl Translations {
                     let outside = Outside { functions: &functions, record: &mut record };
                     translate(function, scratch, target, entry, &region, &stale, outside);
                 })?;
-            stubs.memory.place(host_code, NOTES).map_err(|error| error.to_string())
+            let placed = stubs.memory.place(host_code, NOTES).map_err(|error| error.to_string())?;
+            Ok(placed.map(|place| (place, host_code.len())))
         });
         let placed = placed.map_err(failed)?;
-        if placed.is_some() {
-            self.index.add(key, code.words().map(|(pc, _)| pc));
+        if let Some((_, host_bytes)) = placed {
+            let words = self.index.add(key, code.words().map(|(pc, _)| pc));
+            stubs.memory.count_words(words, host_bytes);
             self.count_at(goals);
+            self.expect_at(&code.cuts);
         }
+        stubs.memory.count_time(start.elapsed());
         let words = code.words().count();
-        Ok(placed.map(|code| Made { code, words }))
+        Ok(placed.map(|(code, _)| Made { code, words }))
     }
 
     /// Counts from now on how often these addresses are reached.
@@ -357,6 +371,15 @@ impl Translations {
             if self.goals.insert(pc) && !self.regions.contains_key(&pc) {
                 self.let_run(pc);
             }
+        }
+    }
+
+    /// Code that was left out only for its length is about as hot as what leads to it.
+    fn expect_at(&mut self, cuts: &[u64]) {
+        for pc in cuts {
+            let patience = self.patience(*pc) / CUT_HASTE;
+            let record = self.at(*pc);
+            record.set_heat(patience.min(record.heat()));
         }
     }
 

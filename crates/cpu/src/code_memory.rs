@@ -3,10 +3,12 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kvrm_engine::CodeUse;
 
 use crate::arena::Arena;
+use crate::index::Words;
 
 /// Host code and what is kept about it, counted against a budget.
 ///
@@ -18,6 +20,15 @@ pub(crate) struct CodeMemory {
     full: AtomicBool,
     evictions: AtomicU64,
     arena: Mutex<Arena>,
+    work: Mutex<Work>,
+}
+
+/// What was done for it.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    words: Words,
+    host_bytes: u64,
+    time: Duration,
 }
 
 impl CodeMemory {
@@ -29,7 +40,25 @@ impl CodeMemory {
             full: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
             arena: Mutex::default(),
+            work: Mutex::default(),
         }
+    }
+
+    /// Counts words that were translated to so many bytes of host code.
+    pub(crate) fn count_words(&self, words: Words, host_bytes: usize) {
+        let mut work = self.work();
+        work.words.distinct += words.distinct;
+        work.words.translated += words.translated;
+        work.host_bytes += host_bytes as u64;
+    }
+
+    /// Counts time that was spent on making code.
+    pub(crate) fn count_time(&self, time: Duration) {
+        self.work().time += time;
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts code into memory, for which `notes` bytes will be kept beside it; `None` if the memory is full. There is always
@@ -87,7 +116,12 @@ impl CodeMemory {
     }
 
     pub(crate) fn code_use(&self) -> CodeUse {
+        let Work { words, host_bytes, time } = *self.work();
         CodeUse {
+            distinct: words.distinct,
+            translated: words.translated,
+            host_bytes,
+            time,
             bytes: self.used.load(Ordering::Relaxed),
             most: self.most.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),
@@ -112,7 +146,8 @@ mod tests {
         assert!(memory.is_full());
         // SAFETY: nothing runs in it.
         unsafe { memory.clear() };
-        assert_eq!(memory.code_use(), CodeUse { bytes: 0, most: 2000, evictions: 1 });
+        let CodeUse { bytes, most, evictions, .. } = memory.code_use();
+        assert_eq!((bytes, most, evictions), (0, 2000, 1));
         assert!(!memory.is_full());
     }
 

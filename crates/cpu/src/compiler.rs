@@ -4,9 +4,11 @@ use std::sync::{Mutex, PoisonError};
 
 use cranelift::codegen::binemit::Reloc;
 use cranelift::codegen::control::ControlPlane;
-use cranelift::codegen::ir::{ExternalName, Function, UserExternalName};
+use cranelift::codegen::ir::{
+    ExtFuncData, ExternalName, FuncRef, Function, SigRef, UserExternalName,
+};
 use cranelift::codegen::{Context, FinalizedMachReloc, FinalizedRelocTarget};
-use cranelift::prelude::{FunctionBuilderContext, Signature};
+use cranelift::prelude::{FunctionBuilder, FunctionBuilderContext, Signature};
 
 use crate::translate::HostTarget;
 
@@ -15,19 +17,34 @@ pub(crate) struct Compiler {
     context: Context,
     scratch: FunctionBuilderContext,
     code: Vec<u8>,
+    calls: Vec<Call>,
+}
+
+/// A place in code with the address of a function that it calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) offset: u32,
+    pub(crate) address: usize,
 }
 
 /// The name that code calls a function of the host by: its address. An address that is a constant would be kept in
 /// registers where calls are rare and code is not.
-pub(crate) fn name_of(address: usize) -> UserExternalName {
+fn name_of(address: usize) -> UserExternalName {
     let address = address as u64;
     UserExternalName::new((address >> 32) as u32, address as u32)
+}
+
+/// A function of the host, to be called.
+pub(crate) fn import(b: &mut FunctionBuilder<'_>, address: usize, signature: SigRef) -> FuncRef {
+    let name = b.func.declare_imported_user_function(name_of(address));
+    let name = ExternalName::user(name);
+    b.import_function(ExtFuncData { name, signature, colocated: false, patchable: false })
 }
 
 impl Compiler {
     pub(crate) fn new() -> Compiler {
         let (context, scratch) = (Context::new(), FunctionBuilderContext::new());
-        Compiler { context, scratch, code: Vec::new() }
+        Compiler { context, scratch, code: Vec::new(), calls: Vec::new() }
     }
 
     /// Compiles what `fill` builds to host code, which can be run from any address.
@@ -45,12 +62,19 @@ impl Compiler {
         let compiled = self.context.compiled_code().expect("it was just compiled");
         self.code.clear();
         self.code.extend_from_slice(compiled.code_buffer());
+        self.calls.clear();
         for reloc in compiled.buffer.relocs() {
             let address = self.called(reloc)?;
             let place = reloc.offset as usize;
             self.code[place..place + 8].copy_from_slice(&address.to_le_bytes());
+            self.calls.push(Call { offset: reloc.offset, address: address as usize });
         }
         Ok(&self.code)
+    }
+
+    /// What the code that was compiled last calls.
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.calls
     }
 
     /// The address of the function that code refers to; no operation needs a library.

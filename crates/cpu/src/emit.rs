@@ -2,14 +2,14 @@
 
 use std::mem::offset_of;
 
-use cranelift::codegen::ir::{ExtFuncData, ExternalName, FuncRef};
+use cranelift::codegen::ir::FuncRef;
 use cranelift::prelude::*;
 use kvrm_a64::state::PC;
 use kvrm_ir::{
     BinOp, CmpOp, Cond, ConvOp, Flags, Op, Order, Stmt, Type as IrType, UnOp, Value as IrValue,
 };
 
-use crate::compiler::name_of;
+use crate::compiler::import;
 use crate::context::LaneContext;
 use crate::memory::guest_flags;
 use crate::translate::{
@@ -51,7 +51,10 @@ impl Translator<'_> {
         let result = stmt.results.first().map(|r| host_type(self.ty(*r)));
         let result_type = || result.expect("the operation has a result");
         match &stmt.op {
-            Op::Word => unreachable!("the word is known in translated code"),
+            Op::Word => {
+                let decoding = self.decoding.expect("the word is known in translated code");
+                vec![self.b.ins().ireduce(types::I32, decoding.word)]
+            }
             Op::Param(index) => vec![match self.step {
                 Some(step) => self.parameter(step, *index, result_type()),
                 None => {
@@ -201,15 +204,19 @@ impl Translator<'_> {
                 // A result that one arm has as a number stays one.
                 let numbers: Vec<_> =
                     then.yields.iter().map(|v| self.forms.number(*v).is_some()).collect();
+                let before = self.known_registers();
+                let mut after = before.clone();
                 for (block, arm) in [(a, then), (b, otherwise)] {
                     self.b.switch_to_block(block);
                     self.b.seal_block(block);
                     self.stmts(&arm.stmts);
+                    self.end_arm(before.as_deref(), &mut after);
                     let yields = arm.yields.iter().zip(&numbers);
                     let yields: Vec<_> =
                         yields.map(|(v, number)| self.yielded(*v, *number).into()).collect();
                     self.b.ins().jump(merge, &yields);
                 }
+                self.end_arms(after);
                 self.b.switch_to_block(merge);
                 self.b.seal_block(merge);
                 self.merged(merge, &stmt.results, &numbers)
@@ -269,10 +276,7 @@ impl Translator<'_> {
     /// A function at an address of the host, with the signature of stubs.
     fn host_function(&mut self, address: usize) -> FuncRef {
         let signature = self.b.import_signature(stub_signature());
-        let name = self.b.func.declare_imported_user_function(name_of(address));
-        let name = ExternalName::user(name);
-        let function = ExtFuncData { name, signature, colocated: false, patchable: false };
-        self.b.import_function(function)
+        import(&mut self.b, address, signature)
     }
 
     fn unary(&mut self, op: UnOp, a: IrValue) -> Value {

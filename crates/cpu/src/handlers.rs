@@ -12,7 +12,7 @@ use std::mem::offset_of;
 use cranelift::codegen::ir;
 use cranelift::prelude::*;
 use kvrm_a64::state::{Q, V, X};
-use kvrm_engine::kernel::NOT_DECODED;
+use kvrm_engine::kernel::{self, NOT_DECODED, small_param_position};
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::legalise::{Lacks, legalise};
 use kvrm_ir::{File, Op, Routine, Terminator, Value as IrValue};
@@ -20,7 +20,7 @@ use kvrm_mem::GRANULE;
 use kvrm_translate::Region;
 
 use crate::context::{ExitKind, LaneContext, Tables};
-use crate::functions::Addresses;
+use crate::library::Addresses;
 use crate::record::{self, LOG_RECORD, SLACK};
 use crate::translate::{HostTarget, LACKS, Outside, Translator, context_flags};
 
@@ -34,6 +34,16 @@ pub(crate) struct Step {
     /// Where the fuel ends: as many records further as instructions may be executed.
     pub(crate) end: Value,
 }
+
+/// The instruction that a record is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoding {
+    pub(crate) pc: Value,
+    pub(crate) word: Value,
+}
+
+/// Makes the parameters of a record: record, address and word. The handler's number is not touched.
+pub(crate) type Maker = unsafe extern "C" fn(*mut kernel::Record, u64, u64);
 
 /// What a handler does, in operations that it can have.
 pub(crate) fn handler_routine(routine: &Routine) -> Routine {
@@ -59,6 +69,34 @@ pub(crate) fn translate_handler(
         t.stmts(&body.stmts);
         t.go_on(step, &end);
     });
+}
+
+/// Fills `function` with a [`Maker`], which computes the parameters as `before` does, of which so many are small.
+pub(crate) fn translate_maker(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+    target: &HostTarget,
+    before: &Routine,
+    small: usize,
+) {
+    let Routine { body, values, .. } = handler_routine(before);
+    let region = Region { values, ..Region::default() };
+    let record = &mut |_| unreachable!("decoding goes nowhere");
+    let outside = Outside { functions: &Addresses::new(), record };
+    let mut t = Translator::new(FunctionBuilder::new(function, scratch), target, &region, outside);
+    let [pc, word] = [1, 2].map(|index| t.argument(index));
+    t.decoding = Some(Decoding { pc, word });
+    t.stmts(&body.stmts);
+    for (index, parameter) in body.yields.iter().enumerate() {
+        let value = t.value(*parameter);
+        if index < small {
+            t.store_small(index as u8, value);
+        } else {
+            t.store_wide(value);
+        }
+    }
+    t.b.ins().return_(&[]);
+    t.finish();
 }
 
 /// Fills `function` with code for records that a lane may not run as they are: if `checks`, it leaves unless the lane has
@@ -162,8 +200,26 @@ impl Translator<'_> {
         self.b.ins().sshr_imm_u(place, record::HEAT_BITS)
     }
 
+    /// Stores a small parameter of the record that is made.
+    fn store_small(&mut self, index: u8, value: Value) {
+        let is_byte = self.b.func.dfg.value_type(value) == types::I8;
+        let byte = if is_byte { value } else { self.b.ins().ireduce(types::I8, value) };
+        let (word, shift) = small_param_position(index);
+        self.store_context(4 * word + shift as usize / 8, byte);
+    }
+
+    /// Stores its wide parameter.
+    fn store_wide(&mut self, value: Value) {
+        let is_wide = self.b.func.dfg.value_type(value) == types::I64;
+        let wide = if is_wide { value } else { self.b.ins().uextend(types::I64, value) };
+        self.store_context(record::WIDE as usize, wide);
+    }
+
     /// The address of the instruction.
     pub(crate) fn address(&mut self) -> Value {
+        if let Some(decoding) = self.decoding {
+            return decoding.pc;
+        }
         let step = self.step.expect("translations know addresses");
         self.place(step.record)
     }

@@ -27,10 +27,16 @@ pub(crate) struct Index {
     free: Vec<u32>,
     /// Bytes that `translations` hold beside themselves.
     held: u64,
-    /// Words that were ever translated.
-    distinct: u64,
+    words: Words,
+}
+
+/// How many words were translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// Those that were ever.
+    pub(crate) distinct: u64,
     /// The same, counted again whenever they were translated again.
-    translated: u64,
+    pub(crate) translated: u64,
 }
 
 struct Translation {
@@ -131,8 +137,8 @@ impl Index {
         }
     }
 
-    /// Adds a translation of words that have been noted.
-    pub(crate) fn add(&mut self, key: Key, addresses: impl Iterator<Item = u64>) {
+    /// Adds a translation of words that have been noted; how many they are.
+    pub(crate) fn add(&mut self, key: Key, addresses: impl Iterator<Item = u64>) -> Words {
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for word in addresses.map(|addr| addr / 4) {
             match runs.last_mut() {
@@ -145,11 +151,14 @@ impl Index {
             self.translations.push(None);
             self.translations.len() as u32 - 1
         });
+        let mut words = Words::default();
         for word in translation.runs.iter().flat_map(|(first, last)| *first..=*last) {
             let page = self.pages.get_mut(&(word / PAGE_WORDS)).expect("it was noted");
-            self.distinct += u64::from(page.note_translated(word % PAGE_WORDS));
-            self.translated += 1;
+            words.distinct += u64::from(page.note_translated(word % PAGE_WORDS));
+            words.translated += 1;
         }
+        self.words.distinct += words.distinct;
+        self.words.translated += words.translated;
         for page in translation.pages() {
             let numbers = &mut self.pages.get_mut(&page).expect("it was noted").translations;
             if !numbers.contains(&number) {
@@ -158,6 +167,7 @@ impl Index {
         }
         self.held += translation.bytes();
         self.translations[number as usize] = Some(translation);
+        words
     }
 
     /// Takes out all translations made from any of these bytes; what they were found by, and the pages they had words in.
@@ -209,7 +219,8 @@ impl Index {
     /// True if words were translated less than one and a half times, or there are few.
     pub(crate) fn is_little_repeated(&self) -> bool {
         const FEW: u64 = 256;
-        self.translated - self.distinct < FEW + self.distinct / 2
+        let Words { distinct, translated } = self.words;
+        translated - distinct < FEW + distinct / 2
     }
 
     /// What it takes of memory, about.

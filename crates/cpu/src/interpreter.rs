@@ -1,22 +1,26 @@
 //! The interpreter: the handlers that were needed so far, for all machines of the process.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cranelift::codegen::ir::Function;
-use cranelift::prelude::FunctionBuilderContext;
+use cranelift::prelude::Signature;
+use kvrm_a64::Instruction;
 use kvrm_engine::EngineError;
-use kvrm_engine::kernel::{FIRST_HANDLER, HANDLER_MASK, Handlers, NOT_DECODED, Record, UNDEFINED};
-use kvrm_ir::Terminator;
+use kvrm_engine::cache::KernelCache;
+use kvrm_engine::kernel::{FIRST_HANDLER, HANDLER_MASK, NOT_DECODED, Record, UNDEFINED, cut_shape};
+use kvrm_ir::cut::Cut;
+use kvrm_ir::{Function, Terminator};
 
-use crate::arena::Arena;
-use crate::compiler::{Compiler, Compilers};
 use crate::context::{EXIT_KINDS, ExitKind, Tables};
-use crate::functions::Functions;
 use crate::handlers::{
-    handler_routine, translate_detour, translate_exit, translate_handler, translate_next_sheet,
+    Maker, handler_routine, translate_detour, translate_exit, translate_handler, translate_maker,
+    translate_next_sheet,
 };
-use crate::translate::{HostTarget, function_signature};
+use crate::library::{Addresses, Library, Piece, callee};
+use crate::slow;
+use crate::stubs::{Enter, fill_enter, fill_stub, host_signature};
+use crate::translate::{HostTarget, function_signature, stub_signature};
 
 /// Where control goes after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,34 +33,59 @@ pub(crate) enum Ending {
     Other,
 }
 
+impl Ending {
+    fn of(end: &Terminator) -> Ending {
+        match end {
+            Terminator::Next => Ending::Next,
+            Terminator::Jump { .. } | Terminator::Branch { .. } => Ending::Direct,
+            Terminator::Indirect { .. } | Terminator::Stop { .. } => Ending::Other,
+        }
+    }
+
+    fn from_number(number: u8) -> Ending {
+        [Ending::Next, Ending::Direct, Ending::Other][usize::from(number)]
+    }
+}
+
 /// An instruction as interpreted code wants it.
 pub(crate) struct Decoded {
     pub(crate) parameters: Record,
     pub(crate) ending: Ending,
 }
 
-/// Handlers and what else records run.
+/// Handlers, what else records run, and what calls all that.
 pub(crate) struct Interpreter {
     /// For lane contexts.
     pub(crate) tables: Tables,
     /// What the last record of a sheet runs.
     pub(crate) next_sheet: *const u8,
+    pub(crate) enter: Enter,
+    /// Slow path of probes, for the lane context.
+    pub(crate) probe: *const u8,
+    /// 128-bit compare and swap, for the lane context.
+    pub(crate) cas: *const u8,
+    /// What computes flags, for the lane context.
+    pub(crate) settle: *const u8,
     /// What records run where `[checks][counts]`.
     detours: [[*const u8; 2]; 2],
     /// Code by the number of a handler; `tables` point there.
     codes: &'static [AtomicPtr<u8>],
     made: Mutex<Made>,
-    /// What handlers call.
-    functions: Functions,
-    compilers: Compilers,
-    target: HostTarget,
 }
 
 struct Made {
-    handlers: Handlers,
-    /// By number, from [`FIRST_HANDLER`] on.
-    endings: Vec<Ending>,
-    code: Code,
+    /// By row and shape.
+    shapes: HashMap<(usize, usize), Shape>,
+    library: Library,
+}
+
+/// Instructions with the same handler.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Of the handler.
+    number: u32,
+    maker: Maker,
+    ending: Ending,
 }
 
 // SAFETY: the pointers are to code that is never freed.
@@ -72,47 +101,56 @@ impl Interpreter {
         if let Some(interpreter) = *made {
             return Ok(interpreter);
         }
-        let interpreter = Box::leak(Box::new(Interpreter::new(shared)?));
+        let interpreter = Box::leak(Box::new(Interpreter::new(shared, KernelCache::open())?));
         *made = Some(interpreter);
         Ok(interpreter)
     }
 
-    fn new(shared: bool) -> Result<Interpreter, EngineError> {
-        let target = HostTarget::new(0, shared, false)?;
-        let mut code = Code { compiler: Compiler::new(), arena: Arena::default() };
+    fn new(shared: bool, cache: KernelCache) -> Result<Interpreter, EngineError> {
+        let mut library = Library::open(HostTarget::new(0, shared, false)?, cache);
         let mut exits = [std::ptr::null(); EXIT_KINDS.len()];
         for kind in EXIT_KINDS {
-            exits[kind as usize] = code.add(&target, |function, scratch| {
-                translate_exit(function, scratch, &target, kind);
-            })?;
+            let name = format!("exit {kind:?}");
+            exits[kind as usize] =
+                library.get(&name, function_signature(), |f, scratch, target| {
+                    translate_exit(f, scratch, target, kind);
+                })?;
         }
-        let next_sheet = code.add(&target, |function, scratch| {
-            translate_next_sheet(function, scratch, &target);
-        })?;
+        let next_sheet = library.get("next sheet", function_signature(), translate_next_sheet)?;
         let mut detours = [[std::ptr::null(); 2]; 2];
         for (checks, counts) in [(false, true), (true, false), (true, true)] {
-            let detour = code.add(&target, |function, scratch| {
-                translate_detour(function, scratch, &target, checks, counts);
+            let name = format!("detour, checks {checks}, counts {counts}");
+            let detour = library.get(&name, function_signature(), |f, scratch, target| {
+                translate_detour(f, scratch, target, checks, counts);
             })?;
             detours[usize::from(checks)][usize::from(counts)] = detour;
         }
+        let mut stub = |name, called| {
+            library.get(name, stub_signature(), |f, scratch, target| {
+                fill_stub(f, scratch, target, called);
+            })
+        };
+        let probe = stub("probe", slow::probe as *const () as usize)?;
+        let cas = stub("cas128", slow::cas128 as *const () as usize)?;
+        let settle = stub("settle", slow::settle as *const () as usize)?;
+        let enter = library.get("enter", host_signature(5), fill_enter)?;
         // SAFETY: all bits zero are a null pointer. What nobody needs takes no memory.
         let codes = unsafe { Box::new_zeroed_slice(HANDLER_MASK as usize + 1).assume_init() };
         let codes: &'static [AtomicPtr<u8>] = Box::leak(codes);
         for (number, kind) in [(NOT_DECODED, ExitKind::Chain), (UNDEFINED, ExitKind::Undefined)] {
             codes[number as usize].store(exits[kind as usize].cast_mut(), Ordering::Relaxed);
         }
-        let tables = Tables { exits, handlers: codes.as_ptr() };
-        let made = Made { handlers: Handlers::new(), endings: Vec::new(), code };
         Ok(Interpreter {
-            tables,
+            tables: Tables { exits, handlers: codes.as_ptr() },
             next_sheet,
+            // SAFETY: it has the signature of `Enter`.
+            enter: unsafe { std::mem::transmute::<*const u8, Enter>(enter) },
+            probe,
+            cas,
+            settle,
             detours,
             codes,
-            made: Mutex::new(made),
-            functions: Functions::default(),
-            compilers: Compilers::default(),
-            target,
+            made: Mutex::new(Made { shapes: HashMap::new(), library }),
         })
     }
 
@@ -139,53 +177,112 @@ impl Interpreter {
         }
     }
 
-    /// Decodes a word, and compiles its handler if nobody has needed that before.
+    /// Where functions are that translations call.
+    pub(crate) fn functions(&self, called: &[&'static Function]) -> Result<Addresses, EngineError> {
+        match called.is_empty() {
+            true => Ok(Addresses::new()),
+            false => self.made().library.functions(called),
+        }
+    }
+
+    /// Keeps what was compiled for other processes.
+    pub(crate) fn keep(&self) {
+        self.made().library.keep();
+    }
+
+    /// Decodes a word; its handler is there then.
     pub(crate) fn decode(&self, pc: u64, word: u32) -> Result<Decoded, EngineError> {
-        let made = &mut *self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let parameters = made.handlers.record(pc, word);
-        if parameters.handler() == UNDEFINED {
+        let Some(row) = kvrm_a64::decode(word) else {
+            let parameters = Record::special(UNDEFINED, word.into());
             return Ok(Decoded { parameters, ending: Ending::Other });
-        }
-        let index = (parameters.handler() - FIRST_HANDLER) as usize;
-        for new in made.endings.len()..made.handlers.len() {
-            let ending = self.compile(new, made)?;
-            made.endings.push(ending);
-        }
-        Ok(Decoded { parameters, ending: made.endings[index] })
+        };
+        let mut made = self.made();
+        let key = (row.index, row.shape(word));
+        let shape = match made.shapes.get(&key) {
+            Some(shape) => *shape,
+            None => self.add_shape(key, row, word, &mut made)?,
+        };
+        let mut parameters = Record::special(shape.number, 0);
+        // SAFETY: that is what makers get.
+        unsafe { (shape.maker)(&mut parameters, pc, word.into()) };
+        Ok(Decoded { parameters, ending: shape.ending })
     }
 
-    fn compile(&self, index: usize, made: &mut Made) -> Result<Ending, EngineError> {
-        let handler = made.handlers.iter().nth(index).expect("it was made");
-        let routine = handler_routine(&handler.routine);
-        let (target, end) = (&self.target, routine.end);
-        let functions = self.functions.of_routine(&routine, target, &self.compilers);
-        let functions = functions.map_err(EngineError::Unsupported)?;
-        let code = made.code.add(target, |function, scratch| {
-            translate_handler(function, scratch, target, routine, &functions);
-        })?;
-        self.codes[FIRST_HANDLER as usize + index].store(code.cast_mut(), Ordering::Release);
-        Ok(match end {
-            Terminator::Next => Ending::Next,
-            Terminator::Jump { .. } | Terminator::Branch { .. } => Ending::Direct,
-            Terminator::Indirect { .. } | Terminator::Stop { .. } => Ending::Other,
-        })
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_shape(
+        &self,
+        key: (usize, usize),
+        row: &'static Instruction,
+        word: u32,
+        made: &mut Made,
+    ) -> Result<Shape, EngineError> {
+        let number = FIRST_HANDLER + made.shapes.len() as u32;
+        let (handler, maker) = pieces_of(key, row, word, &mut made.library)?;
+        self.codes[number as usize].store(handler.code.cast_mut(), Ordering::Release);
+        // SAFETY: it was made with the signature of makers.
+        let maker = unsafe { std::mem::transmute::<*const u8, Maker>(maker.code) };
+        let shape = Shape { number, maker, ending: Ending::from_number(handler.tag) };
+        made.shapes.insert(key, shape);
+        Ok(shape)
     }
 }
 
-/// Host code that is never given back.
-struct Code {
-    compiler: Compiler,
-    arena: Arena,
+/// The handler of a shape, and what makes its records.
+fn pieces_of(
+    (index, shape): (usize, usize),
+    row: &'static Instruction,
+    word: u32,
+    library: &mut Library,
+) -> Result<(Piece, Piece), EngineError> {
+    let names = ["handler", "maker"].map(|kind| format!("{kind} {index} {shape}"));
+    let [handler, maker] = names.each_ref().map(|name| library.find(name));
+    if let (Some(handler), Some(maker)) = (handler?, maker?) {
+        return Ok((handler, maker));
+    }
+    let Cut { before, small, after } = cut_shape(row, word);
+    let routine = handler_routine(&after);
+    let mut called = Vec::new();
+    routine.body.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
+    let functions = library.functions(&called)?;
+    let [handler, maker] = names;
+    let ending = Ending::of(&routine.end) as u8;
+    let signature: Signature = function_signature();
+    let handler = library.add(&handler, ending, signature, |function, scratch, target| {
+        translate_handler(function, scratch, target, routine, &functions);
+    })?;
+    let maker = library.add(&maker, 0, host_signature(3), |function, scratch, target| {
+        translate_maker(function, scratch, target, &before, small);
+    })?;
+    Ok((handler, maker))
 }
 
-impl Code {
-    fn add(
-        &mut self,
-        target: &HostTarget,
-        fill: impl FnOnce(&mut Function, &mut FunctionBuilderContext),
-    ) -> Result<*const u8, EngineError> {
-        let code = self.compiler.compile(target, function_signature(), fill);
-        let code = code.map_err(EngineError::Unsupported)?;
-        self.arena.add(code).map_err(|error| EngineError::Unsupported(error.to_string()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_enough_numbers_for_all_shapes() {
+        let shapes: usize = kvrm_a64::table().iter().map(Instruction::shapes).sum();
+        assert!(FIRST_HANDLER as usize + shapes <= HANDLER_MASK as usize);
+    }
+
+    #[test]
+    fn records_are_those_of_the_kernels() {
+        let interpreter = Interpreter::get(false).unwrap();
+        let mut handlers = kvrm_engine::kernel::Handlers::new();
+        for row in kvrm_a64::table() {
+            let word = row.pattern.value | row.pattern.preferred;
+            let (pc, word) = (0xffff_1234_5678, word ^ (0x0155_5555 & !row.pattern.mask));
+            if kvrm_a64::decode(word).is_none_or(|decoded| decoded.index != row.index) {
+                continue;
+            }
+            let expected = handlers.record(pc, word);
+            let Record(words) = interpreter.decode(pc, word).unwrap().parameters;
+            assert_eq!(words[1..], expected.0[1..], "{}", row.name);
+            assert_eq!(words[0] >> 16, expected.0[0] >> 16, "{}", row.name);
+        }
     }
 }

@@ -54,9 +54,10 @@ impl Lane {
         let context = &mut self.context;
         (context.memory, context.granules) = (space.base(), space.granule_base());
         context.memory_size = stubs.target.memory_size;
-        context.tables = &stubs.interpreter.tables;
-        (context.probe_stub, context.cas_stub) = (stubs.probe, stubs.cas);
-        context.settle_stub = stubs.settle;
+        let interpreter = stubs.interpreter;
+        context.tables = &interpreter.tables;
+        (context.probe_stub, context.cas_stub) = (interpreter.probe, interpreter.cas);
+        context.settle_stub = interpreter.settle;
     }
 
     /// Stops the lane.

@@ -13,11 +13,12 @@
 //! returning to the engine. What runs at an address changes for all ways there when its record changes.
 //!
 //! **Interpreting.** A handler does what one shape of instruction does (`handlers`). All machines of the process share
-//! them (`interpreter`), so starting a program compiles little.
+//! them (`interpreter`), and they are kept on disk (`library`), so starting a program compiles little or nothing.
 //!
 //! **Translating.** Branches count how often a record is reached. What direct branches reach from a hot one, as far as it
-//! has been executed, is translated together; guest registers are variables of that function, so a loop keeps them in
-//! host registers. A region ends where another begins (`code`). Flags are computed where they are read (`flags`).
+//! has been executed, is translated together. In a small loop, guest registers are variables of that function and stay in
+//! host registers; elsewhere they are in the lane context, which costs far less to compile and little to run
+//! (`registers`). A region ends where another begins (`code`). Flags are computed where they are read (`flags`).
 //!
 //! **Counting.** Code gets *fuel*, the number of instructions it may execute. Translations take a block's length from it
 //! at the block's start; interpreted code looks at it where it branches. When less is left than could be needed, the
@@ -40,14 +41,15 @@ mod compiler;
 mod context;
 mod emit;
 mod flags;
-mod functions;
 mod handlers;
 mod index;
 mod interpreter;
 mod lane;
+mod library;
 mod memory;
 mod packed;
 mod record;
+mod registers;
 mod runner;
 mod slow;
 mod stubs;

@@ -94,6 +94,11 @@ impl Record {
         self.parameters.handler() != kernel::NOT_DECODED
     }
 
+    /// How often it may be reached before the engine has a look.
+    pub(crate) fn heat(&self) -> u32 {
+        (self.place.load(Ordering::Relaxed) >> 48) as u32
+    }
+
     /// Sets how often it may be reached before the engine has a look.
     pub(crate) fn set_heat(&self, heat: u32) {
         let heat = u64::from(heat.clamp(1, MOST_HEAT));

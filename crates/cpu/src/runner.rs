@@ -219,7 +219,7 @@ impl<'r> Run<'r> {
         let memory = context.memory;
         // SAFETY: the code was made by `translate` for this engine and has not been freed; the context
         // is complete, and its memory outlives the call.
-        unsafe { (self.stubs.enter)(&mut *context, record, end, memory, code) };
+        unsafe { (self.stubs.interpreter.enter)(&mut *context, record, end, memory, code) };
         status.count += fuel - context.fuel;
         let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);

@@ -1,52 +1,39 @@
-//! The few pieces of host code that every translation needs, and the settings they are compiled with.
+//! What every translation needs: settings, and the few pieces of host code between them and the engine.
 
 use cranelift::codegen::isa::CallConv;
-use cranelift::codegen::settings;
+use cranelift::codegen::{ir, settings};
 use cranelift::prelude::*;
 use kvrm_engine::{Config, EngineError, MemoryModel};
 
-use crate::arena::Arena;
 use crate::code_memory::CodeMemory;
-use crate::compiler::{Compiler, Compilers};
+use crate::compiler::{Compilers, import};
 use crate::context::LaneContext;
-use crate::functions::Functions;
 use crate::interpreter::Interpreter;
 use crate::record::Record;
-use crate::slow;
-use crate::translate::{HostTarget, function_signature, stub_signature};
+use crate::translate::{HostTarget, function_signature};
 
 /// Calls the code of a record: lane context, record, end of the fuel, guest memory, code.
 pub(crate) type Enter =
     unsafe extern "C" fn(*mut LaneContext, *const Record, u64, *mut u8, *const u8);
 
-/// Compiled once per machine; outlives every translation.
+/// What all translations of a machine have in common; outlives every one.
 pub(crate) struct Stubs {
     pub(crate) target: HostTarget,
-    pub(crate) enter: Enter,
-    /// Slow path of probes, for the lane context.
-    pub(crate) probe: *const u8,
-    /// 128-bit compare and swap, for the lane context.
-    pub(crate) cas: *const u8,
-    /// What computes flags, for the lane context.
-    pub(crate) settle: *const u8,
-    /// What runs code that is not translated.
+    /// What runs code that is not translated, and what translations call.
     pub(crate) interpreter: &'static Interpreter,
-    /// What translations call.
-    pub(crate) functions: Functions,
     /// For translations.
     pub(crate) compilers: Compilers,
     /// For translations, too.
     pub(crate) memory: CodeMemory,
     /// How often code that lanes have in common is reached before it is translated.
     pub(crate) translate_after: u32,
-    /// Keeps the code above.
-    _arena: Arena,
 }
 
-// SAFETY: the code and the settings are not changed after they are built.
-unsafe impl Send for Stubs {}
-// SAFETY: as above; compilers and memory can be shared.
-unsafe impl Sync for Stubs {}
+impl Drop for Stubs {
+    fn drop(&mut self) {
+        self.interpreter.keep();
+    }
+}
 
 fn host_flags(shared: bool) -> settings::Flags {
     let mut flags = settings::builder();
@@ -89,44 +76,18 @@ impl Stubs {
         let &Config { memory_size, model, read_only, .. } = config;
         let shared = model == MemoryModel::Shared;
         let target = HostTarget::new(memory_size, shared, read_only)?;
-        let compilers = Compilers::default();
-        let mut arena = Arena::default();
-        let mut define = |signature, fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value])| {
-            compilers.with(|compiler| {
-                let code = define(compiler, &target, signature, fill);
-                let code = code.map_err(|e| unsupported(&e))?;
-                arena.add(code).map_err(|e| unsupported(&e))
-            })
-        };
-        let probe = define(stub_signature(), &|b, args| {
-            call_host(b, slow::probe as *const u8, args);
-        })?;
-        let cas = define(stub_signature(), &|b, args| {
-            call_host(b, slow::cas128 as *const u8, args);
-        })?;
-        let settle = define(stub_signature(), &|b, args| {
-            call_host(b, slow::settle as *const u8, args);
-        })?;
-        let enter = define(enter_signature(), &enter)?;
-        // SAFETY: `enter_signature` is the signature of `Enter`.
-        let enter = unsafe { std::mem::transmute::<*const u8, Enter>(enter) };
         Ok(Stubs {
             target,
-            enter,
-            probe,
-            cas,
-            settle,
             interpreter: Interpreter::get(shared)?,
-            functions: Functions::default(),
-            compilers,
+            compilers: Compilers::default(),
             memory: CodeMemory::new(config.code_memory),
             translate_after: config.translate_after,
-            _arena: arena,
         })
     }
 }
 
-fn host_signature(params: usize) -> Signature {
+/// The signature of code that Rust calls.
+pub(crate) fn host_signature(params: usize) -> Signature {
     let host = if cfg!(windows) { CallConv::WindowsFastcall } else { CallConv::SystemV };
     let host = if cfg!(all(target_vendor = "apple", target_arch = "aarch64")) {
         CallConv::AppleAarch64
@@ -138,38 +99,46 @@ fn host_signature(params: usize) -> Signature {
     signature
 }
 
-fn enter_signature() -> Signature {
-    host_signature(5)
-}
-
-/// Compiles one function of a single block; `fill` gets its arguments.
-fn define<'c>(
-    compiler: &'c mut Compiler,
+/// Fills `function` with code that calls that of a record, whose calling convention Rust does not have: [`Enter`].
+pub(crate) fn fill_enter(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
     target: &HostTarget,
-    signature: Signature,
-    fill: &dyn Fn(&mut FunctionBuilder<'_>, &[Value]),
-) -> Result<&'c [u8], String> {
-    compiler.compile(target, signature, |function, scratch| {
-        let mut b = FunctionBuilder::new(function, scratch);
-        let block = b.create_block();
-        b.append_block_params_for_function_params(block);
-        b.switch_to_block(block);
-        b.seal_block(block);
-        let args = b.block_params(block).to_vec();
-        fill(&mut b, &args);
-        b.ins().return_(&[]);
-        b.finalize(target.isa.frontend_config());
-    })
+) {
+    fill(function, scratch, target, |b, args| {
+        let signature = b.import_signature(function_signature());
+        b.ins().call_indirect(signature, args[4], &args[..4]);
+    });
 }
 
-fn call_host(b: &mut FunctionBuilder<'_>, function: *const u8, args: &[Value]) {
-    let signature = b.import_signature(host_signature(args.len()));
-    let function = b.ins().iconst(types::I64, function as i64);
-    b.ins().call_indirect(signature, function, args);
+/// Fills `function` with a call of a function of the engine, which gets the same arguments.
+pub(crate) fn fill_stub(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+    target: &HostTarget,
+    called: usize,
+) {
+    fill(function, scratch, target, |b, args| {
+        let signature = b.import_signature(host_signature(args.len()));
+        let called = import(b, called, signature);
+        b.ins().call(called, args);
+    });
 }
 
-/// Calls translated code, whose calling convention Rust does not have.
-fn enter(b: &mut FunctionBuilder<'_>, args: &[Value]) {
-    let signature = b.import_signature(function_signature());
-    b.ins().call_indirect(signature, args[4], &args[..4]);
+/// A function of one block; `body` gets its arguments.
+fn fill(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+    target: &HostTarget,
+    body: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
+) {
+    let mut b = FunctionBuilder::new(function, scratch);
+    let block = b.create_block();
+    b.append_block_params_for_function_params(block);
+    b.switch_to_block(block);
+    b.seal_block(block);
+    let args = b.block_params(block).to_vec();
+    body(&mut b, &args);
+    b.ins().return_(&[]);
+    b.finalize(target.isa.frontend_config());
 }

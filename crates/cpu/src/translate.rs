@@ -10,21 +10,21 @@ use std::mem::offset_of;
 use cranelift::codegen::ir::{self, MemFlagsData};
 use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
-use kvrm_a64::state::{CpuState, X_SLOTS};
+use kvrm_a64::state::CpuState;
 use kvrm_ir::legalise::{Calls, Lacks};
-use kvrm_ir::{Op, Routine, Type as IrType};
+use kvrm_ir::{Routine, Type as IrType};
 use kvrm_mem::GRANULE;
 use kvrm_translate::{
-    Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, SLOTS, Slots, Source,
-    slot_number,
+    Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source, slot_number,
 };
 
 use crate::context::{ExitKind, FUNCTION_VALUES, LaneContext};
 use crate::flags;
-use crate::functions::Addresses;
-use crate::handlers::Step;
+use crate::handlers::{Decoding, Step};
+use crate::library::Addresses;
 use crate::packed::Forms;
 use crate::record::{self, LOG_FOLDER, LOG_RECORD, Record, SHEET, SLACK};
+use crate::registers::Registers;
 
 /// What all translations for a machine have in common.
 pub(crate) struct HostTarget {
@@ -107,7 +107,7 @@ pub(crate) struct Translator<'a> {
     pub(crate) forms: Forms,
     /// Host addresses of the region's places.
     pub(crate) places: Vec<Option<Value>>,
-    regs: [Option<Variable>; SLOTS],
+    pub(crate) registers: Registers,
     operand_vars: [[Variable; 2]; 2],
     fuel: Variable,
     pub(crate) context: Value,
@@ -116,14 +116,14 @@ pub(crate) struct Translator<'a> {
     /// Where the granules' state bytes start.
     pub(crate) granules: Value,
     // Of the current instruction.
-    /// Registers whose values in the lane context are out of date.
-    dirty: Slots,
     pub(crate) flags: ExitFlags,
     pub(crate) pc: u64,
     /// Instructions of the block from this one on.
     pub(crate) unexecuted: i64,
     /// In a handler, the instruction that it executes.
     pub(crate) step: Option<Step>,
+    /// In what makes records, the instruction that is decoded.
+    pub(crate) decoding: Option<Decoding>,
 }
 
 /// Fills `function` with the translation of a region that is entered at `entry`. `stale_granules` are
@@ -144,11 +144,9 @@ pub(crate) fn translate<'a>(
     translator.b.def_var(translator.fuel, fuel);
     translator.memory = translator.argument(3);
     translator.pc = entry;
-    translator.load_state();
+    translator.load_registers();
     translator.check_not_stale(stale_granules);
-    let mut tests = false;
-    region.for_each_stmt(&mut |stmt| tests |= matches!(stmt.op, Op::Test(_)));
-    if tests {
+    if region.is_small && region.blocks.iter().any(GuestBlock::tests_flags) {
         translator.settle_flags();
     }
     let first = translator.blocks[0];
@@ -182,20 +180,6 @@ pub(crate) fn translate_function(
     }
     translator.b.ins().return_(&[]);
     translator.finish();
-}
-
-/// Offset of a register slot in the lane context.
-fn slot_offset(slot: usize) -> i32 {
-    let offset = match slot.checked_sub(X_SLOTS) {
-        None => offset_of!(LaneContext, state) + offset_of!(CpuState, x) + 8 * slot,
-        Some(vector) => offset_of!(LaneContext, vectors) + 16 * vector,
-    };
-    offset as i32
-}
-
-/// The host's type of a register slot.
-fn slot_type(slot: usize) -> Type {
-    if slot < X_SLOTS { types::I64 } else { types::I8X16 }
 }
 
 /// Offset of a state variable in the lane context.
@@ -244,17 +228,17 @@ impl<'a> Translator<'a> {
             values: vec![None; region.values.len()],
             forms: Forms::default(),
             places: vec![None; region.places.len()],
-            regs: [None; SLOTS],
+            registers: Registers::of(region),
             operand_vars,
             fuel,
             context,
             memory: context,
             granules,
-            dirty: 0,
             flags: ExitFlags::Stored,
             pc: 0,
             unexecuted: 0,
             step: None,
+            decoding: None,
         }
     }
 
@@ -272,24 +256,6 @@ impl<'a> Translator<'a> {
 
 impl Translator<'_> {
     // Entering.
-
-    /// Loads the registers that occur in the region.
-    fn load_state(&mut self) {
-        let mut slots: Slots = 0;
-        let region = self.region;
-        region.for_each_stmt(&mut |stmt| {
-            if let Op::ReadReg(file, index) | Op::WriteReg(file, index, _) = stmt.op {
-                slots |= 1 << self.slot(file, index);
-            }
-        });
-        for slot in (0..SLOTS).filter(|slot| slots >> slot & 1 != 0) {
-            let var = self.b.declare_var(slot_type(slot));
-            let at = slot_offset(slot);
-            let value = self.b.ins().load(slot_type(slot), context_flags(), self.context, at);
-            self.b.def_var(var, value);
-            self.regs[slot] = Some(var);
-        }
-    }
 
     fn check_not_stale(&mut self, addresses: &[u64]) {
         let Some(any_open) = addresses
@@ -311,7 +277,10 @@ impl Translator<'_> {
 
     fn block(&mut self, number: usize, block: &GuestBlock) {
         self.b.switch_to_block(self.blocks[number]);
-        self.dirty = if self.region.loops { block.dirty } else { 0 };
+        self.begin_registers(number, block.dirty);
+        if !self.region.is_small && block.tests_flags() {
+            self.settle_flags();
+        }
         self.stmts(&block.head);
         if !block.insns.is_empty() {
             self.charge(block);
@@ -322,6 +291,10 @@ impl Translator<'_> {
             self.stmts(&insn.stmts);
         }
         self.stmts(&block.tail);
+        self.end_registers(number);
+        if block.leaves_flags {
+            self.leave_flags(block.flags_after);
+        }
         self.end(block);
     }
 
@@ -338,7 +311,8 @@ impl Translator<'_> {
 
     fn end(&mut self, block: &GuestBlock) {
         if !matches!(block.end, End::Stop { .. } | End::Undefined(_)) {
-            self.flags = block.flags_after;
+            let are_left = block.leaves_flags;
+            self.flags = if are_left { ExitFlags::Stored } else { block.flags_after };
         }
         match &block.end {
             End::Jump(Goto::Block(next)) => {
@@ -531,7 +505,11 @@ impl Translator<'_> {
     /// Brings the lane context up to date. Flags are left to be computed by who needs them: few do.
     fn store_dirty(&mut self) {
         self.store_dirty_registers();
-        match self.flags {
+        self.leave_flags(self.flags);
+    }
+
+    fn leave_flags(&mut self, flags: ExitFlags) {
+        match flags {
             ExitFlags::Stored => {}
             ExitFlags::Lazy { kind, ty, operands } => {
                 let is_result = matches!(operands[0], Source::Result(_));
@@ -583,34 +561,11 @@ impl Translator<'_> {
         self.b.ins().store(context_flags(), value, self.context, offset as i32);
     }
 
-    fn store_dirty_registers(&mut self) {
-        let dirty = self.dirty;
-        for slot in (0..SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
-            let value = self.read_register(slot);
-            self.store_context(slot_offset(slot) as usize, value);
-        }
-    }
-
     // State.
 
     pub(crate) fn slot(&self, file: kvrm_ir::File, index: kvrm_ir::Value) -> usize {
         let slot = self.region.values[index.0 as usize].constant;
         slot_number(file, slot.expect("register numbers are known in translated code"))
-    }
-
-    pub(crate) fn read_register(&mut self, slot: usize) -> Value {
-        let var = self.regs[slot].expect("registers of the region are loaded");
-        self.b.use_var(var)
-    }
-
-    pub(crate) fn write_register(&mut self, slot: usize, value: Value) {
-        let var = self.regs[slot].expect("registers of the region are loaded");
-        self.b.def_var(var, value);
-        match self.region.loops {
-            true => self.dirty |= 1 << slot,
-            // It would be stored once at the end anyway, and now no other way out has to.
-            false => self.store_context(slot_offset(slot) as usize, value),
-        }
     }
 
     /// The host's variable for an operand of the flags.

@@ -177,8 +177,7 @@ impl Handlers {
     }
 
     fn maker(&mut self, row: &'static Instruction, word: u32) -> Maker {
-        let Cut { before, small, after } =
-            cut(&shaped_form(row, word), &[PC]).expect("every row fits a record");
+        let Cut { before, small, after } = cut_shape(row, word);
         // Values are numbered as they occur, so routines that do the same read the same.
         let next = FIRST_HANDLER + self.handlers.len() as u32;
         let handler = *self.numbers.entry(after.to_string()).or_insert(next);
@@ -190,6 +189,11 @@ impl Handlers {
         }
         Maker { handler, before, small }
     }
+}
+
+/// The routine of a word's shape, cut between what a record has and what a handler does.
+pub fn cut_shape(row: &'static Instruction, word: u32) -> Cut {
+    cut(&shaped_form(row, word), &[PC]).expect("every row fits a record")
 }
 
 fn uses_vectors(routine: &Routine) -> bool {

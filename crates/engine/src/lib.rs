@@ -71,6 +71,14 @@ pub struct CodeUse {
     pub most: u64,
     /// How often all of them were forgotten because there was no more room.
     pub evictions: u64,
+    /// Different instructions that were ever translated.
+    pub distinct: u64,
+    /// Instructions that were translated, counted again each time.
+    pub translated: u64,
+    /// Bytes of host code that were made from them.
+    pub host_bytes: u64,
+    /// Time that was spent on it, over all threads; for code that is interpreted, too.
+    pub time: Duration,
 }
 
 /// One run, for all lanes.

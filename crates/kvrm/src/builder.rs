@@ -124,7 +124,7 @@ impl MachineBuilder {
     const MIN_CODE_MEMORY: u64 = 4 << 10;
 
     /// How often the CPU engine interprets code before it translates it, by default.
-    pub const TRANSLATE_AFTER: u32 = 1000;
+    pub const TRANSLATE_AFTER: u32 = 16_000;
 
     /// Sets the engine; `auto` by default.
     ///

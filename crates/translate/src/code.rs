@@ -6,6 +6,8 @@ use kvrm_a64::{Flow, flow};
 
 /// Instructions in a region at the most.
 const REGION_LIMIT: usize = 256;
+/// Blocks in a region at the most: what they cost grows faster than their number.
+const REGION_BLOCKS: usize = 28;
 /// Instructions in a block at the most, so that the remainder of a run's limit stays short.
 const BLOCK_LIMIT: usize = 128;
 
@@ -30,6 +32,10 @@ pub struct GuestCode {
     pub(crate) return_sites: Vec<u64>,
     /// Control ends after the last word, which is not a branch.
     pub(crate) is_straight: bool,
+    /// Leaders that were walked from.
+    walked: usize,
+    /// Where it ends between two instructions, because there were enough.
+    pub cuts: Vec<u64>,
 }
 
 impl GuestCode {
@@ -71,6 +77,8 @@ impl GuestCode {
             leaders: BTreeSet::from([entry]),
             return_sites: Vec::new(),
             is_straight,
+            walked: 0,
+            cuts: Vec::new(),
         }
     }
 
@@ -87,6 +95,10 @@ impl GuestCode {
         follows: &impl Fn(Way, u64) -> bool,
         pending: &mut VecDeque<u64>,
     ) {
+        if self.walked == REGION_BLOCKS {
+            return;
+        }
+        self.walked += usize::from(!self.words.contains_key(&leader));
         self.leaders.insert(leader);
         let mut pc = leader;
         while !self.words.contains_key(&pc) && self.words.len() < REGION_LIMIT {
@@ -120,6 +132,9 @@ impl GuestCode {
             return;
         }
         self.leaders.insert(pc);
+        if pc != leader && !self.words.contains_key(&pc) {
+            self.cuts.push(pc);
+        }
     }
 
     /// The words of the block at `pc`, which may be entered there.

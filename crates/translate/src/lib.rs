@@ -41,6 +41,9 @@ pub struct Region {
     pub places: Vec<PlaceData>,
     /// Some block can be reached from itself.
     pub loops: bool,
+    /// It has few instructions. Flags are followed from block to block in whatever form they are; in larger regions they
+    /// are left in the lane's state before blocks that do not look at them, so that there is one version of those.
+    pub is_small: bool,
 }
 
 /// A set of register slots: a bit each, by [`slot_number`]. Vector registers are wholes.
@@ -83,6 +86,8 @@ pub struct Block {
     pub tail: Vec<Stmt>,
     /// The flags at the end, for who leaves the region there.
     pub flags_after: ExitFlags,
+    /// They are left in the lane's state before control goes on, for all ways.
+    pub leaves_flags: bool,
     /// Where control goes.
     pub end: End,
 }
@@ -163,6 +168,16 @@ impl Block {
     /// with that number on.
     pub fn unexecuted(&self, insn: usize) -> u64 {
         (self.insns.len() - insn) as u64
+    }
+
+    /// True if it looks at flags in the lane's state.
+    pub fn tests_flags(&self) -> bool {
+        let mut tests = false;
+        let insns = self.insns.iter().flat_map(|insn| &insn.stmts);
+        for stmt in self.head.iter().chain(insns).chain(&self.tail) {
+            visit(stmt, &mut |stmt| tests |= matches!(stmt.op, kvrm_ir::Op::Test(_)));
+        }
+        tests
     }
 }
 

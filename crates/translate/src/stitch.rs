@@ -1,7 +1,7 @@
 //! From words to a region: instructions of a block are built one after the other by one builder, which
 //! forwards what it knows of registers and flags from each to the next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kvrm_a64::state::X;
 use kvrm_a64::{build, decode};
@@ -17,6 +17,8 @@ use crate::{
 
 /// Versions of one block of guest code, by the form in which it finds the flags.
 const VERSIONS: usize = 3;
+/// Instructions in a small region, at the most.
+const SMALL: usize = 40;
 /// Known return addresses that a return is compared with.
 const RETURN_SITES: usize = 4;
 
@@ -34,9 +36,11 @@ impl Region {
     /// ```
     pub fn new(code: &GuestCode, lacks: Lacks) -> Region {
         let b = Builder::for_target(lacks);
+        let is_small = code.words.len() <= SMALL;
         let mut stitcher = Stitcher {
             b: &b,
             code,
+            blind: if is_small { HashSet::new() } else { blind_blocks(code, lacks) },
             blocks: Vec::new(),
             versions: HashMap::new(),
             pending: Vec::new(),
@@ -50,13 +54,15 @@ impl Region {
         let (values, places) = b.into_tables();
         blocks.iter_mut().for_each(|block| trim(block, &values));
         let loops = has_loop(&blocks);
-        Region { blocks, values, places, loops }
+        Region { blocks, values, places, loops, is_small }
     }
 }
 
 struct Stitcher<'a> {
     b: &'a Builder,
     code: &'a GuestCode,
+    /// Beginnings of blocks that do not look at the flags they find, if those may be left in the lane's state.
+    blind: HashSet<u64>,
     blocks: Vec<Block>,
     /// Blocks with instructions, by address and form of the flags.
     versions: HashMap<(u64, Form), usize>,
@@ -88,6 +94,7 @@ impl<'a> Stitcher<'a> {
             insns: Vec::new(),
             tail: Vec::new(),
             flags_after: ExitFlags::Stored,
+            leaves_flags: false,
             end: End::Done(pc),
         });
         self.blocks.len() - 1
@@ -114,14 +121,15 @@ impl<'a> Stitcher<'a> {
         }
         let next = insns.last().map_or(pc, |insn| insn.pc.wrapping_add(4));
         let flags_after = self.exit_flags();
-        let form = self.form();
+        let leaves_flags = flags_after != ExitFlags::Stored && self.all_are_blind(&end, next);
+        let form = if leaves_flags { Form::Stored } else { self.form() };
         let (tail, _) = self.b.take();
         let end = match undefined {
             Some(word) => End::Undefined(word),
             None => self.end(end, next, form),
         };
         let block = &mut self.blocks[number];
-        block.head = head;
+        (block.head, block.leaves_flags) = (head, leaves_flags);
         (block.insns, block.tail, block.flags_after, block.end) = (insns, tail, flags_after, end);
     }
 
@@ -147,6 +155,21 @@ impl<'a> Stitcher<'a> {
         }
     }
 
+    /// True if no block of the region that may come next looks at the flags it finds.
+    fn all_are_blind(&self, end: &Terminator, next: u64) -> bool {
+        let is_blind = |pc: &u64| self.blind.contains(pc) || !self.code.words.contains_key(pc);
+        match end {
+            _ if self.blind.is_empty() => false,
+            Terminator::Next => is_blind(&next),
+            Terminator::Jump { target, .. } => is_blind(&self.known(*target)),
+            Terminator::Branch { target, .. } => is_blind(&next) && is_blind(&self.known(*target)),
+            Terminator::Indirect { .. } => {
+                self.code.return_sites.iter().take(RETURN_SITES).all(is_blind)
+            }
+            Terminator::Stop { .. } => false,
+        }
+    }
+
     fn known(&self, target: Value) -> u64 {
         self.b.val(target).constant().expect("words and their addresses are known")
     }
@@ -161,9 +184,13 @@ impl<'a> Stitcher<'a> {
         Goto::Leave(pc)
     }
 
-    /// The block for an address of the region. One with versions enough is reached by a detour on which the
-    /// operands of the flags are put where it expects them.
+    /// The block for an address of the region. One that does not look at the flags is reached by a detour on which they
+    /// are left in the lane's state; one with versions enough, by a detour on which their operands are put where it
+    /// expects them.
     fn within(&mut self, pc: u64, form: Form) -> usize {
+        if self.blind.contains(&pc) && form != Form::Stored {
+            return self.leave_flags(pc, form);
+        }
         let existing = self.versions.keys().filter(|(at, _)| *at == pc).count();
         let is_new = !self.versions.contains_key(&(pc, form));
         if !is_new || existing < VERSIONS || form == form.kept() {
@@ -179,6 +206,17 @@ impl<'a> Stitcher<'a> {
         }
         (self.blocks[detour].tail, _) = self.b.take();
         self.blocks[detour].end = End::Jump(Goto::Block(goal));
+        detour
+    }
+
+    fn leave_flags(&mut self, pc: u64, form: Form) -> usize {
+        let goal = self.version(pc, Form::Stored);
+        let detour = self.add(pc, form);
+        self.begin(form);
+        let block = &mut self.blocks[detour];
+        (block.leaves_flags, block.end) = (true, End::Jump(Goto::Block(goal)));
+        self.blocks[detour].flags_after = self.exit_flags();
+        (self.blocks[detour].tail, _) = self.b.take();
         detour
     }
 
@@ -288,6 +326,33 @@ impl<'a> Stitcher<'a> {
         });
         Form::Lazy { kind, ty, operands }
     }
+}
+
+/// The beginnings of blocks that do not look at the flags they find.
+fn blind_blocks(code: &GuestCode, lacks: Lacks) -> HashSet<u64> {
+    let b = Builder::for_target(lacks);
+    code.leaders.iter().copied().filter(|pc| !looks_at_flags(&b, code, *pc)).collect()
+}
+
+fn looks_at_flags(b: &Builder, code: &GuestCode, pc: u64) -> bool {
+    b.forget();
+    let found = Cond::FLAGS.map(|flag| b.test(flag));
+    b.assume_flags(Flags::Bits(found));
+    b.take();
+    let found = found.map(|flag| flag.value());
+    let mut looks = false;
+    for (pc, word) in code.block(pc) {
+        if let Some(instruction) = decode(word) {
+            build(b, instruction, word, pc);
+        }
+        let (stmts, end) = b.take();
+        let mut look = |v: &Value| looks |= found.contains(v);
+        stmts.iter().for_each(|stmt| {
+            crate::visit(stmt, &mut |stmt| stmt.op.for_each_operand(&mut look));
+        });
+        end.for_each_operand(&mut look);
+    }
+    looks
 }
 
 fn sets_lazily(stmt: &Stmt) -> bool {
