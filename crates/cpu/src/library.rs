@@ -13,7 +13,6 @@ use kvrm_engine::EngineError;
 use kvrm_engine::cache::{KernelCache, KernelKey};
 use kvrm_ir::legalise::{Calls, Lacks};
 use kvrm_ir::{Function, Op, Stmt};
-use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::compiler::{Call, Compiler};
@@ -52,13 +51,12 @@ pub(crate) struct Piece {
 }
 
 /// A piece on disk.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone)]
 struct Kept<'a> {
     name: &'a str,
     tag: u8,
     code: &'a [u8],
     /// Where the address of which piece or function is to be filled in.
-    #[serde(borrow)]
     calls: Vec<(u32, &'a str)>,
 }
 
@@ -221,10 +219,56 @@ fn host(target: &HostTarget) -> String {
     format!("{} {} {}", target.isa.triple(), target.isa.flags(), flags.join(" "))
 }
 
-/// The pieces in a file.
-fn parse(bytes: &[u8]) -> Vec<Kept<'_>> {
-    // The checksum was right, so it is what was written: if not, it is made again.
-    postcard::from_bytes(bytes).unwrap_or_default()
+/// The pieces in a file, which the checksum says is as it was written; what cannot be read is made again.
+fn parse(mut bytes: &[u8]) -> Vec<Kept<'_>> {
+    std::iter::from_fn(|| Kept::read(&mut bytes)).collect()
+}
+
+impl<'a> Kept<'a> {
+    /// Reads a piece, and leaves what comes after it.
+    fn read(bytes: &mut &'a [u8]) -> Option<Kept<'a>> {
+        let (tag, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let (name, code) = (read_text(bytes)?, read_bytes(bytes)?);
+        let calls = (0..read_number(bytes)?)
+            .map(|_| Some((read_number(bytes)?, read_text(bytes)?)))
+            .collect::<Option<_>>()?;
+        Some(Kept { name, tag: *tag, code, calls })
+    }
+
+    fn write(&self, file: &mut Vec<u8>) {
+        file.push(self.tag);
+        write_bytes(file, self.name.as_bytes());
+        write_bytes(file, self.code);
+        file.extend((self.calls.len() as u32).to_le_bytes());
+        for (offset, name) in &self.calls {
+            file.extend(offset.to_le_bytes());
+            write_bytes(file, name.as_bytes());
+        }
+    }
+}
+
+fn read_number(bytes: &mut &[u8]) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*number))
+}
+
+/// Bytes after their number.
+fn read_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = read_number(bytes)?;
+    let (read, rest) = bytes.split_at_checked(len as usize)?;
+    *bytes = rest;
+    Some(read)
+}
+
+fn read_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    std::str::from_utf8(read_bytes(bytes)?).ok()
+}
+
+fn write_bytes(file: &mut Vec<u8>, bytes: &[u8]) {
+    file.extend((bytes.len() as u32).to_le_bytes());
+    file.extend_from_slice(bytes);
 }
 
 /// Where pieces are kept.
@@ -250,12 +294,10 @@ impl Shelf {
     /// Adds pieces to what is there, also to what other processes have added.
     fn add(&self, new: &[New]) {
         let there = self.read().unwrap_or_default();
-        let mut pieces = parse(&there);
-        let names: HashSet<&str> = pieces.iter().map(|piece| piece.name).collect();
+        let names: HashSet<&str> = parse(&there).iter().map(|piece| piece.name).collect();
+        let mut bytes = there.clone();
         let is_new = |piece: &&New| !names.contains(piece.name.as_str());
-        let new: Vec<Kept<'_>> = new.iter().filter(is_new).map(New::kept).collect();
-        pieces.extend(new);
-        let bytes = postcard::to_allocvec(&pieces).expect("plain data can be written");
+        new.iter().filter(is_new).for_each(|piece| piece.kept().write(&mut bytes));
         self.cache.put(&self.key(), &bytes);
     }
 }
@@ -314,6 +356,21 @@ mod tests {
         let bytes = bytes_of(&second, "outer");
         assert!(bytes.windows(8).any(|window| window == inner.to_le_bytes()), "it calls the copy");
         assert!(second.find("other").unwrap().is_none());
+    }
+
+    #[test]
+    fn files_that_end_early_have_fewer_pieces() {
+        let calls = vec![(3, "one"), (11, "two")];
+        let piece = Kept { name: "piece", tag: 2, code: &[1, 2, 3], calls };
+        let mut file = Vec::new();
+        (0..2).for_each(|_| piece.write(&mut file));
+        let pieces = parse(&file);
+        assert_eq!(pieces.len(), 2);
+        let Kept { name, tag, code, calls } = &pieces[1];
+        assert_eq!((*name, *tag, *code, calls), ("piece", 2, &[1, 2, 3][..], &piece.calls));
+        for len in 0..file.len() {
+            assert_eq!(parse(&file[..len]).len(), usize::from(len >= file.len() / 2));
+        }
     }
 
     #[test]
