@@ -43,8 +43,8 @@ use failure::{Failure, Result};
     after_help = "\
 Start with `kvrm demo`. `kvrm help COMMAND` shows a command's options and examples.
 
-Kernels compiled for a GPU are kept in the user's cache folder. The environment variable KVRM_CACHE_DIR names \
-another folder, or turns this off (KVRM_CACHE_DIR=off).
+Kernels compiled for a GPU, and the code that the cpu engine interprets with, are kept in the user's cache folder. The \
+environment variable KVRM_CACHE_DIR names another folder, or turns this off (KVRM_CACHE_DIR=off).
 
 Exit code: 0 success, 1 something failed (a file, memory, a wrong result), 2 the command line is wrong, \
 124 the time of --timeout was over, 130 Ctrl-C."

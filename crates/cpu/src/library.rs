@@ -22,6 +22,9 @@ use crate::translate::{HostTarget, LACKS, stub_signature, translate_function};
 /// What was made is put on disk no more often than this.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// Bytes on disk after which no more is added: every process reads all of it when it starts.
+const MOST_KEPT: usize = 4 << 20;
+
 /// Where functions are, by their names.
 pub(crate) type Addresses = HashMap<&'static str, usize>;
 
@@ -294,6 +297,9 @@ impl Shelf {
     /// Adds pieces to what is there, also to what other processes have added.
     fn add(&self, new: &[New]) {
         let there = self.read().unwrap_or_default();
+        if there.len() >= MOST_KEPT {
+            return;
+        }
         let names: HashSet<&str> = parse(&there).iter().map(|piece| piece.name).collect();
         let mut bytes = there.clone();
         let is_new = |piece: &&New| !names.contains(piece.name.as_str());

@@ -93,6 +93,9 @@ fn slot_type(slot: usize) -> Type {
 impl Translator<'_> {
     /// Loads the registers that occur in the region, if it holds them.
     pub(crate) fn load_registers(&mut self) {
+        if matches!(self.registers, Registers::Stored { .. }) {
+            return;
+        }
         let mut slots: Slots = 0;
         let region = self.region;
         region.for_each_stmt(&mut |stmt| {

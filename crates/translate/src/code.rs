@@ -95,10 +95,12 @@ impl GuestCode {
         follows: &impl Fn(Way, u64) -> bool,
         pending: &mut VecDeque<u64>,
     ) {
-        if self.walked == REGION_BLOCKS {
-            return;
+        if !self.words.contains_key(&leader) {
+            if self.walked == REGION_BLOCKS {
+                return;
+            }
+            self.walked += 1;
         }
-        self.walked += usize::from(!self.words.contains_key(&leader));
         self.leaders.insert(leader);
         let mut pc = leader;
         while !self.words.contains_key(&pc) && self.words.len() < REGION_LIMIT {
