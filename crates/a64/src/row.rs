@@ -42,38 +42,65 @@ pub(crate) type Choice<T> = (&'static str, &'static str, T);
 
 impl Row {
     /// Calls `f` with every combination of choices: the name, the encoding and the choices' numbers.
-    pub(crate) fn expand(&self, f: &mut impl FnMut(String, String, &[usize])) {
-        self.expand_axes(self.name.into(), self.encoding.into(), &mut Vec::new(), f);
-    }
-
-    fn expand_axes(
-        &self,
-        name: String,
-        encoding: String,
-        picks: &mut Vec<usize>,
-        f: &mut impl FnMut(String, String, &[usize]),
-    ) {
-        let Some(axis) = self.axes.get(picks.len()) else {
-            return f(name, encoding, picks);
-        };
-        let mark = format!("{{{}}}", axis.name);
-        for (number, (text, bits)) in (0..).map_while(|i| (axis.choice)(i).map(|c| (i, c))) {
-            picks.push(number);
-            let encoding = match encoding.contains('+') {
-                true => fill(&longer_fields(&encoding, axis.name, bits), &mark, bits),
-                false => fill(&encoding, &mark, bits),
+    pub(crate) fn expand(&self, mut f: impl FnMut(String, String, &[usize])) {
+        let choices = |axis: &Axis| (0..).map_while(axis.choice).collect::<Vec<_>>();
+        let choices: Vec<_> = self.axes.iter().map(choices).collect();
+        let [name, encoding] = [self.name, self.encoding].map(|text| Template::of(text, self.axes));
+        let mut picks = vec![0; self.axes.len()];
+        loop {
+            let picked = |axis: usize| choices[axis][picks[axis]];
+            let name = name.fill(|axis| picked(axis).0);
+            let mut encoding = encoding.fill(|axis| picked(axis).1);
+            if encoding.contains('+') {
+                for (number, axis) in self.axes.iter().enumerate() {
+                    encoding = longer_fields(&encoding, axis.name, picked(number).1);
+                }
+            }
+            f(name, encoding, &picks);
+            // The last axis counts first.
+            let Some(axis) = (0..picks.len()).rfind(|axis| picks[*axis] + 1 < choices[*axis].len())
+            else {
+                return;
             };
-            self.expand_axes(name.replace(&mark, text), encoding, picks, f);
-            picks.pop();
+            picks[axis] += 1;
+            picks[axis + 1..].fill(0);
         }
     }
 }
 
-/// Replaces the marks of an axis by its bits. Those of several parts are for as many marks.
-fn fill(encoding: &str, mark: &str, bits: &str) -> String {
-    match bits.contains('|') {
-        false => encoding.replace(mark, bits),
-        true => bits.split('|').fold(encoding.into(), |text, part| text.replacen(mark, part, 1)),
+/// A text with marks, as in `ADD_{sf}`.
+struct Template {
+    /// A piece of text and the axis whose mark follows.
+    marked: Vec<(&'static str, usize)>,
+    rest: &'static str,
+}
+
+impl Template {
+    fn of(text: &'static str, axes: &[Axis]) -> Template {
+        let mut template = Template { marked: Vec::new(), rest: text };
+        while let Some((before, after)) = template.rest.split_once('{') {
+            let (name, rest) = after.split_once('}').expect("a mark ends");
+            let axis = axes.iter().position(|axis| axis.name == name).expect("an axis of the row");
+            template.marked.push((before, axis));
+            template.rest = rest;
+        }
+        template
+    }
+
+    /// The text with what is there for each mark. Things of several parts are for as many marks.
+    fn fill(&self, choice: impl Fn(usize) -> &'static str) -> String {
+        let mut text = String::with_capacity(64);
+        for (number, (before, axis)) in self.marked.iter().enumerate() {
+            text.push_str(before);
+            let chosen = choice(*axis);
+            let part = || self.marked[..number].iter().filter(|(_, other)| other == axis).count();
+            text.push_str(match chosen.contains('|') {
+                false => chosen,
+                true => chosen.split('|').nth(part()).expect("a part for each mark"),
+            });
+        }
+        text.push_str(self.rest);
+        text
     }
 }
 
@@ -220,8 +247,10 @@ mod tests {
 
     #[test]
     fn bits_can_have_parts() {
-        assert_eq!(fill("{t} 0 {t}", "{t}", "1|01"), "1 0 01");
-        assert_eq!(fill("{t} 0 {t}", "{t}", "1"), "1 0 1");
+        let axes = ["t", "u"].map(|name| Axis { name, choice: |_| None });
+        let template = Template::of("{t} 0 {u}{t}", &axes);
+        assert_eq!(template.fill(|axis| ["1|01", "11"][axis]), "1 0 1101");
+        assert_eq!(template.fill(|axis| ["1", ""][axis]), "1 0 1");
     }
 
     #[test]

@@ -92,7 +92,7 @@ static TABLE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
     let mut table = Vec::new();
     let vectors = fp::ROWS.iter().chain(simd::ROWS).copied();
     for row in sections.into_iter().chain(vectors).flatten().flat_map(|rows| rows.iter()) {
-        row.expand(&mut |name, encoding, picks| {
+        row.expand(|name, encoding, picks| {
             // The table lives as long as the program.
             let encoding: &'static str = String::leak(encoding);
             table.push(Instruction {
