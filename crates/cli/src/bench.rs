@@ -6,13 +6,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use kvrm::{Lanes, Machine, MemoryModel, Reg, Stop};
+use kvrm::{EngineKind, Lanes, Machine, MachineBuilder, MemoryModel, Reg, Stop};
 use serde::Serialize;
 
 use crate::args::{self, EngineArgs, LaunchArgs, ModelArgs, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::guests::{self, GUESTS, Guest, RESET, SHARED_DISTANCE};
 use crate::start::{self, Start};
+use crate::timing::Code;
 use crate::{progress, text};
 
 /// Options of `kvrm bench`.
@@ -23,6 +24,7 @@ Examples:
   kvrm bench --only sha256 --lanes 64
   kvrm bench --engine eval --seconds 0.1 --json
 
+On the CPU, each program is run once more on a new machine that counts what is interpreted and what is translated. \
 Results that are in guests/expected.txt are checked; a wrong one is an error. guests/README.md describes the \
 programs; those built for floating point and vectors run only if named. `reset` measures how often per second one \
 lane on one thread can be reset and run for 1,000 instructions. `start`, which must be named, starts a process and \
@@ -86,6 +88,9 @@ struct Speed {
     seconds: f64,
     instructions_per_second: f64,
     instructions_per_second_per_lane: f64,
+    /// What a run of as many instructions on a new machine takes, on engines that translate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Code>,
 }
 
 /// Speed of resets.
@@ -192,7 +197,17 @@ impl Bench {
     }
 
     fn machine(&self, guest: &Guest, lanes: usize, model: MemoryModel) -> Result<Machine> {
-        let builder = self.engine.builder().lanes(lanes).memory(memory_size(lanes, model));
+        self.build(self.engine.builder(), guest, lanes, model)
+    }
+
+    fn build(
+        &self,
+        builder: MachineBuilder,
+        guest: &Guest,
+        lanes: usize,
+        model: MemoryModel,
+    ) -> Result<Machine> {
+        let builder = builder.lanes(lanes).memory(memory_size(lanes, model));
         let mut machine = progress::build(builder.model(model))?;
         machine.load(guests::BASE, guest.code)?;
         machine.set_entry(guests::BASE)?;
@@ -248,7 +263,24 @@ impl Bench {
             seconds: best,
             instructions_per_second: ips,
             instructions_per_second_per_lane: ips / machine.lanes() as f64,
+            code: self.code(guest, iterations, deadline)?,
         })
+    }
+
+    /// Runs a guest once more on a machine that counts, if that translates: counting costs time.
+    fn code(
+        &self,
+        guest: &Guest,
+        iterations: u64,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Code>> {
+        if self.engine.engine != EngineKind::Cpu {
+            return Ok(None);
+        }
+        let counting = self.engine.builder().profile(true);
+        let mut machine = self.build(counting, guest, self.lanes(), self.model.model())?;
+        let run = self.start(&mut machine, guest, iterations, deadline)?;
+        Ok(Code::of(&machine, run.instructions))
     }
 
     /// Resets and runs one lane repeatedly for the time of a measurement.
@@ -356,6 +388,9 @@ impl Bench {
                 speed.instructions_per_second / 1e9,
                 speed.instructions_per_second_per_lane / 1e9,
             )?;
+            if let Some(code) = &speed.code {
+                writeln!(out, "  {}", code.text())?;
+            }
             out.flush()?;
         }
         Ok(())

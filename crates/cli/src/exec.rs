@@ -69,7 +69,7 @@ pub(crate) struct Exec {
     #[arg(long = "lane", value_name = "LANES", value_delimiter = ',', value_parser = args::lane_range)]
     shown: Vec<Range<usize>>,
 
-    /// Print the times of driver, machine, kernels and run
+    /// Print the times of driver, machine, kernels and run, and on the CPU what was interpreted and translated
     #[arg(long)]
     timing: bool,
 
@@ -89,7 +89,8 @@ impl Exec {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         let program = self.program.read(&self.file)?;
         let start = Instant::now();
-        let mut machine = progress::build(program.shape(self.engine.builder()))?;
+        let builder = self.engine.builder().profile(self.timing);
+        let mut machine = progress::build(program.shape(builder))?;
         program.load(&mut machine)?;
         self.check_addresses(&machine)?;
         program.set_registers(&mut machine)?;

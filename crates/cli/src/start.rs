@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kvrm::MemoryModel;
 use kvrm::a64::{Instruction, table};
+use kvrm::{EngineKind, MemoryModel};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -66,7 +66,7 @@ pub(crate) fn measure(
             run(command.args(["--model", model.name()]), program)
         };
         let mut first = start()?;
-        if !first.timing.kernels.is_empty() {
+        if !first.timing.kernels.is_empty() || engine.engine == EngineKind::Cpu {
             first.cache = Some("cold");
             starts.extend([first, Start { cache: Some("warm"), ..start()? }]);
         } else {

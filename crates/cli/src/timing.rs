@@ -24,13 +24,19 @@ pub(crate) struct Timing {
 
 /// Host code that the CPU engine has made.
 #[derive(Debug, Serialize, Deserialize)]
-struct Code {
+pub(crate) struct Code {
     /// Decoding and translating, over all threads.
     seconds: f64,
+    /// Instructions that were executed one by one.
+    interpreted: u64,
+    /// Instructions that were executed in translations.
+    executed_translated: u64,
     /// Different instructions that were translated.
     distinct_instructions: u64,
     /// Instructions that were translated, counted again each time.
     translated_instructions: u64,
+    /// Those among them whose translation was on disk.
+    kept_instructions: u64,
     host_bytes: u64,
 }
 
@@ -59,7 +65,7 @@ impl Timing {
             machine_seconds: prepared.saturating_sub(driver).as_secs_f64(),
             kernels: kernels.collect(),
             run_seconds: run.elapsed.saturating_sub(loading).as_secs_f64(),
-            code: Code::of(machine),
+            code: Code::of(machine, run.cycles),
         }
     }
 
@@ -76,31 +82,46 @@ impl Timing {
         }
         steps.push(step(run, self.run_seconds));
         let mut text = steps.join(", ");
-        text.extend(self.code.as_ref().map(Code::text));
+        text.extend(self.code.as_ref().map(|code| format!(", of which {}", code.text())));
         text
     }
 }
 
 impl Code {
-    fn of(machine: &Machine) -> Option<Code> {
-        let CodeUse { time, distinct, translated, host_bytes, .. } = machine.code_use();
-        (machine.engine() == "cpu").then_some(Code {
+    /// What a machine that counts has used for so many instructions; `None` if it does not count.
+    pub(crate) fn of(machine: &Machine, instructions: u64) -> Option<Code> {
+        let CodeUse { time, distinct, translated, kept, executed, host_bytes, .. } =
+            machine.code_use();
+        let executed = executed?;
+        Some(Code {
             seconds: time.as_secs_f64(),
+            interpreted: instructions.saturating_sub(executed),
+            executed_translated: executed,
             distinct_instructions: distinct,
             translated_instructions: translated,
+            kept_instructions: kept,
             host_bytes,
         })
     }
 
-    fn text(&self) -> String {
-        let Code { seconds, distinct_instructions, translated_instructions, host_bytes } = self;
-        let [distinct, translated, bytes] =
-            [distinct_instructions, translated_instructions, host_bytes]
-                .map(|n| text::thousands(*n));
-        let time = time(*seconds);
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let time = time(self.seconds);
+        if self.translated_instructions == 0 {
+            return format!("{time} for code, none of it translated");
+        }
+        let [interpreted, executed, distinct, translated, kept, bytes] = [
+            self.interpreted,
+            self.executed_translated,
+            self.distinct_instructions,
+            self.translated_instructions,
+            self.kept_instructions,
+            self.host_bytes,
+        ]
+        .map(text::thousands);
         format!(
-            ", of which {time} for code: {distinct} instructions translated ({translated} with \
-             repetitions) to {bytes} bytes"
+            "{time} for code: {distinct} instructions translated ({translated} with repetitions, {kept} by an earlier \
+             run) to {bytes} bytes; {interpreted} instructions interpreted, {executed} executed in translations"
         )
     }
 }
@@ -124,8 +145,11 @@ mod tests {
             run_seconds: 2e-4,
             code: Some(Code {
                 seconds: 1e-4,
+                interpreted: 5000,
+                executed_translated: 60_000,
                 distinct_instructions: 1200,
                 translated_instructions: 1300,
+                kept_instructions: 700,
                 host_bytes: 40_000,
             }),
         };
@@ -133,7 +157,8 @@ mod tests {
             timing.text("run"),
             "driver initialisation 200.0 ms, machine 3.0 ms, kernel of 31 handlers 800.0 ms (compiled), \
              kernel of 31 handlers 800.0 ms (cached), run 200 µs, of which 100 µs for code: 1,200 instructions \
-             translated (1,300 with repetitions) to 40,000 bytes"
+             translated (1,300 with repetitions, 700 by an earlier run) to 40,000 bytes; 5,000 instructions \
+             interpreted, 60,000 executed in translations"
         );
         (timing.driver_seconds, timing.kernels) = (None, Vec::new());
         timing.code = None;

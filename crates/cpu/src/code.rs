@@ -1,20 +1,24 @@
 //! The code of one view of memory: the image, the shared memory, or that of a lane that has changed its own code.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use kvrm_a64::{Flow, flow};
 use kvrm_engine::EngineError;
 use kvrm_engine::kernel;
 use kvrm_mem::{GRANULE, PAGE, PageSet};
 use kvrm_translate::{GuestCode, Region, Way};
 
+use crate::compiler::{Reference, Target, fill_in};
 use crate::index::{Index, Key, map_bytes};
 use crate::interpreter::{Decoded, Ending};
+use crate::kept::{Link, Unit};
 use crate::library::callee;
-use crate::record::{MOST_HEAT, Record, SHEET_BYTES, Sheets, Table};
+use crate::record::{Record, SHEET_BYTES, Sheets, Table, UNCOUNTED};
 use crate::stubs::Stubs;
-use crate::translate::{LACKS, Outside, function_signature, translate};
+use crate::translate::{LACKS, function_signature, translate};
 
 /// How many times as often as usual code is interpreted that only one lane has, before it is translated: what the lane
 /// has written it may well write again.
@@ -28,6 +32,16 @@ const CUT_HASTE: u32 = 16;
 
 /// Words in a function that may become part of its callers, at the most.
 const SMALL: usize = 64;
+
+/// Words that find out where to go on, and may become part of what goes there, at the most.
+const SHORT: usize = 16;
+
+/// How often code was at least interpreted whose translation is kept on disk: what is translated at once is rarely run
+/// again.
+const WORTH_KEEPING: u32 = 2000;
+
+/// How often code is reached before its translation is taken from disk.
+const KEPT_PATIENCE: u32 = 64;
 
 /// What is kept about a translation, at the most, beside its records.
 const NOTES: u64 = 512;
@@ -44,6 +58,8 @@ pub(crate) struct Translations {
     goals: HashSet<u64>,
     /// It is that of a lane which has changed its code.
     is_own: bool,
+    /// Addresses of translations that are on disk, and were not looked at yet.
+    expected: HashSet<u64>,
     /// Words that were written after they had been translated.
     unsettled: HashMap<u64, Unsettled>,
     /// What is decoded and translated.
@@ -60,6 +76,17 @@ struct Made {
     code: *const u8,
     /// How many words it was made from.
     words: usize,
+    /// It goes to a computed address after a few instructions.
+    leads_off: bool,
+}
+
+impl Made {
+    fn new(code: *const u8, unit: &Unit) -> Made {
+        let words = unit.words.len();
+        let is_computed = |(pc, word): &(u64, u32)| matches!(flow(*word, *pc), Flow::Indirect(_));
+        let leads_off = words <= SHORT && unit.words.iter().any(is_computed);
+        Made { code, words, leads_off }
+    }
 }
 
 /// Called with a page and its granules that hold decoded words, which must be closed.
@@ -102,6 +129,7 @@ impl Translations {
             tails: HashMap::new(),
             goals: HashSet::new(),
             is_own,
+            expected: HashSet::new(),
             unsettled: HashMap::new(),
             index: Index::default(),
             written_pages: PageSet::default(),
@@ -179,7 +207,12 @@ impl Translations {
         // Its word may have been written since it was counted.
         let is_there = self.may_translate(pc) && fetch(pc).is_some();
         if never || !is_there || self.is_translated(pc) {
-            self.at(pc).set_heat(MOST_HEAT);
+            self.at(pc).set_heat(UNCOUNTED);
+            return Ok(true);
+        }
+        if self.expected.remove(&pc) && self.kept(Key::Region(pc), &fetch, close).is_none() {
+            let patience = self.patience(pc);
+            self.at(pc).set_heat(patience);
             return Ok(true);
         }
         self.translate(pc, fetch, close)
@@ -220,6 +253,10 @@ impl Translations {
             let Some(word) = fetch(pc) else { break };
             let Decoded { parameters, ending } = interpreter.decode(pc, word)?;
             self.fill(pc, parameters, ending);
+            if self.may_keep(Key::Region(pc)) && self.stubs.kept().has(pc, &fetch) {
+                self.expected.insert(pc);
+                self.at(pc).set_heat(KEPT_PATIENCE);
+            }
             let next = pc.wrapping_add(4);
             let is_last = next.is_multiple_of(SHEET_BYTES);
             if is_last && ending != Ending::Other {
@@ -298,7 +335,7 @@ impl Translations {
         };
         self.regions.insert(pc, code);
         self.let_run(pc);
-        self.at(pc).set_heat(MOST_HEAT);
+        self.at(pc).set_heat(UNCOUNTED);
         self.account();
         Ok(true)
     }
@@ -330,46 +367,137 @@ impl Translations {
         close: &mut CloseGranules<'_>,
     ) -> Result<Option<Made>, EngineError> {
         let start = Instant::now();
+        let (unit, is_kept) = match self.kept(key, &fetch, close) {
+            Some(unit) => (unit, true),
+            None => (Arc::new(self.make(key, &fetch, close)?), false),
+        };
+        let made = self.place(key, &unit, is_kept)?;
+        if made.is_some() && !is_kept && self.may_keep(key) {
+            self.stubs.kept().add(unit, &fetch);
+        }
+        self.stubs.memory.count_time(start.elapsed());
+        Ok(made)
+    }
+
+    /// Translates.
+    fn make(
+        &mut self,
+        key: Key,
+        fetch: impl Fn(u64) -> Option<u32>,
+        close: &mut CloseGranules<'_>,
+    ) -> Result<Unit, EngineError> {
         let code = self.find_unchanging(key, fetch, close);
         let region = Region::new(&code, LACKS);
-        let stale = self.written_granules(&code);
-        let stubs = Arc::clone(&self.stubs);
-        let (target, entry) = (&stubs.target, code.entry);
-        let failed = |message| EngineError::Translation { pc: entry, message };
+        let words: Vec<_> = code.words().collect();
+        let checked = self.written_granules(&words);
+        let stubs = &self.stubs;
+        let entry = code.entry;
         let mut called = Vec::new();
         region.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
         let functions = stubs.interpreter.functions(&called)?;
-        let mut goals = Vec::new();
-        let mut record = |pc| {
-            goals.push(pc);
-            self.sheets.record(pc).cast_const()
+        let name = |address| {
+            let function = functions.iter().find(|(_, other)| **other == address);
+            function.expect("it was just looked up").0.to_string()
         };
-        let placed = stubs.compilers.with(|compiler| {
-            let host_code =
-                compiler.compile(target, function_signature(), |function, scratch| {
-                    let outside = Outside { functions: &functions, record: &mut record };
-                    translate(function, scratch, target, entry, &region, &stale, outside);
-                })?;
-            let placed = stubs.memory.place(host_code, NOTES).map_err(|error| error.to_string())?;
-            Ok(placed.map(|place| (place, host_code.len())))
+        let link = |reference: &Reference| match reference.target {
+            Target::Record(pc) => (reference.offset, Link::Record(pc)),
+            Target::Function(address) => (reference.offset, Link::Function(name(address))),
+        };
+        let compiled = stubs.compilers.with(|compiler| {
+            let fill = |function: &mut _, scratch: &mut _| {
+                translate(function, scratch, &stubs.target, entry, &region, &checked, &functions);
+            };
+            let code = compiler.compile(&stubs.target, function_signature(), fill)?.to_vec();
+            Ok((code, compiler.references().iter().map(link).collect()))
         });
-        let placed = placed.map_err(failed)?;
-        if let Some((_, host_bytes)) = placed {
-            let words = self.index.add(key, code.words().map(|(pc, _)| pc));
-            stubs.memory.count_words(words, host_bytes);
-            self.count_at(goals);
-            self.expect_at(&code.cuts);
-        }
-        stubs.memory.count_time(start.elapsed());
-        let words = code.words().count();
-        Ok(placed.map(|(code, _)| Made { code, words }))
+        let failed = |message| EngineError::Translation { pc: entry, message };
+        let (host_code, links) = compiled.map_err(failed)?;
+        Ok(Unit { entry, words, checked, cuts: code.cuts, code: host_code, links })
     }
 
-    /// Counts from now on how often these addresses are reached.
-    fn count_at(&mut self, goals: Vec<u64>) {
-        for pc in goals {
+    /// Gives a translation its place in memory; `None` if that is full.
+    fn place(&mut self, key: Key, unit: &Unit, is_kept: bool) -> Result<Option<Made>, EngineError> {
+        let failed = |message| EngineError::Translation { pc: unit.entry, message };
+        let code = self.linked(unit)?.ok_or_else(|| failed("a link is missing".to_string()))?;
+        let placed = self.stubs.memory.place(&code, NOTES);
+        let Some(place) = placed.map_err(|error| failed(error.to_string()))? else {
+            return Ok(None);
+        };
+        let words = self.index.add(key, unit.words.iter().map(|(pc, _)| *pc));
+        self.stubs.memory.count_words(words, code.len(), is_kept);
+        self.count_at(unit);
+        self.expect_at(&unit.cuts);
+        Ok(Some(Made::new(place, unit)))
+    }
+
+    /// The host code of a translation with all addresses; `None` if what it refers to is not there.
+    fn linked(&mut self, unit: &Unit) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut code = unit.code.clone();
+        for (offset, link) in &unit.links {
+            let address = match link {
+                Link::Record(pc) => Some(self.sheets.record(*pc) as usize),
+                Link::Function(name) => self.stubs.interpreter.function(name)?,
+            };
+            let filled = address.and_then(|address| fill_in(&mut code, *offset, address as u64));
+            if filled.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(code))
+    }
+
+    // Keeping.
+
+    /// True if others who run the same program may want it.
+    fn may_keep(&self, key: Key) -> bool {
+        let is_common = !self.is_own && matches!(key, Key::Region(_));
+        is_common && self.stubs.translate_after >= WORTH_KEEPING
+    }
+
+    /// A translation that was made before, of what is in memory now.
+    fn kept(
+        &mut self,
+        key: Key,
+        fetch: &impl Fn(u64) -> Option<u32>,
+        close: &mut CloseGranules<'_>,
+    ) -> Option<Arc<Unit>> {
+        let Key::Region(pc) = key else { return None };
+        if !self.may_keep(key) {
+            return None;
+        }
+        let is_there = |unit: &Unit| unit.words.iter().all(|(pc, word)| fetch(*pc) == Some(*word));
+        let stubs = Arc::clone(&self.stubs);
+        let mut kept = stubs.kept();
+        let mut units = kept.at(pc, fetch).iter().rev();
+        let unit = units.find(|unit| is_there(unit) && self.can_use(unit))?;
+        unit.words.iter().for_each(|(pc, _)| self.note(*pc, close));
+        // Once more, now that nobody changes them.
+        is_there(unit).then(|| Arc::clone(unit))
+    }
+
+    fn can_use(&self, unit: &Unit) -> bool {
+        let checked = |granule: &u64| unit.checked.contains(granule);
+        let are_settled = unit.words.iter().all(|(pc, _)| self.is_settled(*pc));
+        let is_there = |(_, link): &(u32, Link)| match link {
+            Link::Record(_) => true,
+            Link::Function(name) => {
+                self.stubs.interpreter.function(name).is_ok_and(|f| f.is_some())
+            }
+        };
+        are_settled
+            && self.written_granules(&unit.words).iter().all(checked)
+            && unit.links.iter().all(is_there)
+    }
+
+    /// Counts from now on how often the addresses are reached that a translation goes to.
+    fn count_at(&mut self, unit: &Unit) {
+        for (_, link) in &unit.links {
+            let Link::Record(pc) = *link else { continue };
             if self.goals.insert(pc) && !self.regions.contains_key(&pc) {
                 self.let_run(pc);
+                if self.index.is_translated(pc) {
+                    self.expect_at(&[pc]);
+                }
             }
         }
     }
@@ -377,7 +505,7 @@ impl Translations {
     /// Code that was left out only for its length is about as hot as what leads to it.
     fn expect_at(&mut self, cuts: &[u64]) {
         for pc in cuts {
-            let patience = self.patience(*pc) / CUT_HASTE;
+            let patience = (self.patience(*pc) / CUT_HASTE).max(1);
             let record = self.at(*pc);
             record.set_heat(patience.min(record.heat()));
         }
@@ -392,9 +520,15 @@ impl Translations {
         close: &mut CloseGranules<'_>,
     ) -> GuestCode {
         loop {
-            let word = |pc| self.may_translate(pc).then(|| fetch(pc)).flatten();
+            // Words that are translated elsewhere, too.
+            let repeated = Cell::new(0);
+            let word = |pc| {
+                repeated.set(repeated.get() + u64::from(self.index.is_translated(pc)));
+                self.may_translate(pc).then(|| fetch(pc)).flatten()
+            };
+            let follows = |way, pc| self.follows(way, pc, repeated.get());
             let code = match key {
-                Key::Region(pc) => GuestCode::find(pc, word, |way, pc| self.follows(way, pc)),
+                Key::Region(pc) => GuestCode::find(pc, word, follows),
                 Key::Tail(pc, len) => GuestCode::straight(pc, len as usize, word),
             };
             code.words().for_each(|(pc, _)| self.note(pc, close));
@@ -404,11 +538,17 @@ impl Translations {
         }
     }
 
-    /// True if a region goes on at an address instead of ending there. It ends where another begins, so that words are
-    /// translated about once; but small functions become part of their callers as long as that is little in all.
-    fn follows(&self, way: Way, pc: u64) -> bool {
-        let Some(region) = self.regions.get(&pc) else { return true };
-        way == Way::Call && region.words <= SMALL && self.index.is_little_repeated()
+    /// True if a region, which repeats so many words, goes on at an address instead of ending there. It ends where another
+    /// begins or has a block, so that words are translated about once. But a few may be translated again: small
+    /// functions become part of their callers, and what finds out where to go on becomes part of what leads there, as
+    /// for every case of an interpreter.
+    fn follows(&self, way: Way, pc: u64, repeated: u64) -> bool {
+        let may_repeat = match self.regions.get(&pc) {
+            Some(region) => region.leads_off || way == Way::Call && region.words <= SMALL,
+            None if way == Way::On || !self.index.is_translated(pc) => return true,
+            None => true,
+        };
+        may_repeat && self.index.may_repeat(repeated)
     }
 
     /// True for words that do not keep changing, and that some lane has executed: translations go no further.
@@ -420,9 +560,9 @@ impl Translations {
     }
 
     /// The granules to check on entry, because some lane has written to their page.
-    fn written_granules(&self, code: &GuestCode) -> Vec<u64> {
-        let written =
-            code.words().filter(|(pc, _)| self.written_pages.contains((pc / PAGE) as usize));
+    fn written_granules(&self, words: &[(u64, u32)]) -> Vec<u64> {
+        let is_written = |(pc, _): &&(u64, u32)| self.written_pages.contains((pc / PAGE) as usize);
+        let written = words.iter().filter(is_written);
         let mut granules: Vec<u64> = written.map(|(pc, _)| pc / GRANULE * GRANULE).collect();
         granules.dedup();
         granules
@@ -491,7 +631,7 @@ impl Translations {
         let now = self.sheets.bytes()
             + map_bytes::<u64, Made>(self.regions.len())
             + map_bytes::<(u64, u64), Made>(self.tails.len())
-            + map_bytes::<u64, ()>(self.goals.len())
+            + map_bytes::<u64, ()>(self.goals.len() + self.expected.len())
             + map_bytes::<u64, Unsettled>(self.unsettled.len())
             + self.index.bytes();
         match now.checked_sub(self.charged) {
@@ -504,11 +644,16 @@ impl Translations {
 
 #[cfg(test)]
 mod tests {
+    use kvrm_engine::cache::KernelCache;
     use kvrm_engine::{Config, MemoryModel};
 
     use super::*;
 
     fn stubs(translate_after: u32) -> Arc<Stubs> {
+        stubs_with(translate_after, KernelCache::nowhere())
+    }
+
+    fn stubs_with(translate_after: u32, cache: KernelCache) -> Arc<Stubs> {
         let config = Config {
             lanes: 1,
             memory_size: 1 << 20,
@@ -517,8 +662,9 @@ mod tests {
             threads: 1,
             translate_after,
             code_memory: 16 << 20,
+            profile: false,
         };
-        Arc::new(Stubs::new(&config).unwrap())
+        Arc::new(Stubs::new(&config, cache).unwrap())
     }
 
     /// b .+8
@@ -608,5 +754,59 @@ mod tests {
         // The host changes code once.
         code.forget(8, 4, false);
         assert!(code.is_settled(8));
+    }
+    /// Translations of a branch to itself, after a run with such a cache.
+    fn run_before(cache: &KernelCache) -> Translations {
+        let stubs = stubs_with(WORTH_KEEPING, cache.clone());
+        let mut code = Translations::common(&stubs);
+        code.decode(8, itself, &mut |_, _| {}).unwrap();
+        code
+    }
+
+    /// A branch to itself.
+    fn itself(pc: u64) -> Option<u32> {
+        (pc == 8).then_some(0x1400_0000)
+    }
+
+    #[test]
+    fn what_was_translated_before_is_soon_taken_from_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = KernelCache::at(folder.path());
+        let mut code = run_before(&cache);
+        assert_eq!(code.at(8).heat(), WORTH_KEEPING);
+        assert!(code.heated(8, itself, &mut |_, _| {}).unwrap());
+        assert_eq!(code.stubs.memory.code_use().kept, 0);
+        drop(code);
+        let mut code = run_before(&cache);
+        assert_eq!(code.at(8).heat(), KEPT_PATIENCE);
+        assert!(code.heated(8, itself, &mut |_, _| {}).unwrap());
+        assert!(code.is_translated(8));
+        assert_eq!(code.stubs.memory.code_use().kept, 1);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_translated_when_it_is_hot() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = KernelCache::at(folder.path());
+        run_before(&cache).heated(8, itself, &mut |_, _| {}).unwrap();
+        let mut code = run_before(&cache);
+        // b .+8
+        let changed = |pc| itself(pc).map(|_| 0x1400_0002);
+        assert!(code.heated(8, changed, &mut |_, _| {}).unwrap());
+        assert_eq!((code.is_translated(8), code.at(8).heat()), (false, WORTH_KEEPING));
+        assert!(code.heated(8, changed, &mut |_, _| {}).unwrap());
+        assert!(code.is_translated(8));
+        assert_eq!(code.stubs.memory.code_use().kept, 0);
+    }
+
+    #[test]
+    fn words_that_keep_changing_are_not_taken_from_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = KernelCache::at(folder.path());
+        run_before(&cache).heated(8, itself, &mut |_, _| {}).unwrap();
+        let mut code = run_before(&cache);
+        assert!(code.kept(Key::Region(8), &itself, &mut |_, _| {}).is_some());
+        code.unsettled.insert(8, Unsettled { writes: 1, settled: false });
+        assert!(code.kept(Key::Region(8), &itself, &mut |_, _| {}).is_none());
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct CodeMemory {
 #[derive(Clone, Copy, Default)]
 struct Work {
     words: Words,
+    kept: u64,
+    executed: Option<u64>,
     host_bytes: u64,
     time: Duration,
 }
@@ -44,12 +46,18 @@ impl CodeMemory {
         }
     }
 
-    /// Counts words that were translated to so many bytes of host code.
-    pub(crate) fn count_words(&self, words: Words, host_bytes: usize) {
+    /// Counts words that were translated to so many bytes of host code, now or by another process.
+    pub(crate) fn count_words(&self, words: Words, host_bytes: usize, is_kept: bool) {
         let mut work = self.work();
         work.words.distinct += words.distinct;
         work.words.translated += words.translated;
+        work.kept += if is_kept { words.translated } else { 0 };
         work.host_bytes += host_bytes as u64;
+    }
+
+    /// Counts instructions that were executed in translations.
+    pub(crate) fn count_executed(&self, instructions: u64) {
+        *self.work().executed.get_or_insert(0) += instructions;
     }
 
     /// Counts time that was spent on making code.
@@ -116,10 +124,12 @@ impl CodeMemory {
     }
 
     pub(crate) fn code_use(&self) -> CodeUse {
-        let Work { words, host_bytes, time } = *self.work();
+        let Work { words, kept, executed, host_bytes, time } = *self.work();
         CodeUse {
             distinct: words.distinct,
             translated: words.translated,
+            kept,
+            executed,
             host_bytes,
             time,
             bytes: self.used.load(Ordering::Relaxed),

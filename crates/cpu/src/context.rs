@@ -80,6 +80,8 @@ pub(crate) struct LaneContext {
     pub(crate) settle_stub: *const u8,
     /// Instructions completed before, plus the fuel given: subtracting the fuel left gives the count.
     pub(crate) count_base: u64,
+    /// Instructions that were executed in translations, if they are counted.
+    pub(crate) executed: u64,
     /// On return: instructions that may still be executed.
     pub(crate) fuel: u64,
     /// On return: an [`ExitKind`].
@@ -116,6 +118,7 @@ impl LaneContext {
             cas_stub: std::ptr::null(),
             settle_stub: std::ptr::null(),
             count_base: 0,
+            executed: 0,
             fuel: 0,
             exit: 0,
             reason: 0,

@@ -23,6 +23,13 @@ fn calls(block: &kvrm_ir::Block) -> bool {
     calls
 }
 
+/// True if a block writes registers.
+fn writes_registers(block: &kvrm_ir::Block) -> bool {
+    let mut writes = false;
+    block.for_each_stmt(&mut |stmt| writes |= matches!(stmt.op, Op::WriteReg(..)));
+    writes
+}
+
 impl Translator<'_> {
     /// The host's value for one of the region.
     pub(crate) fn value(&mut self, v: IrValue) -> Value {
@@ -204,7 +211,7 @@ impl Translator<'_> {
                 // A result that one arm has as a number stays one.
                 let numbers: Vec<_> =
                     then.yields.iter().map(|v| self.forms.number(*v).is_some()).collect();
-                let before = self.known_registers();
+                let before = self.begin_arms(writes_registers(then) || writes_registers(otherwise));
                 let mut after = before.clone();
                 for (block, arm) in [(a, then), (b, otherwise)] {
                     self.b.switch_to_block(block);
@@ -256,7 +263,7 @@ impl Translator<'_> {
         args: &[IrValue],
         results: &[IrValue],
     ) -> Vec<Value> {
-        let code = self.host_function(self.outside.functions[function.name]);
+        let code = self.host_function(self.functions[function.name]);
         let mut values = Vec::with_capacity(results.len());
         let sets = args.chunks(function.params.len());
         for (args, results) in sets.zip(results.chunks(function.results.len())) {

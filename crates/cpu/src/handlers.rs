@@ -22,7 +22,7 @@ use kvrm_translate::Region;
 use crate::context::{ExitKind, LaneContext, Tables};
 use crate::library::Addresses;
 use crate::record::{self, LOG_RECORD, SLACK};
-use crate::translate::{HostTarget, LACKS, Outside, Translator, context_flags};
+use crate::translate::{HostTarget, LACKS, Translator, context_flags};
 
 /// What handlers do without beside what translations do: wholes need a word that is known.
 const HANDLER_LACKS: Lacks = Lacks { flag_operands: true, wholes: false, ..LACKS };
@@ -81,9 +81,8 @@ pub(crate) fn translate_maker(
 ) {
     let Routine { body, values, .. } = handler_routine(before);
     let region = Region { values, ..Region::default() };
-    let record = &mut |_| unreachable!("decoding goes nowhere");
-    let outside = Outside { functions: &Addresses::new(), record };
-    let mut t = Translator::new(FunctionBuilder::new(function, scratch), target, &region, outside);
+    let (b, functions) = (FunctionBuilder::new(function, scratch), Addresses::new());
+    let mut t = Translator::new(b, target, &region, &functions);
     let [pc, word] = [1, 2].map(|index| t.argument(index));
     t.decoding = Some(Decoding { pc, word });
     t.stmts(&body.stmts);
@@ -164,10 +163,8 @@ fn fill(
     functions: &Addresses,
     body: impl FnOnce(&mut Translator<'_>, Step),
 ) {
-    let record = &mut |_| unreachable!("handlers find records by themselves");
-    let outside = Outside { functions, record };
     let b = FunctionBuilder::new(function, scratch);
-    let mut translator = Translator::new(b, target, region, outside);
+    let mut translator = Translator::new(b, target, region, functions);
     let [record, end] = [1, 2].map(|index| translator.argument(index));
     translator.memory = translator.argument(3);
     let step = Step { record, end };

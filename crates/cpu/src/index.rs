@@ -216,11 +216,19 @@ impl Index {
         self.pages.keys().copied()
     }
 
-    /// True if words were translated less than one and a half times, or there are few.
-    pub(crate) fn is_little_repeated(&self) -> bool {
-        const FEW: u64 = 256;
+    /// True if the word at an address was ever translated.
+    pub(crate) fn is_translated(&self, addr: u64) -> bool {
+        let word = addr / 4 % PAGE_WORDS;
+        let bits = |page: &Page| page.translated[word as usize / 64] >> (word % 64) & 1;
+        self.pages.get(&(addr / PAGE)).is_some_and(|page| bits(page) != 0)
+    }
+
+    /// True if words were translated less than one and a half times, or few were, when so many more have been translated
+    /// again.
+    pub(crate) fn may_repeat(&self, more: u64) -> bool {
+        const FEW: u64 = 64;
         let Words { distinct, translated } = self.words;
-        translated - distinct < FEW + distinct / 2
+        translated - distinct + more < FEW + distinct / 2
     }
 
     /// What it takes of memory, about.

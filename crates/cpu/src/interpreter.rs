@@ -107,7 +107,7 @@ impl Interpreter {
     }
 
     fn new(shared: bool, cache: KernelCache) -> Result<Interpreter, EngineError> {
-        let mut library = Library::open(HostTarget::new(0, shared, false)?, cache);
+        let mut library = Library::open(HostTarget::new(0, shared, false, false)?, cache);
         let mut exits = [std::ptr::null(); EXIT_KINDS.len()];
         for kind in EXIT_KINDS {
             let name = format!("exit {kind:?}");
@@ -183,6 +183,11 @@ impl Interpreter {
             true => Ok(Addresses::new()),
             false => self.made().library.functions(called),
         }
+    }
+
+    /// Where a function is that was made before.
+    pub(crate) fn function(&self, name: &str) -> Result<Option<usize>, EngineError> {
+        self.made().library.function(name)
     }
 
     /// Keeps what was compiled for other processes.

@@ -19,6 +19,7 @@
 //! has been executed, is translated together. In a small loop, guest registers are variables of that function and stay in
 //! host registers; elsewhere they are in the lane context, which costs far less to compile and little to run
 //! (`registers`). A region ends where another begins (`code`). Flags are computed where they are read (`flags`).
+//! Translations are kept on disk for the next process that runs the same code (`kept`).
 //!
 //! **Counting.** Code gets *fuel*, the number of instructions it may execute. Translations take a block's length from it
 //! at the block's start; interpreted code looks at it where it branches. When less is left than could be needed, the
@@ -40,10 +41,12 @@ mod code_memory;
 mod compiler;
 mod context;
 mod emit;
+mod file;
 mod flags;
 mod handlers;
 mod index;
 mod interpreter;
+mod kept;
 mod lane;
 mod library;
 mod memory;
@@ -61,6 +64,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
+use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
@@ -113,13 +117,18 @@ pub struct CpuEngine {
 
 impl CpuEngine {
     /// Builds the lanes, all registers zero.
-    pub fn new(mut config: Config) -> Result<CpuEngine, EngineError> {
+    pub fn new(config: Config) -> Result<CpuEngine, EngineError> {
+        CpuEngine::with_cache(config, KernelCache::open())
+    }
+
+    /// The same, with translations kept in `cache`.
+    pub fn with_cache(mut config: Config, cache: KernelCache) -> Result<CpuEngine, EngineError> {
         let size = config.memory_size;
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         if config.threads == 0 {
             config.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let stubs = Arc::new(Stubs::new(&config)?);
+        let stubs = Arc::new(Stubs::new(&config, cache)?);
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let mut shared = None;
         let mut lanes: Vec<Lane> = Vec::new();
@@ -167,6 +176,7 @@ impl CpuEngine {
         for own in self.lanes.iter_mut().filter_map(|lane| lane.own_code.as_mut()) {
             own.clear();
         }
+        self.stubs.kept().memory_changed();
         // SAFETY: that were all that there are, and lanes run only while somebody else has the engine.
         unsafe { self.stubs.memory.clear() };
     }

@@ -15,7 +15,8 @@ use kvrm_ir::legalise::{Calls, Lacks};
 use kvrm_ir::{Function, Op, Stmt};
 
 use crate::arena::Arena;
-use crate::compiler::{Call, Compiler};
+use crate::compiler::{Compiler, Reference, Target, fill_in};
+use crate::file::{read_bytes, read_list, read_number, read_text, write_bytes, write_number};
 use crate::slow;
 use crate::translate::{HostTarget, LACKS, stub_signature, translate_function};
 
@@ -43,6 +44,11 @@ pub(crate) fn callee(stmt: &Stmt) -> Option<&'static Function> {
         Op::Call(function, _) => Some(function),
         _ => None,
     }
+}
+
+/// The name of the piece that is a function of the IR.
+fn function_piece(name: &str) -> String {
+    format!("function {name}")
 }
 
 /// A piece in memory.
@@ -88,7 +94,7 @@ pub(crate) struct Library {
 impl Library {
     /// A library of code for `target`, with what is in the cache.
     pub(crate) fn open(target: HostTarget, cache: KernelCache) -> Library {
-        let shelf = Shelf { cache, host: host(&target) };
+        let shelf = Shelf { cache, host: host_key(&target) };
         // Pieces refer to it as long as the process lives.
         let kept = shelf.read().map_or(&[][..], |bytes| bytes.leak());
         let kept = parse(kept).into_iter().map(|piece| (piece.name, piece)).collect();
@@ -114,11 +120,10 @@ impl Library {
         };
         let mut code = code.to_vec();
         for (offset, callee) in calls {
-            let place = code.get_mut(offset as usize..).and_then(|rest| rest.first_chunk_mut());
-            let (Some(place), Some(address)) = (place, self.address(callee)?) else {
+            let Some(address) = self.address(callee)? else { return Ok(None) };
+            if fill_in(&mut code, offset, address as u64).is_none() {
                 return Ok(None);
-            };
-            *place = (address as u64).to_le_bytes();
+            }
         }
         self.place(name, tag, &code).map(Some)
     }
@@ -144,18 +149,22 @@ impl Library {
         let compiled = self.compiler.compile(target, signature, |function, scratch| {
             fill(function, scratch, target);
         });
-        let code = compiled.map_err(EngineError::Unsupported)?.to_vec();
-        let calls = self.compiler.calls().to_vec();
-        let calls = calls.into_iter().map(|call| (call.offset, self.name_at(call))).collect();
+        let mut code = compiled.map_err(EngineError::Unsupported)?.to_vec();
+        let mut calls = Vec::new();
+        for Reference { offset, target } in self.compiler.references() {
+            let Target::Function(address) = *target else { unreachable!("pieces know no guest") };
+            fill_in(&mut code, *offset, address as u64).expect("it refers to something there");
+            calls.push((*offset, self.name_at(address)));
+        }
         let piece = self.place(name, tag, &code)?;
         self.new.push(New { name: name.to_string(), tag, code, calls });
         Ok(piece)
     }
 
     /// The name of what a piece calls.
-    fn name_at(&self, call: Call) -> String {
-        let engine = engine_functions().into_iter().find(|(_, address)| *address == call.address);
-        let is_callee = |piece: &Piece| piece.code as usize == call.address;
+    fn name_at(&self, called: usize) -> String {
+        let engine = engine_functions().into_iter().find(|(_, address)| *address == called);
+        let is_callee = |piece: &Piece| piece.code as usize == called;
         let placed = || self.placed.iter().find(|(_, piece)| is_callee(piece));
         let name = engine.map(|(name, _)| name).or_else(|| Some(placed()?.0.as_str()));
         name.expect("pieces call what is in the library").to_string()
@@ -194,14 +203,22 @@ impl Library {
             if addresses.contains_key(function.name) {
                 continue;
             }
-            let name = format!("function {}", function.name);
-            let code = self.get(&name, stub_signature(), |host, scratch, target| {
-                let routine = function.routine(Lacks { calls: Calls::Inlined, ..LACKS });
-                translate_function(host, scratch, target, routine);
-            })?;
+            let code = self.get(
+                &function_piece(function.name),
+                stub_signature(),
+                |host, scratch, target| {
+                    let routine = function.routine(Lacks { calls: Calls::Inlined, ..LACKS });
+                    translate_function(host, scratch, target, routine);
+                },
+            )?;
             addresses.insert(function.name, code as usize);
         }
         Ok(addresses)
+    }
+
+    /// Where a function of the IR is that was made before.
+    pub(crate) fn function(&mut self, name: &str) -> Result<Option<usize>, EngineError> {
+        Ok(self.find(&function_piece(name))?.map(|piece| piece.code as usize))
     }
 
     /// Puts what was made on disk, if some time has passed since that was last done.
@@ -216,7 +233,7 @@ impl Library {
 }
 
 /// Everything about the host that its code may depend on.
-fn host(target: &HostTarget) -> String {
+pub(crate) fn host_key(target: &HostTarget) -> String {
     let flags = target.isa.isa_flags();
     let flags: Vec<String> = flags.iter().map(|flag| flag.to_string()).collect();
     format!("{} {} {}", target.isa.triple(), target.isa.flags(), flags.join(" "))
@@ -233,9 +250,7 @@ impl<'a> Kept<'a> {
         let (tag, rest) = bytes.split_first()?;
         *bytes = rest;
         let (name, code) = (read_text(bytes)?, read_bytes(bytes)?);
-        let calls = (0..read_number(bytes)?)
-            .map(|_| Some((read_number(bytes)?, read_text(bytes)?)))
-            .collect::<Option<_>>()?;
+        let calls = read_list(bytes, |bytes| Some((read_number(bytes)?, read_text(bytes)?)))?;
         Some(Kept { name, tag: *tag, code, calls })
     }
 
@@ -243,35 +258,12 @@ impl<'a> Kept<'a> {
         file.push(self.tag);
         write_bytes(file, self.name.as_bytes());
         write_bytes(file, self.code);
-        file.extend((self.calls.len() as u32).to_le_bytes());
+        write_number(file, self.calls.len());
         for (offset, name) in &self.calls {
-            file.extend(offset.to_le_bytes());
+            write_number(file, *offset as usize);
             write_bytes(file, name.as_bytes());
         }
     }
-}
-
-fn read_number(bytes: &mut &[u8]) -> Option<u32> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u32::from_le_bytes(*number))
-}
-
-/// Bytes after their number.
-fn read_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = read_number(bytes)?;
-    let (read, rest) = bytes.split_at_checked(len as usize)?;
-    *bytes = rest;
-    Some(read)
-}
-
-fn read_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
-    std::str::from_utf8(read_bytes(bytes)?).ok()
-}
-
-fn write_bytes(file: &mut Vec<u8>, bytes: &[u8]) {
-    file.extend((bytes.len() as u32).to_le_bytes());
-    file.extend_from_slice(bytes);
 }
 
 /// Where pieces are kept.
@@ -324,7 +316,7 @@ mod tests {
     use crate::stubs::{fill_stub, host_signature};
 
     fn open(folder: &Path) -> Library {
-        Library::open(HostTarget::new(0, false, false).unwrap(), KernelCache::at(folder))
+        Library::open(HostTarget::new(0, false, false, false).unwrap(), KernelCache::at(folder))
     }
 
     /// Makes a piece that calls another, which calls the engine.

@@ -25,6 +25,8 @@ const _: () = assert!(size_of::<Record>() == 1 << LOG_RECORD);
 
 /// How often code can be counted before the engine has a look.
 pub(crate) const MOST_HEAT: u32 = u16::MAX as u32;
+/// The heat of code that translations need not count.
+pub(crate) const UNCOUNTED: u32 = 0;
 /// The upper bits of [`Record::place`] that are not the address. That is extended by its sign: direct branches at the
 /// beginning of memory go below zero.
 pub(crate) const HEAT_BITS: i64 = 16;
@@ -101,7 +103,7 @@ impl Record {
 
     /// Sets how often it may be reached before the engine has a look.
     pub(crate) fn set_heat(&self, heat: u32) {
-        let heat = u64::from(heat.clamp(1, MOST_HEAT));
+        let heat = u64::from(heat.min(MOST_HEAT));
         self.place.store(self.pc() & ADDRESS | heat << 48, Ordering::Relaxed);
     }
 

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use cranelift::prelude::*;
 use kvrm_a64::state::{CpuState, X_SLOTS};
-use kvrm_ir::Op;
+use kvrm_ir::{Op, Stmt};
 use kvrm_translate::{End, Goto, Region, SLOTS, Slots};
 
 use crate::context::LaneContext;
@@ -19,10 +19,16 @@ pub(crate) enum Registers {
         /// Registers whose values in the lane context are out of date.
         dirty: Slots,
     },
-    /// In the lane context, which is up to date after every instruction.
+    /// In the lane context, but for values that are soon overwritten.
     Stored {
         /// Values that are known here.
         known: Box<Known>,
+        /// How often each will still be written in this block, outside of arms.
+        writes_left: Box<[u16; SLOTS]>,
+        /// Registers whose values in the lane context are out of date. They are known, and will be written again.
+        dirty: Slots,
+        /// How many arms of statements are around this place.
+        arms: u32,
         /// What was known at the ends of blocks.
         known_after: Vec<Option<Box<Known>>>,
         /// The block before each, where there is only one.
@@ -40,6 +46,9 @@ impl Registers {
         }
         Registers::Stored {
             known: Box::new([None; SLOTS]),
+            writes_left: Box::new([0; SLOTS]),
+            dirty: 0,
+            arms: 0,
             known_after: vec![None; region.blocks.len()],
             before: only_blocks_before(region),
         }
@@ -115,12 +124,27 @@ impl Translator<'_> {
 
     /// Says what is known at the beginning of a block, and what is out of date in the lane context.
     pub(crate) fn begin_registers(&mut self, block: usize, out_of_date: Slots) {
+        let mut written = Vec::new();
+        if matches!(self.registers, Registers::Stored { .. }) {
+            let stmts = self.region.blocks[block].stmts();
+            written.extend(stmts.filter_map(|stmt| self.slot_written(stmt)));
+        }
         match &mut self.registers {
             Registers::Held { dirty, .. } => *dirty = out_of_date,
-            Registers::Stored { known, known_after, before } => {
+            Registers::Stored { known, known_after, before, writes_left, .. } => {
                 let inherited = before[block].and_then(|before| known_after[before].as_deref());
                 **known = inherited.copied().unwrap_or([None; SLOTS]);
+                **writes_left = [0; SLOTS];
+                written.into_iter().for_each(|slot| writes_left[slot] += 1);
             }
+        }
+    }
+
+    /// The register that a statement writes, not counting those in its arms.
+    fn slot_written(&self, stmt: &Stmt) -> Option<usize> {
+        match stmt.op {
+            Op::WriteReg(file, index, _) => Some(self.slot(file, index)),
+            _ => None,
         }
     }
 
@@ -131,12 +155,17 @@ impl Translator<'_> {
         }
     }
 
-    /// What is known before a statement with two arms.
-    pub(crate) fn known_registers(&self) -> Option<Box<Known>> {
-        match &self.registers {
-            Registers::Held { .. } => None,
-            Registers::Stored { known, .. } => Some(known.clone()),
+    /// What is known before a statement with two arms, which may write registers.
+    pub(crate) fn begin_arms(&mut self, write_registers: bool) -> Option<Box<Known>> {
+        if write_registers && matches!(self.registers, Registers::Stored { .. }) {
+            self.store_dirty_registers();
         }
+        let Registers::Stored { known, dirty, arms, .. } = &mut self.registers else { return None };
+        *arms += 1;
+        if write_registers {
+            *dirty = 0;
+        }
+        Some(known.clone())
     }
 
     /// Goes back to what was known before an arm; what the arm has changed is also no longer known to `after`.
@@ -154,17 +183,17 @@ impl Translator<'_> {
 
     /// Sets what is known after both arms.
     pub(crate) fn end_arms(&mut self, after: Option<Box<Known>>) {
-        if let (Registers::Stored { known, .. }, Some(after)) = (&mut self.registers, after) {
+        if let (Registers::Stored { known, arms, .. }, Some(after)) = (&mut self.registers, after) {
             *known = after;
+            *arms -= 1;
         }
     }
 
-    /// Brings registers in the lane context up to date.
+    /// Brings registers in the lane context up to date, for whoever leaves here.
     pub(crate) fn store_dirty_registers(&mut self) {
-        let Registers::Held { variables, dirty } = &self.registers else { return };
+        let (Registers::Held { dirty, .. } | Registers::Stored { dirty, .. }) = self.registers;
         for slot in (0..SLOTS).filter(|slot| dirty >> slot & 1 != 0) {
-            let variable = variables[slot].expect("registers of the region are loaded");
-            let value = self.b.use_var(variable);
+            let value = self.read_register(slot);
             self.b.ins().store(context_flags(), value, self.context, slot_offset(slot));
         }
     }
@@ -189,8 +218,16 @@ impl Translator<'_> {
                 self.b.def_var(variable, value);
                 *dirty |= 1 << slot;
             }
-            Registers::Stored { known, .. } => {
+            Registers::Stored { known, writes_left, dirty, arms, .. } => {
                 known[slot] = Some(value);
+                if *arms == 0 {
+                    writes_left[slot] -= 1;
+                    if writes_left[slot] > 0 {
+                        *dirty |= 1 << slot;
+                        return;
+                    }
+                    *dirty &= !(1 << slot);
+                }
                 self.b.ins().store(context_flags(), value, self.context, slot_offset(slot));
             }
         }

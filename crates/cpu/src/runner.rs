@@ -221,6 +221,9 @@ impl<'r> Run<'r> {
         // is complete, and its memory outlives the call.
         unsafe { (self.stubs.interpreter.enter)(&mut *context, record, end, memory, code) };
         status.count += fuel - context.fuel;
+        if self.stubs.target.profile {
+            self.stubs.memory.count_executed(std::mem::take(&mut context.executed));
+        }
         let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);
         self.exited(lane, scratch)

@@ -1,14 +1,18 @@
 //! What every translation needs: settings, and the few pieces of host code between them and the engine.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use cranelift::codegen::isa::CallConv;
 use cranelift::codegen::{ir, settings};
 use cranelift::prelude::*;
+use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{Config, EngineError, MemoryModel};
 
 use crate::code_memory::CodeMemory;
 use crate::compiler::{Compilers, import};
 use crate::context::LaneContext;
 use crate::interpreter::Interpreter;
+use crate::kept::Kept;
 use crate::record::Record;
 use crate::translate::{HostTarget, function_signature};
 
@@ -27,6 +31,7 @@ pub(crate) struct Stubs {
     pub(crate) memory: CodeMemory,
     /// How often code that lanes have in common is reached before it is translated.
     pub(crate) translate_after: u32,
+    kept: Mutex<Kept>,
 }
 
 impl Drop for Stubs {
@@ -56,10 +61,12 @@ fn unsupported(error: &dyn std::fmt::Display) -> EngineError {
 }
 
 impl HostTarget {
+    /// For a machine, or for code that all machines use.
     pub(crate) fn new(
         memory_size: u64,
         shared: bool,
         read_only: bool,
+        profile: bool,
     ) -> Result<HostTarget, EngineError> {
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
         let isa = isa.finish(host_flags(shared)).map_err(|e| unsupported(&e))?;
@@ -67,22 +74,29 @@ impl HostTarget {
         let has = |name| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
         let has_fma = !cfg!(target_arch = "x86_64") || has("has_fma");
         let has_pshufb = has("has_ssse3");
-        Ok(HostTarget { isa, memory_size, shared, read_only, has_fma, has_pshufb })
+        Ok(HostTarget { isa, memory_size, shared, read_only, profile, has_fma, has_pshufb })
     }
 }
 
 impl Stubs {
-    pub(crate) fn new(config: &Config) -> Result<Stubs, EngineError> {
-        let &Config { memory_size, model, read_only, .. } = config;
+    pub(crate) fn new(config: &Config, cache: KernelCache) -> Result<Stubs, EngineError> {
+        let &Config { memory_size, model, read_only, profile, .. } = config;
         let shared = model == MemoryModel::Shared;
-        let target = HostTarget::new(memory_size, shared, read_only)?;
+        let target = HostTarget::new(memory_size, shared, read_only, profile)?;
+        let kept = Kept::new(&target, cache);
         Ok(Stubs {
             target,
             interpreter: Interpreter::get(shared)?,
             compilers: Compilers::default(),
             memory: CodeMemory::new(config.code_memory),
             translate_after: config.translate_after,
+            kept: Mutex::new(kept),
         })
+    }
+
+    /// Translations that are on disk, or will be.
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -18,12 +18,13 @@ use kvrm_translate::{
     Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source, slot_number,
 };
 
+use crate::compiler::record_at;
 use crate::context::{ExitKind, FUNCTION_VALUES, LaneContext};
 use crate::flags;
 use crate::handlers::{Decoding, Step};
 use crate::library::Addresses;
 use crate::packed::Forms;
-use crate::record::{self, LOG_FOLDER, LOG_RECORD, Record, SHEET, SLACK};
+use crate::record::{self, LOG_FOLDER, LOG_RECORD, SHEET, SLACK, UNCOUNTED};
 use crate::registers::Registers;
 
 /// What all translations for a machine have in common.
@@ -34,6 +35,8 @@ pub(crate) struct HostTarget {
     pub(crate) shared: bool,
     /// Stores fault.
     pub(crate) read_only: bool,
+    /// Translations count the instructions that are executed in them.
+    pub(crate) profile: bool,
     /// The host can add a product with one rounding.
     pub(crate) has_fma: bool,
     /// It is an x86 that can look up bytes.
@@ -85,20 +88,13 @@ pub(crate) fn context_flags() -> MemFlagsData {
     MemFlagsData::trusted()
 }
 
-/// What translated code refers to.
-pub(crate) struct Outside<'a> {
-    /// Where functions are.
-    pub(crate) functions: &'a Addresses,
-    /// Gives the record of a guest address.
-    pub(crate) record: &'a mut dyn FnMut(u64) -> *const Record,
-}
-
 /// Translates one region, function or handler.
 pub(crate) struct Translator<'a> {
     pub(crate) b: FunctionBuilder<'a>,
     pub(crate) target: &'a HostTarget,
     pub(crate) region: &'a Region,
-    pub(crate) outside: Outside<'a>,
+    /// Where functions are.
+    pub(crate) functions: &'a Addresses,
     /// Blocks of the host, by the region's numbers.
     blocks: Vec<Block>,
     /// Host values of the region's values.
@@ -135,13 +131,14 @@ pub(crate) fn translate<'a>(
     entry: u64,
     region: &'a Region,
     stale_granules: &[u64],
-    outside: Outside<'a>,
+    functions: &'a Addresses,
 ) {
     let b = FunctionBuilder::new(function, scratch);
-    let mut translator = Translator::new(b, target, region, outside);
+    let mut translator = Translator::new(b, target, region, functions);
     let [record, end] = [1, 2].map(|index| translator.argument(index));
     let fuel = translator.fuel_left(record, end);
     translator.b.def_var(translator.fuel, fuel);
+    translator.count_executed(fuel, true);
     translator.memory = translator.argument(3);
     translator.pc = entry;
     translator.load_registers();
@@ -167,12 +164,9 @@ pub(crate) fn translate_function(
 ) {
     let Routine { body, values, .. } = routine;
     let region = Region { values, ..Region::default() };
-    let outside = Outside {
-        functions: &Addresses::new(),
-        record: &mut |_| unreachable!("a function goes nowhere"),
-    };
+    let functions = Addresses::new();
     let b = FunctionBuilder::new(function, scratch);
-    let mut translator = Translator::new(b, target, &region, outside);
+    let mut translator = Translator::new(b, target, &region, &functions);
     translator.stmts(&body.stmts);
     for (index, result) in body.yields.iter().enumerate() {
         let result = translator.value(*result);
@@ -204,7 +198,7 @@ impl<'a> Translator<'a> {
         mut b: FunctionBuilder<'a>,
         target: &'a HostTarget,
         region: &'a Region,
-        outside: Outside<'a>,
+        functions: &'a Addresses,
     ) -> Self {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);
@@ -223,7 +217,7 @@ impl<'a> Translator<'a> {
             b,
             target,
             region,
-            outside,
+            functions,
             blocks,
             values: vec![None; region.values.len()],
             forms: Forms::default(),
@@ -376,9 +370,8 @@ impl Translator<'_> {
 
     /// Continues at a guest address outside the region.
     fn go_to(&mut self, pc: u64) {
-        let record = (self.outside.record)(pc);
         self.store_dirty();
-        let record = self.b.ins().iconst(types::I64, record as i64);
+        let record = record_at(&mut self.b, pc);
         let pc = self.b.ins().iconst(types::I64, pc as i64);
         self.enter(record, pc);
     }
@@ -389,10 +382,28 @@ impl Translator<'_> {
         let miss = self.b.create_block();
         self.b.set_cold_block(miss);
         let record = self.find_record(target, miss);
+        self.count_at(record, target);
         self.enter(record, target);
         self.b.switch_to_block(miss);
         self.b.seal_block(miss);
         self.return_with(ExitKind::Chain, target, 0);
+    }
+
+    /// Counts that a record is reached whose code is not translated, and leaves if that is often enough.
+    fn count_at(&mut self, record: Value, pc: Value) {
+        let [count, go_on] = std::array::from_fn(|_| self.b.create_block());
+        self.b.set_cold_block(count);
+        let heat = self.b.ins().load(types::I16, context_flags(), record, record::HEAT);
+        self.b.ins().brif(heat, count, &[], go_on, &[]);
+        self.b.switch_to_block(count);
+        self.b.seal_block(count);
+        let heat = self.b.ins().iadd_imm_s(heat, -1);
+        self.b.ins().store(context_flags(), heat, record, record::HEAT);
+        let is_hot = self.b.ins().icmp_imm_u(IntCC::Equal, heat, i64::from(UNCOUNTED));
+        self.leave_if(is_hot, |t| t.return_with(ExitKind::Hot, pc, 0));
+        self.b.ins().jump(go_on, &[]);
+        self.b.switch_to_block(go_on);
+        self.b.seal_block(go_on);
     }
 
     /// Continues with a record, whose address is `pc`, if there is fuel enough for what may be interpreted.
@@ -400,6 +411,7 @@ impl Translator<'_> {
         let fuel = self.b.use_var(self.fuel);
         let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, fuel, SLACK as i64);
         self.leave_if(short, |t| t.return_with(ExitKind::Fuel, pc, 0));
+        self.count_executed(fuel, false);
         let distance = self.b.ins().ishl_imm_u(fuel, LOG_RECORD);
         let end = self.b.ins().iadd(record, distance);
         self.dispatch(record, end);
@@ -550,6 +562,7 @@ impl Translator<'_> {
     fn return_with(&mut self, kind: ExitKind, pc: Value, unexecuted: i64) {
         let fuel = self.b.use_var(self.fuel);
         let fuel = self.b.ins().iadd_imm_s(fuel, unexecuted);
+        self.count_executed(fuel, false);
         let kind = self.b.ins().iconst(types::I32, kind as i64);
         self.store_context(offset_of!(LaneContext, state.pc), pc);
         self.store_context(offset_of!(LaneContext, fuel), fuel);
@@ -559,6 +572,22 @@ impl Translator<'_> {
 
     pub(crate) fn store_context(&mut self, offset: usize, value: Value) {
         self.b.ins().store(context_flags(), value, self.context, offset as i32);
+    }
+
+    // Counting.
+
+    /// Counts what is executed here, if that is wanted: the fuel on entry less what is left when control leaves.
+    fn count_executed(&mut self, fuel: Value, enters: bool) {
+        if !self.target.profile {
+            return;
+        }
+        let at = offset_of!(LaneContext, executed);
+        let count = self.b.ins().load(types::I64, context_flags(), self.context, at as i32);
+        let count = match enters {
+            true => self.b.ins().iadd(count, fuel),
+            false => self.b.ins().isub(count, fuel),
+        };
+        self.store_context(at, count);
     }
 
     // State.

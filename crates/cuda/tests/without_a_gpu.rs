@@ -58,6 +58,7 @@ fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,
+        profile: false,
     };
     build(config, 0).unwrap()
 }

@@ -69,6 +69,11 @@ impl KernelCache {
         KernelCache { folder: folder.map(|folder| folder.join("kernels")), limit: LIMIT }
     }
 
+    /// A cache that keeps nothing.
+    pub fn nowhere() -> KernelCache {
+        KernelCache { folder: None, limit: 0 }
+    }
+
     /// Opens a cache in this folder, for tests.
     pub fn at(folder: &Path) -> KernelCache {
         KernelCache { folder: Some(folder.to_path_buf()), limit: LIMIT }
@@ -86,11 +91,21 @@ impl KernelCache {
 
     /// Keeps a compiled kernel, if that is possible.
     pub fn put(&self, key: &KernelKey<'_>, kernel: &[u8]) {
+        self.put_all([(*key, kernel)]);
+    }
+
+    /// Keeps several, if that is possible.
+    pub fn put_all<'a>(&self, kernels: impl IntoIterator<Item = (KernelKey<'a>, &'a [u8])>) {
+        let Some(folder) = self.folder.as_deref() else { return };
         // A kernel that does not fit would push out everything else.
-        let fits = (size_of::<Hash>() + kernel.len()) as u64 <= self.limit;
-        if let Some(folder) = self.folder.as_deref().filter(|_| fits) {
+        let fits = |kernel: &[u8]| (size_of::<Hash>() + kernel.len()) as u64 <= self.limit;
+        let mut has_grown = false;
+        for (key, kernel) in kernels.into_iter().filter(|(_, kernel)| fits(kernel)) {
             // If it fails, the next run compiles again.
-            let _ = write(folder, &key.hash(), kernel).and_then(|()| shrink(folder, self.limit));
+            has_grown |= write(folder, &key.hash(), kernel).is_ok();
+        }
+        if has_grown {
+            let _ = shrink(folder, self.limit);
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Config {
     /// Bytes that the code of a translating engine may take, and what is kept about it. What is over it is
     /// forgotten.
     pub code_memory: u64,
+    /// Count the instructions that a translating engine executes in translations, which makes it a little slower.
+    pub profile: bool,
 }
 
 /// What the translations of an engine take.
@@ -75,6 +77,10 @@ pub struct CodeUse {
     pub distinct: u64,
     /// Instructions that were translated, counted again each time.
     pub translated: u64,
+    /// Those among them whose translation was kept on disk by an earlier run.
+    pub kept: u64,
+    /// Instructions that lanes have executed in translations, if they are [counted](Config::profile).
+    pub executed: Option<u64>,
     /// Bytes of host code that were made from them.
     pub host_bytes: u64,
     /// Time that was spent on it, over all threads; for code that is interpreted, too.

@@ -43,6 +43,7 @@ impl SplitEngine {
     ///     threads: 0,
     ///     translate_after: 0,
     ///     code_memory: 256 << 20,
+    ///     profile: false,
     /// };
     /// let mut sizes = Vec::new();
     /// let engine = SplitEngine::new(config, 2, 32, |_, config| {
@@ -330,6 +331,7 @@ mod tests {
             threads: 0,
             translate_after: 0,
             code_memory: 1 << 20,
+            profile: false,
         }
     }
 

@@ -112,6 +112,7 @@ impl Default for MachineBuilder {
             threads: 0,
             translate_after: Self::TRANSLATE_AFTER,
             code_memory: Self::CODE_MEMORY,
+            profile: false,
         };
         MachineBuilder { engine: EngineKind::Auto, devices: Vec::new(), model, config }
     }
@@ -202,6 +203,27 @@ impl MachineBuilder {
     /// ```
     pub fn code_memory(mut self, bytes: u64) -> Self {
         self.config.code_memory = bytes;
+        self
+    }
+
+    /// Makes the CPU engine count the instructions that it executes in translations, for
+    /// [`CodeUse::executed`](crate::CodeUse::executed); the others are interpreted. It is a little slower then.
+    ///
+    /// ```
+    /// use kvrm::{EngineKind, Machine};
+    /// let mut machine = Machine::builder().engine(EngineKind::Cpu).profile(true).build()?;
+    /// // loop: subs x0, x0, #1; b.ne loop; hlt #0
+    /// let words = [0xf100_0400_u32, 0x54ff_ffe1, 0xd440_0000];
+    /// machine.load(0x1000, words.map(u32::to_le_bytes).as_flattened())?;
+    /// machine.set_pc(0, 0x1000)?;
+    /// machine.set_register(0, kvrm::Reg::X(0), 100_000)?;
+    /// let cycles = machine.run(1 << 20)?.cycles;
+    /// let translated = machine.code_use().executed.unwrap();
+    /// assert!(cycles / 2 < translated && translated < cycles);
+    /// # Ok::<(), kvrm::Error>(())
+    /// ```
+    pub fn profile(mut self, profile: bool) -> Self {
+        self.config.profile = profile;
         self
     }
 

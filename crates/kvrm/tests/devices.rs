@@ -94,6 +94,7 @@ fn parts_of_any_kind() {
         threads: 2,
         translate_after: 0,
         code_memory: 1 << 20,
+        profile: false,
     };
     let expected = run(EvalEngine::new(config.clone()).unwrap());
     let split = SplitEngine::new(config.clone(), 3, 32, |part, config| {

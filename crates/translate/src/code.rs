@@ -14,8 +14,10 @@ const BLOCK_LIMIT: usize = 128;
 /// How control comes to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From the instruction before it, or by a branch.
+    /// From the instruction before it.
     On,
+    /// By a branch, or because one was not taken.
+    Branch,
     /// By a call.
     Call,
 }
@@ -118,7 +120,7 @@ impl GuestCode {
                     continue;
                 }
                 Flow::Next => {}
-                Flow::Jump { target, call: false } => follow(Way::On, target),
+                Flow::Jump { target, call: false } => follow(Way::Branch, target),
                 Flow::Jump { target, call: true } => {
                     // Control returns only if it was followed.
                     if follows(Way::Call, target) {
@@ -127,7 +129,7 @@ impl GuestCode {
                     }
                 }
                 Flow::Branch { target } => {
-                    [next, target].into_iter().for_each(|pc| follow(Way::On, pc))
+                    [next, target].into_iter().for_each(|pc| follow(Way::Branch, pc))
                 }
                 Flow::Indirect(_) | Flow::Stop { .. } => {}
             }

@@ -164,6 +164,12 @@ impl End {
 }
 
 impl Block {
+    /// Its statements in order, without those of nested blocks.
+    pub fn stmts(&self) -> impl Iterator<Item = &Stmt> {
+        let insns = self.insns.iter().flat_map(|insn| &insn.stmts);
+        self.head.iter().chain(insns).chain(&self.tail)
+    }
+
     /// Instructions that the block was charged for and that have not been completed, counted from the one
     /// with that number on.
     pub fn unexecuted(&self, insn: usize) -> u64 {
@@ -184,12 +190,7 @@ impl Block {
 impl Region {
     /// Calls `f` with every statement, those of nested blocks included.
     pub fn for_each_stmt<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
-        for block in &self.blocks {
-            let insns = block.insns.iter().flat_map(|insn| &insn.stmts);
-            for stmt in block.head.iter().chain(insns).chain(&block.tail) {
-                visit(stmt, f);
-            }
-        }
+        self.blocks.iter().flat_map(Block::stmts).for_each(|stmt| visit(stmt, f));
     }
 }
 

@@ -31,6 +31,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,
+        profile: false,
     }
 }
 

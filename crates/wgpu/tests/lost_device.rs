@@ -70,6 +70,7 @@ fn engine() -> WgpuEngine {
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,
+        profile: false,
     };
     let mut engine = build(config, None).unwrap();
     engine.write_image(0, &kvrm_asm::assemble("add x0, x0, #1; hlt #0", 0).unwrap()).unwrap();

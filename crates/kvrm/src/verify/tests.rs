@@ -149,6 +149,7 @@ fn wrong(like: &Machine, mistake: Mistake) -> Machine {
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,
+        profile: false,
     };
     let inner = EvalEngine::new(config).unwrap();
     loaded(Machine::new(Box::new(Wrong { inner, mistake, made: false }), like.memory_model()))
