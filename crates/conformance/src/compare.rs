@@ -162,7 +162,7 @@ impl Bench {
 }
 
 /// True if our forms have the same result; if not, reports a difference.
-fn forms_agree(test: &Test, forms: &[Ran; 3], report: &mut RowReport) -> bool {
+fn forms_agree(test: &Test, forms: &[Ran], report: &mut RowReport) -> bool {
     let odd = (1..FORMS.len()).find(|i| forms[*i] != forms[0]);
     if let Some(odd) = odd {
         let names = [format!("{:?}", FORMS[0]), format!("{:?}", FORMS[odd])];

@@ -2,8 +2,8 @@
 //!
 //! - [`generate`] makes cases from the rows of the table, with a bias towards hard values, and [`vectors`] fills the
 //!   vector registers for those that use them;
-//! - [`ours`] runs them in three ways that must agree: on the reference engine, which knows only an instruction's
-//!   shape; on the evaluator with the translated form; and on the CPU engine;
+//! - [`ours`] runs them in four ways that must agree: on the reference engine, which knows only an instruction's
+//!   shape; on the evaluator with the translated form; and on the CPU engine, translating and interpreting;
 //! - [`oracle`] runs them on Unicorn and QEMU, and [`compare`] compares everything with everything;
 //! - [`known`] lists the differences that are allowed, each with its reason;
 //! - [`invalid`] tries words that are not instructions, [`programs`] runs random programs;

@@ -1,4 +1,4 @@
-//! Runs a case in the three forms that must agree.
+//! Runs a case in the forms that must agree.
 
 use kvrm::{EngineKind, FaultKind, Machine, MemoryModel, Registers, Stop};
 use kvrm_oracles::{Case, MEMORY_END, Outcome, OutcomeKind, State, WINDOW_LEN, WINDOW_START};
@@ -59,33 +59,38 @@ pub enum Form {
     Kernel,
     /// The translated form, evaluated: word and address known.
     Translated,
-    /// The CPU engine.
+    /// The CPU engine, translating.
     Cpu,
+    /// The CPU engine, interpreting.
+    Interpreted,
 }
 
 /// All forms, in the order of the results of [`Ours::run`].
-pub const FORMS: [Form; 3] = [Form::Kernel, Form::Translated, Form::Cpu];
+pub const FORMS: [Form; 4] = [Form::Kernel, Form::Translated, Form::Cpu, Form::Interpreted];
 
 /// Our machines, which run all cases.
 pub struct Ours {
     eval: Engine,
     flat: Flat,
     cpu: Engine,
+    interpreting: Engine,
 }
 
 impl Ours {
     /// Builds the machines.
     pub fn new() -> kvrm::Result<Ours> {
         Ok(Ours {
-            eval: Engine::new(EngineKind::Eval)?,
+            eval: Engine::new(EngineKind::Eval, 0)?,
             flat: Flat::default(),
-            cpu: Engine::new(EngineKind::Cpu)?,
+            cpu: Engine::new(EngineKind::Cpu, 0)?,
+            interpreting: Engine::new(EngineKind::Cpu, u32::MAX)?,
         })
     }
 
     /// Runs a case in every form.
-    pub fn run(&mut self, case: &Case) -> kvrm::Result<[Ran; 3]> {
-        Ok([self.eval.run(case)?, self.flat.run(case).0, self.cpu.run(case)?])
+    pub fn run(&mut self, case: &Case) -> kvrm::Result<[Ran; FORMS.len()]> {
+        let [eval, cpu, interpreting] = [&mut self.eval, &mut self.cpu, &mut self.interpreting];
+        Ok([eval.run(case)?, self.flat.run(case).0, cpu.run(case)?, interpreting.run(case)?])
     }
 
     /// Returns the reference engine and the CPU engine, for runs in pieces.
@@ -105,8 +110,9 @@ struct Engine {
 }
 
 impl Engine {
-    fn new(engine: EngineKind) -> kvrm::Result<Engine> {
-        Ok(Engine { machine: machine(engine)?, code: Vec::new(), code_address: 0 })
+    fn new(engine: EngineKind, translate_after: u32) -> kvrm::Result<Engine> {
+        let machine = machine(engine, translate_after)?;
+        Ok(Engine { machine, code: Vec::new(), code_address: 0 })
     }
 
     fn code_end(&self) -> u64 {
@@ -141,13 +147,13 @@ impl Engine {
     }
 }
 
-fn machine(engine: EngineKind) -> kvrm::Result<Machine> {
+fn machine(engine: EngineKind, translate_after: u32) -> kvrm::Result<Machine> {
     Machine::builder()
         .engine(engine)
         .memory(MEMORY_END)
         .model(MemoryModel::Private)
         .threads(1)
-        .translate_after(0)
+        .translate_after(translate_after)
         .build()
 }
 

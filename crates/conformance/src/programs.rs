@@ -126,8 +126,11 @@ impl Engines {
         pieces: Random,
         stops: &mut u64,
     ) -> Result<Engines, String> {
-        let [whole, translated, cpu] = bench.ours.run(case).map_err(|e| e.to_string())?;
-        for (name, form) in [("translated form", translated), ("cpu", cpu)] {
+        let forms = bench.ours.run(case).map_err(|e| e.to_string())?;
+        let [whole, translated, cpu, interpreted] = forms;
+        let others =
+            [("translated form", translated), ("cpu", cpu), ("cpu, interpreting", interpreted)];
+        for (name, form) in others {
             if form != whole {
                 let odd = Some([("eval", whole.clone()), (name, form)]);
                 return Ok(Engines { whole, odd });
