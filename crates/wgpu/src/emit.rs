@@ -75,10 +75,20 @@ struct Emitter<'a> {
     depth: usize,
     /// What an instruction that cannot be completed does in the end.
     leave: &'static str,
-    /// Places that are not aligned, or cross a page, are left to another handler.
-    is_usual: bool,
+    places: Places,
     /// Variables of the lane that are variables of the kernel.
     held: &'a [Var],
+}
+
+/// Which places a function of the kernel can access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Places {
+    /// Single bytes, and what atomics make sure is aligned.
+    Aligned,
+    /// The others are left to another function.
+    Usual,
+    /// Any.
+    Any,
 }
 
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
@@ -92,12 +102,24 @@ pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine, held: &[
         Op::Load { place, .. } | Op::Store { place, .. } => routine.place(*place).len() > 1,
         _ => false,
     });
-    let usual = Emitter { is_usual: has_unaligned, ..Emitter::new(out, routine, held) };
+    let places = if has_unaligned { Places::Usual } else { Places::Aligned };
+    let usual = Emitter { places, ..Emitter::new(out, routine, held) };
     usual.function(&format!("h{number}"), then);
     if has_unaligned {
-        Emitter::new(out, routine, held).function(&format!("unaligned_{number}"), then);
+        let any = Emitter { places: Places::Any, ..Emitter::new(out, routine, held) };
+        any.function(&format!("unaligned_{number}"), then);
     }
     Emitted { then, has_unaligned }
+}
+
+/// True if the first of some statements is the last that stores to its place.
+fn is_last_store(stmts: &[Stmt]) -> bool {
+    let place = |stmt: &Stmt| match stmt.op {
+        Op::Store { place, .. } => Some(place),
+        _ => None,
+    };
+    let mut places = stmts.iter().map(place);
+    places.next().flatten().is_some_and(|first| !places.any(|other| other == Some(first)))
 }
 
 fn any_stmt(routine: &Routine, is: impl Fn(&Op) -> bool) -> bool {
@@ -142,7 +164,7 @@ fn literal(ty: Type, bits: u64) -> String {
 impl<'a> Emitter<'a> {
     fn new(out: &'a mut String, routine: &'a Routine, held: &'a [Var]) -> Self {
         let (params, leave) = (Params::Record, "return;");
-        Emitter { out, routine, params, depth: 1, leave, is_usual: false, held }
+        Emitter { out, routine, params, depth: 1, leave, places: Places::Aligned, held }
     }
 
     /// Writes the function of a handler.
@@ -192,7 +214,7 @@ impl<'a> Emitter<'a> {
 
     /// What the names of functions for loads and stores end with.
     fn suffix(&self) -> &'static str {
-        if self.is_usual { "" } else { "_unaligned" }
+        if self.places == Places::Any { "_unaligned" } else { "" }
     }
 
     /// Defines a value.
@@ -201,8 +223,11 @@ impl<'a> Emitter<'a> {
     }
 
     fn block(&mut self, block: &Block) {
-        for stmt in &block.stmts {
+        for (index, stmt) in block.stmts.iter().enumerate() {
             self.stmt(stmt);
+            if self.places == Places::Any && is_last_store(&block.stmts[index..]) {
+                self.end_unaligned(&stmt.op);
+            }
         }
     }
 
@@ -346,22 +371,43 @@ impl<'a> Emitter<'a> {
         let PlaceData { access, ty, count } = self.routine.place(place);
         let (name, addr, leave) = (place_name(place), self.get(addr), self.leave);
         let (size, len) = (ty.bytes(), self.routine.place(place).len());
-        if self.is_usual && len > 1 {
+        if self.places == Places::Usual && len > 1 {
             wgsl!(self, "if (!is_usual({addr}, {size}u, {len}u)) {{ {leave} }}");
         }
         let check = match access {
             Access::Read => "is_within",
-            _ if self.is_usual && count == 1 => "may_write_within",
+            _ if self.places != Places::Any && count == 1 => "may_write_within",
             Access::Write | Access::ReadWrite => "may_write",
         };
         wgsl!(self, "if (!{check}({addr}, {len}u, {}u)) {{ {leave} }}", stop::fault(access));
         wgsl!(self, "let {name} = place_at({addr});");
         if access != Access::Read {
             wgsl!(self, "if (!own({name})) {{ {leave} }}");
-            if !self.is_usual && len > 1 {
+            if self.places == Places::Any && len > 1 {
                 // It may reach into the next page.
                 wgsl!(self, "if (!own(place_at({addr} + {}lu))) {{ {leave} }}", len - 1);
             }
+        }
+        if self.places == Places::Any {
+            self.begin_unaligned(place, len);
+        }
+    }
+
+    /// Prepares for accesses to a place at any address.
+    fn begin_unaligned(&mut self, place: Place, len: u32) {
+        let prepare = match self.routine.place(place).access {
+            Access::Read => "gather",
+            Access::Write => "collect",
+            Access::ReadWrite => unreachable!("atomics are aligned"),
+        };
+        wgsl!(self, "{prepare}({}, {len}u);", place_name(place));
+    }
+
+    /// Carries out stores to a place, after the last.
+    fn end_unaligned(&mut self, last: &Op) {
+        if let Op::Store { place, .. } = last {
+            let len = self.routine.place(*place).len();
+            wgsl!(self, "scatter({}, {len}u);", place_name(*place));
         }
     }
 

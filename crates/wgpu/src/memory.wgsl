@@ -18,14 +18,31 @@ fn load(place: Place, offset: u32, bits: u32) -> u64 {
   return (word >> ((at & 7u) * 8u)) & low_bits(bits);
 }
 
-// The same at any address.
+// What is at any address goes through here: the words of a place, the largest of which has 64 bytes. Loops take far
+// less code than accesses to each word where an instruction needs it, and so much less time to compile.
+var<private> window: array<u64, 9>;
+
+// The words that a place has bytes of.
+fn words_of(place: Place, len: u32) -> u32 {
+  return (place.byte + len + 7u) >> 3u;
+}
+
+// Loads the words of a place.
+fn gather(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    window[i] = load_word_across(place, place.word + i);
+  }
+}
+
+// A value in a place whose words were loaded.
 fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
-  let word = place.word + (at >> 3u);
+  let index = at >> 3u;
   let shift = (at & 7u) * 8u;
-  var value = load_word_across(place, word) >> shift;
+  var value = window[index] >> shift;
   if (shift + bits > 64u) {
-    value |= load_word_across(place, word + 1u) << (64u - shift);
+    value |= window[index + 1u] << (64u - shift);
   }
   return value & low_bits(bits);
 }

@@ -44,7 +44,11 @@ fn own(place: Place) -> bool {
 
 fn store(place: Place, offset: u32, bits: u32, value: u64) {}
 
+fn collect(place: Place, len: u32) {}
+
 fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {}
+
+fn scatter(place: Place, len: u32) {}
 
 fn cas(place: Place, bits: u32, expected: u64, wanted: u64) -> u64 {
   return 0lu;

@@ -11,15 +11,37 @@ fn store(place: Place, offset: u32, bits: u32, value: u64) {
   }
 }
 
-// The same at any address.
+// The bits of each word that will be changed.
+var<private> masks: array<u64, 9>;
+
+// Begins to collect what will be stored in a place.
+fn collect(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    window[i] = 0lu;
+    masks[i] = 0lu;
+  }
+}
+
+// Collects a value, at any address.
 fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
-  let word = place.word + (at >> 3u);
+  let index = at >> 3u;
   let shift = (at & 7u) * 8u;
-  change_word_across(place, word, value << shift, low_bits(bits) << shift);
+  window[index] |= value << shift;
+  masks[index] |= low_bits(bits) << shift;
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word_across(place, word + 1u, value >> rest, low_bits(bits) >> rest);
+    window[index + 1u] |= value >> rest;
+    masks[index + 1u] |= low_bits(bits) >> rest;
+  }
+}
+
+// Stores what was collected.
+fn scatter(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    change_word_across(place, place.word + i, window[i], masks[i]);
   }
 }
 

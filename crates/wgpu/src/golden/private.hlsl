@@ -84,7 +84,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_14 = (uint)0;
+static uint place_18 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -105,6 +105,8 @@ RWByteAddressBuffer tables : register(u7);
 static uint table = (uint)0;
 static uint seat = (uint)0;
 static uint want = (uint)0;
+static uint64_t window[9] = (uint64_t[9])0;
+static uint64_t masks[9] = (uint64_t[9])0;
 static uint waited = (uint)0;
 
 struct ComputeInput_run {
@@ -319,8 +321,8 @@ Place place_at(uint64_t addr_1)
 {
     const uint _e1 = word_of(addr_1);
     const uint _e5 = frame_of(_e1);
-    const Place place_15 = ConstructPlace(_e1, (uint(addr_1) & 7u), _e5);
-    return place_15;
+    const Place place_19 = ConstructPlace(_e1, (uint(addr_1) & 7u), _e5);
+    return place_19;
 }
 
 bool own(Place place)
@@ -363,12 +365,12 @@ void change_word(Place place_3, uint word_7, uint64_t value_3, uint64_t mask)
 Place around(Place place_4, uint word_8)
 {
     if (((word_8 >> 9u) == (place_4.word >> 9u))) {
-        const Place place_16 = place_4;
-        return place_16;
+        const Place place_20 = place_4;
+        return place_20;
     }
     const uint _e9 = frame_of(word_8);
-    const Place place_17 = ConstructPlace(word_8, 0u, _e9);
-    return place_17;
+    const Place place_21 = ConstructPlace(word_8, 0u, _e9);
+    return place_21;
 }
 
 uint64_t load_word_across(Place place_5, uint word_9)
@@ -406,14 +408,14 @@ void own_pages()
         uint _e6 = want;
         bool mine = (_e6 == _e2);
         const uint4 _e8 = WaveActiveBallot(mine);
-        uint _e10 = place_14;
+        uint _e10 = place_18;
         uint _e12 = seat;
         uint first_of_group = (_e10 - _e12);
         uint lanes = ((_e8[(first_of_group >> 5u)] >> (first_of_group & 31u)) & GROUP_BITS);
         uint leader = (first_of_group + min(32u, firstbitlow((lanes | 2147483648u))));
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_14;
+            uint _e31 = place_18;
             local_2 = (_e31 == leader);
         } else {
             local_2 = false;
@@ -598,33 +600,65 @@ Pair cas_pair(Place place_11, uint64_t e_low, uint64_t e_high, uint64_t n_low, u
     return pair;
 }
 
-uint64_t load_unaligned(Place place_12, uint offset_2, uint bits_7)
+uint words_of(Place place_12, uint len)
+{
+    return (((place_12.byte + len) + 7u) >> 3u);
+}
+
+void gather(Place place_13, uint len_1)
+{
+    uint i_1 = 0u;
+
+    const uint _e2 = words_of(place_13, len_1);
+    bool loop_init_1 = true;
+    while(true) {
+        if (!loop_init_1) {
+            uint _e15 = i_1;
+            i_1 = (_e15 + 1u);
+        }
+        loop_init_1 = false;
+        uint _e5 = i_1;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_1;
+            uint _e11 = i_1;
+            const uint64_t _e13 = load_word_across(place_13, (place_13.word + _e11));
+            window[_e8] = _e13;
+        }
+    }
+    return;
+}
+
+uint64_t load_unaligned(Place place_14, uint offset_2, uint bits_7)
 {
     uint64_t value_9 = (uint64_t)0;
 
-    uint at_3 = (place_12.byte + offset_2);
-    uint word_12 = (place_12.word + (at_3 >> 3u));
+    uint at_3 = (place_14.byte + offset_2);
+    uint index_2 = (at_3 >> 3u);
     uint shift_2 = ((at_3 & 7u) * 8u);
-    const uint64_t _e13 = load_word_across(place_12, word_12);
+    uint64_t _e13 = window[index_2];
     value_9 = (_e13 >> shift_2);
     if (((shift_2 + bits_7) > 64u)) {
         uint64_t _e19 = value_9;
-        const uint64_t _e22 = load_word_across(place_12, (word_12 + 1u));
-        value_9 = (_e19 | (_e22 << (64u - shift_2)));
+        uint64_t _e24 = window[(index_2 + 1u)];
+        value_9 = (_e19 | (_e24 << (64u - shift_2)));
     }
-    uint64_t _e27 = value_9;
-    const uint64_t _e28 = low_bits(bits_7);
-    return (_e27 & _e28);
+    uint64_t _e29 = value_9;
+    const uint64_t _e30 = low_bits(bits_7);
+    return (_e29 & _e30);
 }
 
-bool is_usual(uint64_t addr_2, uint size_1, uint len)
+bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
 {
     bool local_4 = (bool)0;
     bool local_5 = (bool)0;
 
     if (((uint(addr_2) & (size_1 - 1u)) == 0u)) {
-        if (!((len == size_1))) {
-            local_5 = ((uint(addr_2) & 4095u) <= (4096u - len));
+        if (!((len_2 == size_1))) {
+            local_5 = ((uint(addr_2) & 4095u) <= (4096u - len_2));
         } else {
             local_5 = true;
         }
@@ -643,30 +677,92 @@ bool is_usual(uint64_t addr_2, uint size_1, uint len)
     return false;
 }
 
-bool is_within(uint64_t addr_3, uint len_1, uint fault)
+bool is_within(uint64_t addr_3, uint len_3, uint fault)
 {
-    if ((addr_3 > (SIZE - uint64_t(len_1)))) {
+    if ((addr_3 > (SIZE - uint64_t(len_3)))) {
         stop_before(fault, addr_3);
         return false;
     }
     return true;
 }
 
-void store_unaligned(Place place_13, uint offset_3, uint bits_8, uint64_t value_10)
+void collect(Place place_15, uint len_4)
 {
-    uint at_4 = (place_13.byte + offset_3);
-    uint word_13 = (place_13.word + (at_4 >> 3u));
+    uint i_2 = 0u;
+
+    const uint _e2 = words_of(place_15, len_4);
+    bool loop_init_2 = true;
+    while(true) {
+        if (!loop_init_2) {
+            uint _e16 = i_2;
+            i_2 = (_e16 + 1u);
+        }
+        loop_init_2 = false;
+        uint _e5 = i_2;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_2;
+            window[_e8] = 0uL;
+            uint _e12 = i_2;
+            masks[_e12] = 0uL;
+        }
+    }
+    return;
+}
+
+void store_unaligned(Place place_16, uint offset_3, uint bits_8, uint64_t value_10)
+{
+    uint at_4 = (place_16.byte + offset_3);
+    uint index_3 = (at_4 >> 3u);
     uint shift_3 = ((at_4 & 7u) * 8u);
-    const uint64_t _e15 = low_bits(bits_8);
-    change_word_across(place_13, word_13, (value_10 << shift_3), (_e15 << shift_3));
+    uint64_t _e14 = window[index_3];
+    window[index_3] = (_e14 | (value_10 << shift_3));
+    uint64_t _e19 = masks[index_3];
+    const uint64_t _e20 = low_bits(bits_8);
+    masks[index_3] = (_e19 | (_e20 << shift_3));
     if (((shift_3 + bits_8) > 64u)) {
         uint rest_2 = (64u - shift_3);
-        const uint64_t _e25 = low_bits(bits_8);
-        change_word_across(place_13, (word_13 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
+        uint64_t _e32 = window[(index_3 + 1u)];
+        window[(index_3 + 1u)] = (_e32 | (value_10 >> rest_2));
+        uint64_t _e39 = masks[(index_3 + 1u)];
+        const uint64_t _e40 = low_bits(bits_8);
+        masks[(index_3 + 1u)] = (_e39 | (_e40 >> rest_2));
         return;
     } else {
         return;
     }
+}
+
+void scatter(Place place_17, uint len_5)
+{
+    uint i_3 = 0u;
+
+    const uint _e2 = words_of(place_17, len_5);
+    bool loop_init_3 = true;
+    while(true) {
+        if (!loop_init_3) {
+            uint _e19 = i_3;
+            i_3 = (_e19 + 1u);
+        }
+        loop_init_3 = false;
+        uint _e5 = i_3;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_3;
+            uint _e11 = i_3;
+            uint64_t _e13 = window[_e11];
+            uint _e15 = i_3;
+            uint64_t _e17 = masks[_e15];
+            change_word_across(place_17, (place_17.word + _e8), _e13, _e17);
+        }
+    }
+    return;
 }
 
 bool is_code(uint64_t addr_4)
@@ -683,9 +779,9 @@ bool is_code(uint64_t addr_4)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-bool may_write_within(uint64_t addr_5, uint len_2, uint fault_1)
+bool may_write_within(uint64_t addr_5, uint len_6, uint fault_1)
 {
-    const bool _e3 = is_within(addr_5, len_2, fault_1);
+    const bool _e3 = is_within(addr_5, len_6, fault_1);
     if (!(_e3)) {
         return false;
     }
@@ -697,13 +793,13 @@ bool may_write_within(uint64_t addr_5, uint len_2, uint fault_1)
     return true;
 }
 
-bool may_write(uint64_t addr_6, uint len_3, uint fault_2)
+bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
 {
-    const bool _e3 = may_write_within(addr_6, len_3, fault_2);
+    const bool _e3 = may_write_within(addr_6, len_7, fault_2);
     if (!(_e3)) {
         return false;
     }
-    const bool _e10 = is_code((addr_6 + uint64_t((len_3 - 1u))));
+    const bool _e10 = is_code((addr_6 + uint64_t((len_7 - 1u))));
     if (_e10) {
         stop_before(CODE_WRITE, addr_6);
         return false;
@@ -792,8 +888,9 @@ bool unaligned_7_(uint4 w_4)
         return false;
     }
     const Place _e27 = place_at(v4_3);
-    const uint64_t _e30 = load_unaligned(_e27, 0u, 32u);
-    uint v5_2 = uint(_e30);
+    gather(_e27, 4u);
+    const uint64_t _e31 = load_unaligned(_e27, 0u, 32u);
+    uint v5_2 = uint(_e31);
     uint64_t v6_2 = uint64_t(v5_2);
     x[v1_3] = v6_2;
     return true;
@@ -846,7 +943,9 @@ bool unaligned_8_(uint4 w_6)
     if (!(_e37)) {
         return false;
     }
+    collect(_e30, 8u);
     store_unaligned(_e30, 0u, 64u, uint64_t(v5_4));
+    scatter(_e30, 8u);
     return true;
 }
 
@@ -863,7 +962,7 @@ bool h9_(uint4 w_7)
         stop_before(20u, v4_6);
         return false;
     }
-    const bool _e30 = may_write(v4_6, 8u, 34u);
+    const bool _e30 = may_write_within(v4_6, 8u, 34u);
     if (!(_e30)) {
         return false;
     }
@@ -872,13 +971,8 @@ bool h9_(uint4 w_7)
     if (!(_e34)) {
         return false;
     }
-    const Place _e39 = place_at((v4_6 + 7uL));
-    const bool _e40 = own(_e39);
-    if (!(_e40)) {
-        return false;
-    }
-    const uint64_t _e46 = rmw(0u, _e33, 64u, uint64_t(v3_6));
-    x[v2_7] = _e46;
+    const uint64_t _e40 = rmw(0u, _e33, 64u, uint64_t(v3_6));
+    x[v2_7] = _e40;
     return true;
 }
 
@@ -1045,13 +1139,13 @@ uint lanes_at(uint turn)
     uint hash = ((turn * 2654435761u) >> 27u);
     const uint _e7 = votes((turn != IDLE));
     same = _e7;
-    bool loop_init_1 = true;
+    bool loop_init_4 = true;
     while(true) {
-        if (!loop_init_1) {
+        if (!loop_init_4) {
             uint _e26 = bit;
             bit = (_e26 + 1u);
         }
-        loop_init_1 = false;
+        loop_init_4 = false;
         uint _e11 = bit;
         if ((_e11 < HASH_BITS)) {
         } else {
@@ -1074,7 +1168,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_14;
+    uint _e10 = place_18;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1162,23 +1256,23 @@ void run_subgroup()
 
 void load_state()
 {
-    uint i_1 = 0u;
+    uint i_4 = 0u;
 
-    bool loop_init_2 = true;
+    bool loop_init_5 = true;
     while(true) {
-        if (!loop_init_2) {
-            uint _e13 = i_1;
-            i_1 = (_e13 + 1u);
+        if (!loop_init_5) {
+            uint _e13 = i_4;
+            i_4 = (_e13 + 1u);
         }
-        loop_init_2 = false;
-        uint _e2 = i_1;
+        loop_init_5 = false;
+        uint _e2 = i_4;
         if ((_e2 < X_SLOTS)) {
         } else {
             break;
         }
         {
-            uint _e6 = i_1;
-            uint _e9 = i_1;
+            uint _e6 = i_4;
+            uint _e9 = i_4;
             const uint64_t _e11 = get_wide((2u * _e9));
             x[_e6] = _e11;
         }
@@ -1195,23 +1289,23 @@ void load_state()
 
 void save_state(uint64_t counter)
 {
-    uint i_2 = 0u;
+    uint i_5 = 0u;
 
-    bool loop_init_3 = true;
+    bool loop_init_6 = true;
     while(true) {
-        if (!loop_init_3) {
-            uint _e14 = i_2;
-            i_2 = (_e14 + 1u);
+        if (!loop_init_6) {
+            uint _e14 = i_5;
+            i_5 = (_e14 + 1u);
         }
-        loop_init_3 = false;
-        uint _e3 = i_2;
+        loop_init_6 = false;
+        uint _e3 = i_5;
         if ((_e3 < X_SLOTS)) {
         } else {
             break;
         }
         {
-            uint _e7 = i_2;
-            uint _e10 = i_2;
+            uint _e7 = i_5;
+            uint _e10 = i_5;
             uint64_t _e12 = x[_e10];
             set_wide((2u * _e7), _e12);
         }
@@ -1393,8 +1487,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_14 = invocation;
-    uint _e17 = place_14;
+    place_18 = invocation;
+    uint _e17 = place_18;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

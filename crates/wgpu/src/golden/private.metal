@@ -66,6 +66,9 @@ struct Pair {
     ulong low;
     ulong high;
 };
+struct type_13 {
+    ulong inner[9];
+};
 typedef uint Votes;
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
@@ -483,7 +486,7 @@ bool wants_page(
 void own_pages(
     constant Arguments& arguments,
     device Pool& pool,
-    thread uint& place_14,
+    thread uint& place_18,
     thread uint& at,
     thread uint& limit,
     thread uint& stop_1,
@@ -509,14 +512,14 @@ void own_pages(
         uint _e6 = want;
         bool mine = _e6 == unnamed;
         metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
-        uint _e10 = place_14;
+        uint _e10 = place_18;
         uint _e12 = seat;
         uint first_of_group = _e10 - _e12;
         uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
         uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_14;
+            uint _e31 = place_18;
             local_2 = _e31 == leader;
         } else {
             local_2 = false;
@@ -738,45 +741,82 @@ Pair cas_pair(
     return old_1;
 }
 
-ulong load_unaligned(
+uint words_of(
     Place place_12,
-    uint offset_2,
-    uint bits_7,
+    uint len
+) {
+    return ((place_12.byte + len) + 7u) >> 3u;
+}
+
+void gather(
+    Place place_13,
+    uint len_1,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
+    thread type_13& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint i_1 = 0u;
+    uint _e2 = words_of(place_13, len_1);
+    bool loop_init_1 = true;
+    while(true) {
+        if (!loop_init_1) {
+            uint _e15 = i_1;
+            i_1 = _e15 + 1u;
+        }
+        loop_init_1 = false;
+        uint _e5 = i_1;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_1;
+            uint _e11 = i_1;
+            ulong _e13 = load_word_across(place_13, place_13.word + _e11, image0_, frames0_, tables, table, seat, _buffer_sizes);
+            window.inner[_e8] = _e13;
+        }
+    }
+    return;
+}
+
+ulong load_unaligned(
+    Place place_14,
+    uint offset_2,
+    uint bits_7,
+    thread type_13& window
+) {
     ulong value_9 = {};
-    uint at_3 = place_12.byte + offset_2;
-    uint word_12 = place_12.word + (at_3 >> 3u);
+    uint at_3 = place_14.byte + offset_2;
+    uint index_2 = at_3 >> 3u;
     uint shift_2 = (at_3 & 7u) * 8u;
-    ulong _e13 = load_word_across(place_12, word_12, image0_, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e13 = window.inner[index_2];
     value_9 = _e13 >> shift_2;
     if ((shift_2 + bits_7) > 64u) {
         ulong _e19 = value_9;
-        ulong _e22 = load_word_across(place_12, word_12 + 1u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-        value_9 = _e19 | (_e22 << (64u - shift_2));
+        ulong _e24 = window.inner[index_2 + 1u];
+        value_9 = _e19 | (_e24 << (64u - shift_2));
     }
-    ulong _e27 = value_9;
-    ulong _e28 = low_bits(bits_7);
-    return _e27 & _e28;
+    ulong _e29 = value_9;
+    ulong _e30 = low_bits(bits_7);
+    return _e29 & _e30;
 }
 
 bool is_usual(
     ulong addr_2,
     uint size_1,
-    uint len,
+    uint len_2,
     thread uint& at,
     thread bool& unaligned
 ) {
     bool local_4 = {};
     bool local_5 = {};
     if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
-        if (!((len == size_1))) {
-            local_5 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len);
+        if (!((len_2 == size_1))) {
+            local_5 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len_2);
         } else {
             local_5 = true;
         }
@@ -797,43 +837,113 @@ bool is_usual(
 
 bool is_within(
     ulong addr_3,
-    uint len_1,
+    uint len_3,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_3 > (SIZE - static_cast<ulong>(len_1))) {
+    if (addr_3 > (SIZE - static_cast<ulong>(len_3))) {
         stop_before(fault, addr_3, at, stop_1, detail);
         return false;
     }
     return true;
 }
 
+void collect(
+    Place place_15,
+    uint len_4,
+    thread type_13& window,
+    thread type_13& masks
+) {
+    uint i_2 = 0u;
+    uint _e2 = words_of(place_15, len_4);
+    bool loop_init_2 = true;
+    while(true) {
+        if (!loop_init_2) {
+            uint _e16 = i_2;
+            i_2 = _e16 + 1u;
+        }
+        loop_init_2 = false;
+        uint _e5 = i_2;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_2;
+            window.inner[_e8] = 0uL;
+            uint _e12 = i_2;
+            masks.inner[_e12] = 0uL;
+        }
+    }
+    return;
+}
+
 void store_unaligned(
-    Place place_13,
+    Place place_16,
     uint offset_3,
     uint bits_8,
     ulong value_10,
-    device type_10& frames0_,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
+    thread type_13& window,
+    thread type_13& masks
 ) {
-    uint at_4 = place_13.byte + offset_3;
-    uint word_13 = place_13.word + (at_4 >> 3u);
+    uint at_4 = place_16.byte + offset_3;
+    uint index_3 = at_4 >> 3u;
     uint shift_3 = (at_4 & 7u) * 8u;
-    ulong _e15 = low_bits(bits_8);
-    change_word_across(place_13, word_13, value_10 << shift_3, _e15 << shift_3, frames0_, tables, table, seat, _buffer_sizes);
+    ulong _e14 = window.inner[index_3];
+    window.inner[index_3] = _e14 | (value_10 << shift_3);
+    ulong _e19 = masks.inner[index_3];
+    ulong _e20 = low_bits(bits_8);
+    masks.inner[index_3] = _e19 | (_e20 << shift_3);
     if ((shift_3 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_3;
-        ulong _e25 = low_bits(bits_8);
-        change_word_across(place_13, word_13 + 1u, value_10 >> rest_2, _e25 >> rest_2, frames0_, tables, table, seat, _buffer_sizes);
+        ulong _e32 = window.inner[index_3 + 1u];
+        window.inner[index_3 + 1u] = _e32 | (value_10 >> rest_2);
+        ulong _e39 = masks.inner[index_3 + 1u];
+        ulong _e40 = low_bits(bits_8);
+        masks.inner[index_3 + 1u] = _e39 | (_e40 >> rest_2);
         return;
     } else {
         return;
     }
+}
+
+void scatter(
+    Place place_17,
+    uint len_5,
+    device type_10& frames0_,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    thread type_13& window,
+    thread type_13& masks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint i_3 = 0u;
+    uint _e2 = words_of(place_17, len_5);
+    bool loop_init_3 = true;
+    while(true) {
+        if (!loop_init_3) {
+            uint _e19 = i_3;
+            i_3 = _e19 + 1u;
+        }
+        loop_init_3 = false;
+        uint _e5 = i_3;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_3;
+            uint _e11 = i_3;
+            ulong _e13 = window.inner[_e11];
+            uint _e15 = i_3;
+            ulong _e17 = masks.inner[_e15];
+            change_word_across(place_17, place_17.word + _e8, _e13, _e17, frames0_, tables, table, seat, _buffer_sizes);
+        }
+    }
+    return;
 }
 
 bool is_code(
@@ -856,7 +966,7 @@ bool is_code(
 
 bool may_write_within(
     ulong addr_5,
-    uint len_2,
+    uint len_6,
     uint fault_1,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -865,7 +975,7 @@ bool may_write_within(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
+    bool _e3 = is_within(addr_5, len_6, fault_1, at, stop_1, detail);
     if (!(_e3)) {
         return false;
     }
@@ -879,7 +989,7 @@ bool may_write_within(
 
 bool may_write(
     ulong addr_6,
-    uint len_3,
+    uint len_7,
     uint fault_2,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -888,11 +998,11 @@ bool may_write(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_6, len_3, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    bool _e3 = may_write_within(addr_6, len_7, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
-    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_3 - 1u), arguments, code_map, _buffer_sizes);
+    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_7 - 1u), arguments, code_map, _buffer_sizes);
     if (_e10) {
         stop_before(CODE_WRITE, addr_6, at, stop_1, detail);
         return false;
@@ -1008,6 +1118,7 @@ bool unaligned_7_(
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
+    thread type_13& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v0_4 = (w_4.x >> 16u) & 255u;
@@ -1020,8 +1131,9 @@ bool unaligned_7_(
         return false;
     }
     Place _e27 = place_at(v4_3, tables, table, seat, _buffer_sizes);
-    ulong _e30 = load_unaligned(_e27, 0u, 32u, image0_, frames0_, tables, table, seat, _buffer_sizes);
-    uint v5_2 = static_cast<uint>(_e30);
+    gather(_e27, 4u, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
+    ulong _e31 = load_unaligned(_e27, 0u, 32u, window);
+    uint v5_2 = static_cast<uint>(_e31);
     ulong v6_2 = static_cast<ulong>(v5_2);
     x.inner[v1_3] = v6_2;
     return true;
@@ -1079,6 +1191,8 @@ bool unaligned_8_(
     thread uint& table,
     thread uint& seat,
     thread uint& want,
+    thread type_13& window,
+    thread type_13& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v0_6 = (w_6.x >> 16u) & 255u;
@@ -1101,7 +1215,9 @@ bool unaligned_8_(
     if (!(_e37)) {
         return false;
     }
-    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), frames0_, tables, table, seat, _buffer_sizes);
+    collect(_e30, 8u, window, masks);
+    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), window, masks);
+    scatter(_e30, 8u, frames0_, tables, table, seat, window, masks, _buffer_sizes);
     return true;
 }
 
@@ -1132,7 +1248,7 @@ bool h9_(
         stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    bool _e30 = may_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    bool _e30 = may_write_within(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e30)) {
         return false;
     }
@@ -1141,13 +1257,8 @@ bool h9_(
     if (!(_e34)) {
         return false;
     }
-    Place _e39 = place_at(v4_6 + 7uL, tables, table, seat, _buffer_sizes);
-    bool _e40 = own(_e39, at, want);
-    if (!(_e40)) {
-        return false;
-    }
-    ulong _e46 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), image0_, frames0_, seat, _buffer_sizes);
-    x.inner[v2_7] = _e46;
+    ulong _e40 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), image0_, frames0_, seat, _buffer_sizes);
+    x.inner[v2_7] = _e40;
     return true;
 }
 
@@ -1185,15 +1296,17 @@ bool run_unaligned(
     thread uint& table,
     thread uint& seat,
     thread uint& want,
+    thread type_13& window,
+    thread type_13& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
         case 7u: {
-            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
             return _e4;
         }
         case 8u: {
-            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1223,6 +1336,8 @@ void run_straight(
     thread uint& table,
     thread uint& seat,
     thread uint& want,
+    thread type_13& window,
+    thread type_13& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     while(true) {
@@ -1305,7 +1420,7 @@ void run_straight(
         unaligned = false;
         uint _e50 = at;
         at = _e50 + 1u;
-        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
         if (!(_e53)) {
             break;
         }
@@ -1345,13 +1460,13 @@ uint lanes_at(
     uint hash = (turn * 2654435761u) >> 27u;
     Votes _e7 = votes(turn != IDLE);
     same = _e7;
-    bool loop_init_1 = true;
+    bool loop_init_4 = true;
     while(true) {
-        if (!loop_init_1) {
+        if (!loop_init_4) {
             uint _e26 = bit;
             bit = _e26 + 1u;
         }
-        loop_init_1 = false;
+        loop_init_4 = false;
         uint _e11 = bit;
         if (_e11 < HASH_BITS) {
         } else {
@@ -1372,12 +1487,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_14,
+    thread uint& place_18,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_14;
+    uint _e10 = place_18;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1389,7 +1504,7 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_14,
+    thread uint& place_18,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1408,6 +1523,8 @@ void run_subgroup(
     thread uint& table,
     thread uint& seat,
     thread uint& want,
+    thread type_13& window,
+    thread type_13& masks,
     thread uint& waited,
     constant _mslBufferSizes& _buffer_sizes
 ) {
@@ -1422,7 +1539,7 @@ void run_subgroup(
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
         if (unnamed_6) {
-            own_pages(arguments, pool, place_14, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            own_pages(arguments, pool, place_18, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
         }
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
@@ -1459,7 +1576,7 @@ void run_subgroup(
             bool _e42 = local_8;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_14, waited);
+                uint _e44 = choose(_e6, place_18, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1477,7 +1594,7 @@ void run_subgroup(
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -1497,22 +1614,22 @@ void load_state(
     thread bool& flag_v,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint i_1 = 0u;
-    bool loop_init_2 = true;
+    uint i_4 = 0u;
+    bool loop_init_5 = true;
     while(true) {
-        if (!loop_init_2) {
-            uint _e13 = i_1;
-            i_1 = _e13 + 1u;
+        if (!loop_init_5) {
+            uint _e13 = i_4;
+            i_4 = _e13 + 1u;
         }
-        loop_init_2 = false;
-        uint _e2 = i_1;
+        loop_init_5 = false;
+        uint _e2 = i_4;
         if (_e2 < X_SLOTS) {
         } else {
             break;
         }
         {
-            uint _e6 = i_1;
-            uint _e9 = i_1;
+            uint _e6 = i_4;
+            uint _e9 = i_4;
             ulong _e11 = get_wide(2u * _e9, states, state, _buffer_sizes);
             x.inner[_e6] = _e11;
         }
@@ -1539,22 +1656,22 @@ void save_state(
     thread uint& stop_1,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint i_2 = 0u;
-    bool loop_init_3 = true;
+    uint i_5 = 0u;
+    bool loop_init_6 = true;
     while(true) {
-        if (!loop_init_3) {
-            uint _e14 = i_2;
-            i_2 = _e14 + 1u;
+        if (!loop_init_6) {
+            uint _e14 = i_5;
+            i_5 = _e14 + 1u;
         }
-        loop_init_3 = false;
-        uint _e3 = i_2;
+        loop_init_6 = false;
+        uint _e3 = i_5;
         if (_e3 < X_SLOTS) {
         } else {
             break;
         }
         {
-            uint _e7 = i_2;
-            uint _e10 = i_2;
+            uint _e7 = i_5;
+            uint _e10 = i_5;
             ulong _e12 = x.inner[_e10];
             set_wide(2u * _e7, _e12, states, state, _buffer_sizes);
         }
@@ -1768,7 +1885,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_14 = {};
+    uint place_18 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1786,12 +1903,14 @@ struct runInput {
     uint table = {};
     uint seat = {};
     uint want = {};
+    type_13 window = {};
+    type_13 masks = {};
     uint waited = {};
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_14 = invocation;
-    uint _e17 = place_14;
+    place_18 = invocation;
+    uint _e17 = place_18;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1818,7 +1937,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, place_14, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, place_18, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, window, masks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

@@ -385,14 +385,31 @@ fn load(place: Place, offset: u32, bits: u32) -> u64 {
   return (word >> ((at & 7u) * 8u)) & low_bits(bits);
 }
 
-// The same at any address.
+// What is at any address goes through here: the words of a place, the largest of which has 64 bytes. Loops take far
+// less code than accesses to each word where an instruction needs it, and so much less time to compile.
+var<private> window: array<u64, 9>;
+
+// The words that a place has bytes of.
+fn words_of(place: Place, len: u32) -> u32 {
+  return (place.byte + len + 7u) >> 3u;
+}
+
+// Loads the words of a place.
+fn gather(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    window[i] = load_word_across(place, place.word + i);
+  }
+}
+
+// A value in a place whose words were loaded.
 fn load_unaligned(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
-  let word = place.word + (at >> 3u);
+  let index = at >> 3u;
   let shift = (at & 7u) * 8u;
-  var value = load_word_across(place, word) >> shift;
+  var value = window[index] >> shift;
   if (shift + bits > 64u) {
-    value |= load_word_across(place, word + 1u) << (64u - shift);
+    value |= window[index + 1u] << (64u - shift);
   }
   return value & low_bits(bits);
 }
@@ -448,15 +465,37 @@ fn store(place: Place, offset: u32, bits: u32, value: u64) {
   }
 }
 
-// The same at any address.
+// The bits of each word that will be changed.
+var<private> masks: array<u64, 9>;
+
+// Begins to collect what will be stored in a place.
+fn collect(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    window[i] = 0lu;
+    masks[i] = 0lu;
+  }
+}
+
+// Collects a value, at any address.
 fn store_unaligned(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
-  let word = place.word + (at >> 3u);
+  let index = at >> 3u;
   let shift = (at & 7u) * 8u;
-  change_word_across(place, word, value << shift, low_bits(bits) << shift);
+  window[index] |= value << shift;
+  masks[index] |= low_bits(bits) << shift;
   if (shift + bits > 64u) {
     let rest = 64u - shift;
-    change_word_across(place, word + 1u, value >> rest, low_bits(bits) >> rest);
+    window[index + 1u] |= value >> rest;
+    masks[index + 1u] |= low_bits(bits) >> rest;
+  }
+}
+
+// Stores what was collected.
+fn scatter(place: Place, len: u32) {
+  let count = words_of(place, len);
+  for (var i = 0u; i < count; i++) {
+    change_word_across(place, place.word + i, window[i], masks[i]);
   }
 }
 
@@ -556,6 +595,7 @@ fn unaligned_7(w: vec4<u32>) -> bool {
   let v4: u64 = v3 + v2;
   if (!is_within(v4, 4u, 32u)) { return false; }
   let p0 = place_at(v4);
+  gather(p0, 4u);
   let v5: u32 = u32(load_unaligned(p0, 0u, 32u));
   let v6: u64 = u64(v5);
   x[v1] = v6;
@@ -588,7 +628,9 @@ fn unaligned_8(w: vec4<u32>) -> bool {
   let p0 = place_at(v4);
   if (!own(p0)) { return false; }
   if (!own(place_at(v4 + 7lu))) { return false; }
+  collect(p0, 8u);
   store_unaligned(p0, 0u, 64u, u64(v5));
+  scatter(p0, 8u);
   return true;
 }
 
@@ -602,10 +644,9 @@ fn h9(w: vec4<u32>) -> bool {
   let v6: u64 = v4 & 0x7lu;
   let v8: bool = v6 != 0x0lu;
   if (v8) { stop_before(20u, v4); return false; }
-  if (!may_write(v4, 8u, 34u)) { return false; }
+  if (!may_write_within(v4, 8u, 34u)) { return false; }
   let p0 = place_at(v4);
   if (!own(p0)) { return false; }
-  if (!own(place_at(v4 + 7lu))) { return false; }
   let v9: u64 = rmw(0u, p0, 64u, u64(v3));
   x[v2] = v9;
   return true;

@@ -88,7 +88,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_13 = (uint)0;
+static uint place_17 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -104,6 +104,8 @@ static uint stop_1 = (uint)0;
 static uint64_t detail = (uint64_t)0;
 static uint left = (uint)0;
 RWByteAddressBuffer memory0_ : register(u0, space1);
+static uint64_t window[9] = (uint64_t[9])0;
+static uint64_t masks[9] = (uint64_t[9])0;
 static uint waited = (uint)0;
 
 struct ComputeInput_run {
@@ -302,8 +304,8 @@ Place ConstructPlace(uint arg0, uint arg1) {
 Place place_at(uint64_t addr_1)
 {
     const uint _e1 = word_of(addr_1);
-    const Place place_14 = ConstructPlace(_e1, (uint(addr_1) & 7u));
-    return place_14;
+    const Place place_18 = ConstructPlace(_e1, (uint(addr_1) & 7u));
+    return place_18;
 }
 
 bool own(Place place)
@@ -535,33 +537,65 @@ uint64_t load(Place place_9, uint offset, uint bits_5)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-uint64_t load_unaligned(Place place_10, uint offset_1, uint bits_6)
+uint words_of(Place place_10, uint len)
+{
+    return (((place_10.byte + len) + 7u) >> 3u);
+}
+
+void gather(Place place_11, uint len_1)
+{
+    uint i = 0u;
+
+    const uint _e2 = words_of(place_11, len_1);
+    bool loop_init = true;
+    while(true) {
+        if (!loop_init) {
+            uint _e15 = i;
+            i = (_e15 + 1u);
+        }
+        loop_init = false;
+        uint _e5 = i;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i;
+            uint _e11 = i;
+            const uint64_t _e13 = load_word_across(place_11, (place_11.word + _e11));
+            window[_e8] = _e13;
+        }
+    }
+    return;
+}
+
+uint64_t load_unaligned(Place place_12, uint offset_1, uint bits_6)
 {
     uint64_t value_8 = (uint64_t)0;
 
-    uint at_2 = (place_10.byte + offset_1);
-    uint word_13 = (place_10.word + (at_2 >> 3u));
+    uint at_2 = (place_12.byte + offset_1);
+    uint index = (at_2 >> 3u);
     uint shift_3 = ((at_2 & 7u) * 8u);
-    const uint64_t _e13 = load_word_across(place_10, word_13);
+    uint64_t _e13 = window[index];
     value_8 = (_e13 >> shift_3);
     if (((shift_3 + bits_6) > 64u)) {
         uint64_t _e19 = value_8;
-        const uint64_t _e22 = load_word_across(place_10, (word_13 + 1u));
-        value_8 = (_e19 | (_e22 << (64u - shift_3)));
+        uint64_t _e24 = window[(index + 1u)];
+        value_8 = (_e19 | (_e24 << (64u - shift_3)));
     }
-    uint64_t _e27 = value_8;
-    const uint64_t _e28 = low_bits(bits_6);
-    return (_e27 & _e28);
+    uint64_t _e29 = value_8;
+    const uint64_t _e30 = low_bits(bits_6);
+    return (_e29 & _e30);
 }
 
-bool is_usual(uint64_t addr_2, uint size_1, uint len)
+bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
 {
     bool local_5 = (bool)0;
     bool local_6 = (bool)0;
 
     if (((uint(addr_2) & (size_1 - 1u)) == 0u)) {
-        if (!((len == size_1))) {
-            local_6 = ((uint(addr_2) & 4095u) <= (4096u - len));
+        if (!((len_2 == size_1))) {
+            local_6 = ((uint(addr_2) & 4095u) <= (4096u - len_2));
         } else {
             local_6 = true;
         }
@@ -580,45 +614,107 @@ bool is_usual(uint64_t addr_2, uint size_1, uint len)
     return false;
 }
 
-bool is_within(uint64_t addr_3, uint len_1, uint fault)
+bool is_within(uint64_t addr_3, uint len_3, uint fault)
 {
-    if ((addr_3 > (SIZE - uint64_t(len_1)))) {
+    if ((addr_3 > (SIZE - uint64_t(len_3)))) {
         stop_before(fault, addr_3);
         return false;
     }
     return true;
 }
 
-void store(Place place_11, uint offset_2, uint bits_7, uint64_t value_9)
+void store(Place place_13, uint offset_2, uint bits_7, uint64_t value_9)
 {
-    uint at_3 = (place_11.byte + offset_2);
-    uint word_14 = (place_11.word + (at_3 >> 3u));
+    uint at_3 = (place_13.byte + offset_2);
+    uint word_13 = (place_13.word + (at_3 >> 3u));
     if ((bits_7 == 64u)) {
-        set_word(place_11, word_14, value_9);
+        set_word(place_13, word_13, value_9);
         return;
     } else {
         uint shift_4 = ((at_3 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_7);
-        change_word(place_11, word_14, (value_9 << shift_4), (_e17 << shift_4));
+        change_word(place_13, word_13, (value_9 << shift_4), (_e17 << shift_4));
         return;
     }
 }
 
-void store_unaligned(Place place_12, uint offset_3, uint bits_8, uint64_t value_10)
+void collect(Place place_14, uint len_4)
 {
-    uint at_4 = (place_12.byte + offset_3);
-    uint word_15 = (place_12.word + (at_4 >> 3u));
+    uint i_1 = 0u;
+
+    const uint _e2 = words_of(place_14, len_4);
+    bool loop_init_1 = true;
+    while(true) {
+        if (!loop_init_1) {
+            uint _e16 = i_1;
+            i_1 = (_e16 + 1u);
+        }
+        loop_init_1 = false;
+        uint _e5 = i_1;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_1;
+            window[_e8] = 0uL;
+            uint _e12 = i_1;
+            masks[_e12] = 0uL;
+        }
+    }
+    return;
+}
+
+void store_unaligned(Place place_15, uint offset_3, uint bits_8, uint64_t value_10)
+{
+    uint at_4 = (place_15.byte + offset_3);
+    uint index_1 = (at_4 >> 3u);
     uint shift_5 = ((at_4 & 7u) * 8u);
-    const uint64_t _e15 = low_bits(bits_8);
-    change_word_across(place_12, word_15, (value_10 << shift_5), (_e15 << shift_5));
+    uint64_t _e14 = window[index_1];
+    window[index_1] = (_e14 | (value_10 << shift_5));
+    uint64_t _e19 = masks[index_1];
+    const uint64_t _e20 = low_bits(bits_8);
+    masks[index_1] = (_e19 | (_e20 << shift_5));
     if (((shift_5 + bits_8) > 64u)) {
         uint rest_2 = (64u - shift_5);
-        const uint64_t _e25 = low_bits(bits_8);
-        change_word_across(place_12, (word_15 + 1u), (value_10 >> rest_2), (_e25 >> rest_2));
+        uint64_t _e32 = window[(index_1 + 1u)];
+        window[(index_1 + 1u)] = (_e32 | (value_10 >> rest_2));
+        uint64_t _e39 = masks[(index_1 + 1u)];
+        const uint64_t _e40 = low_bits(bits_8);
+        masks[(index_1 + 1u)] = (_e39 | (_e40 >> rest_2));
         return;
     } else {
         return;
     }
+}
+
+void scatter(Place place_16, uint len_5)
+{
+    uint i_2 = 0u;
+
+    const uint _e2 = words_of(place_16, len_5);
+    bool loop_init_2 = true;
+    while(true) {
+        if (!loop_init_2) {
+            uint _e19 = i_2;
+            i_2 = (_e19 + 1u);
+        }
+        loop_init_2 = false;
+        uint _e5 = i_2;
+        if ((_e5 < _e2)) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_2;
+            uint _e11 = i_2;
+            uint64_t _e13 = window[_e11];
+            uint _e15 = i_2;
+            uint64_t _e17 = masks[_e15];
+            change_word_across(place_16, (place_16.word + _e8), _e13, _e17);
+        }
+    }
+    return;
 }
 
 bool is_code(uint64_t addr_4)
@@ -635,9 +731,9 @@ bool is_code(uint64_t addr_4)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
-bool may_write_within(uint64_t addr_5, uint len_2, uint fault_1)
+bool may_write_within(uint64_t addr_5, uint len_6, uint fault_1)
 {
-    const bool _e3 = is_within(addr_5, len_2, fault_1);
+    const bool _e3 = is_within(addr_5, len_6, fault_1);
     if (!(_e3)) {
         return false;
     }
@@ -649,13 +745,13 @@ bool may_write_within(uint64_t addr_5, uint len_2, uint fault_1)
     return true;
 }
 
-bool may_write(uint64_t addr_6, uint len_3, uint fault_2)
+bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
 {
-    const bool _e3 = may_write_within(addr_6, len_3, fault_2);
+    const bool _e3 = may_write_within(addr_6, len_7, fault_2);
     if (!(_e3)) {
         return false;
     }
-    const bool _e10 = is_code((addr_6 + uint64_t((len_3 - 1u))));
+    const bool _e10 = is_code((addr_6 + uint64_t((len_7 - 1u))));
     if (_e10) {
         stop_before(CODE_WRITE, addr_6);
         return false;
@@ -744,8 +840,9 @@ bool unaligned_7_(uint4 w_4)
         return false;
     }
     const Place _e27 = place_at(v4_3);
-    const uint64_t _e30 = load_unaligned(_e27, 0u, 32u);
-    uint v5_2 = uint(_e30);
+    gather(_e27, 4u);
+    const uint64_t _e31 = load_unaligned(_e27, 0u, 32u);
+    uint v5_2 = uint(_e31);
     uint64_t v6_2 = uint64_t(v5_2);
     x[v1_3] = v6_2;
     return true;
@@ -798,7 +895,9 @@ bool unaligned_8_(uint4 w_6)
     if (!(_e37)) {
         return false;
     }
+    collect(_e30, 8u);
     store_unaligned(_e30, 0u, 64u, uint64_t(v5_4));
+    scatter(_e30, 8u);
     return true;
 }
 
@@ -815,7 +914,7 @@ bool h9_(uint4 w_7)
         stop_before(20u, v4_6);
         return false;
     }
-    const bool _e30 = may_write(v4_6, 8u, 34u);
+    const bool _e30 = may_write_within(v4_6, 8u, 34u);
     if (!(_e30)) {
         return false;
     }
@@ -824,13 +923,8 @@ bool h9_(uint4 w_7)
     if (!(_e34)) {
         return false;
     }
-    const Place _e39 = place_at((v4_6 + 7uL));
-    const bool _e40 = own(_e39);
-    if (!(_e40)) {
-        return false;
-    }
-    const uint64_t _e46 = rmw(0u, _e33, 64u, uint64_t(v3_6));
-    x[v2_7] = _e46;
+    const uint64_t _e40 = rmw(0u, _e33, 64u, uint64_t(v3_6));
+    x[v2_7] = _e40;
     return true;
 }
 
@@ -997,13 +1091,13 @@ uint lanes_at(uint turn)
     uint hash = ((turn * 2654435761u) >> 27u);
     const uint _e7 = votes((turn != IDLE));
     same = _e7;
-    bool loop_init = true;
+    bool loop_init_3 = true;
     while(true) {
-        if (!loop_init) {
+        if (!loop_init_3) {
             uint _e26 = bit;
             bit = (_e26 + 1u);
         }
-        loop_init = false;
+        loop_init_3 = false;
         uint _e11 = bit;
         if ((_e11 < HASH_BITS)) {
         } else {
@@ -1026,7 +1120,7 @@ uint choose(uint turn_1)
 {
     const uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_13;
+    uint _e10 = place_17;
     uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
     const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
@@ -1114,23 +1208,23 @@ void run_subgroup()
 
 void load_state()
 {
-    uint i = 0u;
+    uint i_3 = 0u;
 
-    bool loop_init_1 = true;
+    bool loop_init_4 = true;
     while(true) {
-        if (!loop_init_1) {
-            uint _e13 = i;
-            i = (_e13 + 1u);
+        if (!loop_init_4) {
+            uint _e13 = i_3;
+            i_3 = (_e13 + 1u);
         }
-        loop_init_1 = false;
-        uint _e2 = i;
+        loop_init_4 = false;
+        uint _e2 = i_3;
         if ((_e2 < X_SLOTS)) {
         } else {
             break;
         }
         {
-            uint _e6 = i;
-            uint _e9 = i;
+            uint _e6 = i_3;
+            uint _e9 = i_3;
             const uint64_t _e11 = get_wide((2u * _e9));
             x[_e6] = _e11;
         }
@@ -1147,23 +1241,23 @@ void load_state()
 
 void save_state(uint64_t counter)
 {
-    uint i_1 = 0u;
+    uint i_4 = 0u;
 
-    bool loop_init_2 = true;
+    bool loop_init_5 = true;
     while(true) {
-        if (!loop_init_2) {
-            uint _e14 = i_1;
-            i_1 = (_e14 + 1u);
+        if (!loop_init_5) {
+            uint _e14 = i_4;
+            i_4 = (_e14 + 1u);
         }
-        loop_init_2 = false;
-        uint _e3 = i_1;
+        loop_init_5 = false;
+        uint _e3 = i_4;
         if ((_e3 < X_SLOTS)) {
         } else {
             break;
         }
         {
-            uint _e7 = i_1;
-            uint _e10 = i_1;
+            uint _e7 = i_4;
+            uint _e10 = i_4;
             uint64_t _e12 = x[_e10];
             set_wide((2u * _e7), _e12);
         }
@@ -1345,8 +1439,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_13 = invocation;
-    uint _e17 = place_13;
+    place_17 = invocation;
+    uint _e17 = place_17;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

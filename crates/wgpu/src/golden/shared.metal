@@ -64,6 +64,9 @@ struct Pair {
     ulong low;
     ulong high;
 };
+struct type_12 {
+    ulong inner[9];
+};
 typedef uint Votes;
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
@@ -680,41 +683,78 @@ ulong load(
     return (_e9 >> ((at_1 & 7u) * 8u)) & _e17;
 }
 
-ulong load_unaligned(
+uint words_of(
     Place place_10,
-    uint offset_1,
-    uint bits_6,
+    uint len
+) {
+    return ((place_10.byte + len) + 7u) >> 3u;
+}
+
+void gather(
+    Place place_11,
+    uint len_1,
     coherent device type_10 const& memory0_,
+    thread type_12& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    uint i = 0u;
+    uint _e2 = words_of(place_11, len_1);
+    bool loop_init = true;
+    while(true) {
+        if (!loop_init) {
+            uint _e15 = i;
+            i = _e15 + 1u;
+        }
+        loop_init = false;
+        uint _e5 = i;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i;
+            uint _e11 = i;
+            ulong _e13 = load_word_across(place_11, place_11.word + _e11, memory0_, _buffer_sizes);
+            window.inner[_e8] = _e13;
+        }
+    }
+    return;
+}
+
+ulong load_unaligned(
+    Place place_12,
+    uint offset_1,
+    uint bits_6,
+    thread type_12& window
+) {
     ulong value_9 = {};
-    uint at_2 = place_10.byte + offset_1;
-    uint word_15 = place_10.word + (at_2 >> 3u);
+    uint at_2 = place_12.byte + offset_1;
+    uint index = at_2 >> 3u;
     uint shift_3 = (at_2 & 7u) * 8u;
-    ulong _e13 = load_word_across(place_10, word_15, memory0_, _buffer_sizes);
+    ulong _e13 = window.inner[index];
     value_9 = _e13 >> shift_3;
     if ((shift_3 + bits_6) > 64u) {
         ulong _e19 = value_9;
-        ulong _e22 = load_word_across(place_10, word_15 + 1u, memory0_, _buffer_sizes);
-        value_9 = _e19 | (_e22 << (64u - shift_3));
+        ulong _e24 = window.inner[index + 1u];
+        value_9 = _e19 | (_e24 << (64u - shift_3));
     }
-    ulong _e27 = value_9;
-    ulong _e28 = low_bits(bits_6);
-    return _e27 & _e28;
+    ulong _e29 = value_9;
+    ulong _e30 = low_bits(bits_6);
+    return _e29 & _e30;
 }
 
 bool is_usual(
     ulong addr_2,
     uint size_1,
-    uint len,
+    uint len_2,
     thread uint& at,
     thread bool& unaligned
 ) {
     bool local_6 = {};
     bool local_7 = {};
     if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
-        if (!((len == size_1))) {
-            local_7 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len);
+        if (!((len_2 == size_1))) {
+            local_7 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len_2);
         } else {
             local_7 = true;
         }
@@ -735,13 +775,13 @@ bool is_usual(
 
 bool is_within(
     ulong addr_3,
-    uint len_1,
+    uint len_3,
     uint fault,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    if (addr_3 > (SIZE - static_cast<ulong>(len_1))) {
+    if (addr_3 > (SIZE - static_cast<ulong>(len_3))) {
         stop_before(fault, addr_3, at, stop_1, detail);
         return false;
     }
@@ -749,7 +789,7 @@ bool is_within(
 }
 
 void store(
-    Place place_11,
+    Place place_13,
     uint offset_2,
     uint bits_7,
     ulong value_10,
@@ -757,41 +797,111 @@ void store(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_3 = place_11.byte + offset_2;
-    uint word_16 = place_11.word + (at_3 >> 3u);
+    uint at_3 = place_13.byte + offset_2;
+    uint word_15 = place_13.word + (at_3 >> 3u);
     if (bits_7 == 64u) {
-        set_word(place_11, word_16, value_10, memory0_, locks, _buffer_sizes);
+        set_word(place_13, word_15, value_10, memory0_, locks, _buffer_sizes);
         return;
     } else {
         uint shift_4 = (at_3 & 7u) * 8u;
         ulong _e17 = low_bits(bits_7);
-        change_word(place_11, word_16, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
+        change_word(place_13, word_15, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
         return;
     }
 }
 
+void collect(
+    Place place_14,
+    uint len_4,
+    thread type_12& window,
+    thread type_12& masks
+) {
+    uint i_1 = 0u;
+    uint _e2 = words_of(place_14, len_4);
+    bool loop_init_1 = true;
+    while(true) {
+        if (!loop_init_1) {
+            uint _e16 = i_1;
+            i_1 = _e16 + 1u;
+        }
+        loop_init_1 = false;
+        uint _e5 = i_1;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_1;
+            window.inner[_e8] = 0uL;
+            uint _e12 = i_1;
+            masks.inner[_e12] = 0uL;
+        }
+    }
+    return;
+}
+
 void store_unaligned(
-    Place place_12,
+    Place place_15,
     uint offset_3,
     uint bits_8,
     ulong value_11,
-    coherent device type_10& memory0_,
-    device type_11& locks,
-    constant _mslBufferSizes& _buffer_sizes
+    thread type_12& window,
+    thread type_12& masks
 ) {
-    uint at_4 = place_12.byte + offset_3;
-    uint word_17 = place_12.word + (at_4 >> 3u);
+    uint at_4 = place_15.byte + offset_3;
+    uint index_1 = at_4 >> 3u;
     uint shift_5 = (at_4 & 7u) * 8u;
-    ulong _e15 = low_bits(bits_8);
-    change_word_across(place_12, word_17, value_11 << shift_5, _e15 << shift_5, memory0_, locks, _buffer_sizes);
+    ulong _e14 = window.inner[index_1];
+    window.inner[index_1] = _e14 | (value_11 << shift_5);
+    ulong _e19 = masks.inner[index_1];
+    ulong _e20 = low_bits(bits_8);
+    masks.inner[index_1] = _e19 | (_e20 << shift_5);
     if ((shift_5 + bits_8) > 64u) {
         uint rest_2 = 64u - shift_5;
-        ulong _e25 = low_bits(bits_8);
-        change_word_across(place_12, word_17 + 1u, value_11 >> rest_2, _e25 >> rest_2, memory0_, locks, _buffer_sizes);
+        ulong _e32 = window.inner[index_1 + 1u];
+        window.inner[index_1 + 1u] = _e32 | (value_11 >> rest_2);
+        ulong _e39 = masks.inner[index_1 + 1u];
+        ulong _e40 = low_bits(bits_8);
+        masks.inner[index_1 + 1u] = _e39 | (_e40 >> rest_2);
         return;
     } else {
         return;
     }
+}
+
+void scatter(
+    Place place_16,
+    uint len_5,
+    coherent device type_10& memory0_,
+    device type_11& locks,
+    thread type_12& window,
+    thread type_12& masks,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint i_2 = 0u;
+    uint _e2 = words_of(place_16, len_5);
+    bool loop_init_2 = true;
+    while(true) {
+        if (!loop_init_2) {
+            uint _e19 = i_2;
+            i_2 = _e19 + 1u;
+        }
+        loop_init_2 = false;
+        uint _e5 = i_2;
+        if (_e5 < _e2) {
+        } else {
+            break;
+        }
+        {
+            uint _e8 = i_2;
+            uint _e11 = i_2;
+            ulong _e13 = window.inner[_e11];
+            uint _e15 = i_2;
+            ulong _e17 = masks.inner[_e15];
+            change_word_across(place_16, place_16.word + _e8, _e13, _e17, memory0_, locks, _buffer_sizes);
+        }
+    }
+    return;
 }
 
 bool is_code(
@@ -814,7 +924,7 @@ bool is_code(
 
 bool may_write_within(
     ulong addr_5,
-    uint len_2,
+    uint len_6,
     uint fault_1,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -823,7 +933,7 @@ bool may_write_within(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_5, len_2, fault_1, at, stop_1, detail);
+    bool _e3 = is_within(addr_5, len_6, fault_1, at, stop_1, detail);
     if (!(_e3)) {
         return false;
     }
@@ -837,7 +947,7 @@ bool may_write_within(
 
 bool may_write(
     ulong addr_6,
-    uint len_3,
+    uint len_7,
     uint fault_2,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -846,11 +956,11 @@ bool may_write(
     thread ulong& detail,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_6, len_3, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    bool _e3 = may_write_within(addr_6, len_7, fault_2, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
-    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_3 - 1u), arguments, code_map, _buffer_sizes);
+    bool _e10 = is_code(addr_6 + static_cast<ulong>(len_7 - 1u), arguments, code_map, _buffer_sizes);
     if (_e10) {
         stop_before(CODE_WRITE, addr_6, at, stop_1, detail);
         return false;
@@ -958,6 +1068,7 @@ bool unaligned_7_(
     thread uint& stop_1,
     thread ulong& detail,
     coherent device type_10 const& memory0_,
+    thread type_12& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v0_4 = (w_4.x >> 16u) & 255u;
@@ -970,8 +1081,9 @@ bool unaligned_7_(
         return false;
     }
     Place _e27 = place_at(v4_3);
-    ulong _e30 = load_unaligned(_e27, 0u, 32u, memory0_, _buffer_sizes);
-    uint v5_2 = static_cast<uint>(_e30);
+    gather(_e27, 4u, memory0_, window, _buffer_sizes);
+    ulong _e31 = load_unaligned(_e27, 0u, 32u, window);
+    uint v5_2 = static_cast<uint>(_e31);
     ulong v6_2 = static_cast<ulong>(v5_2);
     x.inner[v1_3] = v6_2;
     return true;
@@ -1023,6 +1135,8 @@ bool unaligned_8_(
     thread ulong& detail,
     coherent device type_10& memory0_,
     device type_11& locks,
+    thread type_12& window,
+    thread type_12& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint v0_6 = (w_6.x >> 16u) & 255u;
@@ -1045,7 +1159,9 @@ bool unaligned_8_(
     if (!(_e37)) {
         return false;
     }
-    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), memory0_, locks, _buffer_sizes);
+    collect(_e30, 8u, window, masks);
+    store_unaligned(_e30, 0u, 64u, static_cast<ulong>(v5_4), window, masks);
+    scatter(_e30, 8u, memory0_, locks, window, masks, _buffer_sizes);
     return true;
 }
 
@@ -1072,7 +1188,7 @@ bool h9_(
         stop_before(20u, v4_6, at, stop_1, detail);
         return false;
     }
-    bool _e30 = may_write(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
+    bool _e30 = may_write_within(v4_6, 8u, 34u, arguments, code_map, at, stop_1, detail, _buffer_sizes);
     if (!(_e30)) {
         return false;
     }
@@ -1081,13 +1197,8 @@ bool h9_(
     if (!(_e34)) {
         return false;
     }
-    Place _e39 = place_at(v4_6 + 7uL);
-    bool _e40 = own(_e39);
-    if (!(_e40)) {
-        return false;
-    }
-    ulong _e46 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), memory0_, locks, _buffer_sizes);
-    x.inner[v2_7] = _e46;
+    ulong _e40 = rmw(0u, _e33, 64u, static_cast<ulong>(v3_6), memory0_, locks, _buffer_sizes);
+    x.inner[v2_7] = _e40;
     return true;
 }
 
@@ -1121,15 +1232,17 @@ bool run_unaligned(
     thread ulong& detail,
     coherent device type_10& memory0_,
     device type_11& locks,
+    thread type_12& window,
+    thread type_12& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
         case 7u: {
-            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, memory0_, _buffer_sizes);
+            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, memory0_, window, _buffer_sizes);
             return _e4;
         }
         case 8u: {
-            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1155,6 +1268,8 @@ void run_straight(
     thread ulong& detail,
     coherent device type_10& memory0_,
     device type_11& locks,
+    thread type_12& window,
+    thread type_12& masks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     while(true) {
@@ -1237,7 +1352,7 @@ void run_straight(
         unaligned = false;
         uint _e50 = at;
         at = _e50 + 1u;
-        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
         if (!(_e53)) {
             break;
         }
@@ -1277,13 +1392,13 @@ uint lanes_at(
     uint hash = (turn * 2654435761u) >> 27u;
     Votes _e7 = votes(turn != IDLE);
     same = _e7;
-    bool loop_init = true;
+    bool loop_init_3 = true;
     while(true) {
-        if (!loop_init) {
+        if (!loop_init_3) {
             uint _e26 = bit;
             bit = _e26 + 1u;
         }
-        loop_init = false;
+        loop_init_3 = false;
         uint _e11 = bit;
         if (_e11 < HASH_BITS) {
         } else {
@@ -1304,12 +1419,12 @@ uint lanes_at(
 
 uint choose(
     uint turn_1,
-    thread uint& place_13,
+    thread uint& place_17,
     thread uint& waited
 ) {
     uint _e1 = lanes_at(turn_1);
     uint _e3 = waited;
-    uint _e10 = place_13;
+    uint _e10 = place_17;
     uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
     uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
@@ -1320,7 +1435,7 @@ void run_subgroup(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_13,
+    thread uint& place_17,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1335,6 +1450,8 @@ void run_subgroup(
     thread uint& left,
     coherent device type_10& memory0_,
     device type_11& locks,
+    thread type_12& window,
+    thread type_12& masks,
     thread uint& waited,
     constant _mslBufferSizes& _buffer_sizes
 ) {
@@ -1386,7 +1503,7 @@ void run_subgroup(
             bool _e42 = local_10;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_13, waited);
+                uint _e44 = choose(_e6, place_17, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1404,7 +1521,7 @@ void run_subgroup(
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+            run_straight(arguments, records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -1424,22 +1541,22 @@ void load_state(
     thread bool& flag_v,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint i = 0u;
-    bool loop_init_1 = true;
+    uint i_3 = 0u;
+    bool loop_init_4 = true;
     while(true) {
-        if (!loop_init_1) {
-            uint _e13 = i;
-            i = _e13 + 1u;
+        if (!loop_init_4) {
+            uint _e13 = i_3;
+            i_3 = _e13 + 1u;
         }
-        loop_init_1 = false;
-        uint _e2 = i;
+        loop_init_4 = false;
+        uint _e2 = i_3;
         if (_e2 < X_SLOTS) {
         } else {
             break;
         }
         {
-            uint _e6 = i;
-            uint _e9 = i;
+            uint _e6 = i_3;
+            uint _e9 = i_3;
             ulong _e11 = get_wide(2u * _e9, states, state, _buffer_sizes);
             x.inner[_e6] = _e11;
         }
@@ -1466,22 +1583,22 @@ void save_state(
     thread uint& stop_1,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint i_1 = 0u;
-    bool loop_init_2 = true;
+    uint i_4 = 0u;
+    bool loop_init_5 = true;
     while(true) {
-        if (!loop_init_2) {
-            uint _e14 = i_1;
-            i_1 = _e14 + 1u;
+        if (!loop_init_5) {
+            uint _e14 = i_4;
+            i_4 = _e14 + 1u;
         }
-        loop_init_2 = false;
-        uint _e3 = i_1;
+        loop_init_5 = false;
+        uint _e3 = i_4;
         if (_e3 < X_SLOTS) {
         } else {
             break;
         }
         {
-            uint _e7 = i_1;
-            uint _e10 = i_1;
+            uint _e7 = i_4;
+            uint _e10 = i_4;
             ulong _e12 = x.inner[_e10];
             set_wide(2u * _e7, _e12, states, state, _buffer_sizes);
         }
@@ -1694,7 +1811,7 @@ struct runInput {
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_13 = {};
+    uint place_17 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1709,12 +1826,14 @@ struct runInput {
     uint stop_1 = {};
     ulong detail = {};
     uint left = {};
+    type_12 window = {};
+    type_12 masks = {};
     uint waited = {};
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_13 = invocation;
-    uint _e17 = place_13;
+    place_17 = invocation;
+    uint _e17 = place_17;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1741,7 +1860,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, records, code_map, place_13, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, waited, _buffer_sizes);
+    run_subgroup(arguments, records, code_map, place_17, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, window, masks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;
