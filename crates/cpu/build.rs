@@ -5,8 +5,15 @@ use std::path::Path;
 use std::{fs, io};
 
 /// Where they are. Outside of the workspace only the first is there, and crates have versions.
-const SOURCES: [&str; 6] =
-    ["src", "../a64/src", "../engine/src", "../ir/src", "../translate/src", "../../Cargo.lock"];
+const SOURCES: [&str; 7] = [
+    "src",
+    "../a64/src",
+    "../engine/src",
+    "../ir/src",
+    "../mem/src",
+    "../translate/src",
+    "../../Cargo.lock",
+];
 
 fn main() -> io::Result<()> {
     let mut hasher = DefaultHasher::new();
