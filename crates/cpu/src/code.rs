@@ -543,12 +543,13 @@ impl Translations {
     /// functions become part of their callers, and what finds out where to go on becomes part of what leads there, as
     /// for every case of an interpreter.
     fn follows(&self, way: Way, pc: u64, repeated: u64) -> bool {
-        let may_repeat = match self.regions.get(&pc) {
-            Some(region) => region.leads_off || way == Way::Call && region.words <= SMALL,
-            None if way == Way::On || !self.index.is_translated(pc) => return true,
-            None => true,
+        let repeats = match self.regions.get(&pc) {
+            Some(region) if region.leads_off => true,
+            Some(region) if way == Way::Call && region.words <= SMALL => true,
+            Some(_) => return false,
+            None => way != Way::On && self.index.is_translated(pc),
         };
-        may_repeat && self.index.may_repeat(repeated)
+        !repeats || self.index.may_repeat(repeated)
     }
 
     /// True for words that do not keep changing, and that some lane has executed: translations go no further.

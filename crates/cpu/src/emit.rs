@@ -207,11 +207,11 @@ impl Translator<'_> {
                         self.b.set_cold_block(block);
                     }
                 }
+                let before = self.begin_arms(writes_registers(then) || writes_registers(otherwise));
                 self.branch_to(*cond, a, b);
                 // A result that one arm has as a number stays one.
                 let numbers: Vec<_> =
                     then.yields.iter().map(|v| self.forms.number(*v).is_some()).collect();
-                let before = self.begin_arms(writes_registers(then) || writes_registers(otherwise));
                 let mut after = before.clone();
                 for (block, arm) in [(a, then), (b, otherwise)] {
                     self.b.switch_to_block(block);
