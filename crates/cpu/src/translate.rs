@@ -417,9 +417,16 @@ impl Translator<'_> {
         self.dispatch(record, end);
     }
 
-    /// Goes on with the code of a record.
+    /// Goes on with the code of a record. Another thread may have just written that, after the rest of the record: hosts
+    /// that load in any order are told to load it first.
     pub(crate) fn dispatch(&mut self, record: Value, end: Value) {
-        let code = self.b.ins().load(types::I64, context_flags(), record, record::CODE);
+        let code = match cfg!(target_arch = "x86_64") {
+            true => self.b.ins().load(types::I64, context_flags(), record, record::CODE),
+            false => {
+                let at = self.b.ins().iadd_imm_u(record, i64::from(record::CODE));
+                self.b.ins().atomic_load(types::I64, context_flags(), at)
+            }
+        };
         self.tail_call(code, record, end);
     }
 
