@@ -199,8 +199,11 @@ fn row(kvrm: &Kvrm, qemus: &[Qemu], guest: &Guest, size: Size, runs: usize) -> O
         row.first = row.first.best(time);
         let (ours, instructions) = result(&text, name)?;
         row.instructions = instructions;
-        let (time, _) = timed(&mut exec(MEMORY, &cache.known()))?;
+        let (time, text) = timed(&mut exec(MEMORY, &cache.known()))?;
         row.again = row.again.best(time);
+        if result(&text, name)? != (ours, instructions) {
+            return Err(format!("{name}: kvrm gave something else when it was run again"));
+        }
         for (qemu, best) in qemus.iter().zip(&mut row.qemus) {
             let (time, text) = timed(&mut linux_program(qemu, name, iterations))?;
             *best = best.best(time);
