@@ -14,11 +14,17 @@ use crate::file::{
     read_address, read_bytes, read_list, read_number, read_text, write_address, write_bytes,
     write_number,
 };
-use crate::library::host_key;
+use crate::library::{code_key, host_key};
 use crate::translate::HostTarget;
 
-/// Bytes of host code of all pages together after which no more is held.
+/// Bytes of all pages together after which no more is held.
 const MOST_HELD: usize = 16 << 20;
+/// What is noted about a page, at the most, beside its translations.
+const NOTES: usize = 256;
+/// Contents of a page for which translations are kept: what changes more often is not worth it.
+const MOST_CONTENTS: u8 = 4;
+/// Bytes of a file after which no more is added.
+const MOST_OF_PAGE: usize = 1 << 20;
 /// Translations of one address in a file, at the most: other lanes, or other words, may need others.
 const MOST_OF_ENTRY: usize = 4;
 
@@ -116,10 +122,22 @@ pub(crate) struct Kept {
     /// What code depends on beside its words.
     host: String,
     machine: String,
-    /// The contents of pages now, by their number.
-    contents: HashMap<u64, Contents>,
+    /// What is known of the contents of pages, by their number.
+    known: HashMap<u64, Known>,
+    /// Grows when memory changes.
+    time: u64,
     pages: HashMap<Contents, Page>,
     held: usize,
+}
+
+/// What is known of the contents of a page.
+#[derive(Clone, Copy)]
+struct Known {
+    hash: u64,
+    /// When it had that.
+    time: u64,
+    /// How many contents it has had.
+    contents: u8,
 }
 
 /// A page, by its number and the hash of its words.
@@ -145,7 +163,11 @@ impl Page {
 
     fn file(&self) -> Vec<u8> {
         let mut file = Vec::new();
-        self.units.values().flatten().for_each(|unit| unit.write(&mut file));
+        for unit in self.units.values().flatten() {
+            if file.len() < MOST_OF_PAGE {
+                unit.write(&mut file);
+            }
+        }
         file
     }
 
@@ -172,7 +194,8 @@ impl Kept {
             machine: format!(
                 "memory {memory_size:#x}, shared {shared}, read-only {read_only}, profile {profile}"
             ),
-            contents: HashMap::new(),
+            known: HashMap::new(),
+            time: 0,
             pages: HashMap::new(),
             held: 0,
         }
@@ -180,7 +203,7 @@ impl Kept {
 
     /// Memory has changed: pages may have other contents now.
     pub(crate) fn memory_changed(&mut self) {
-        self.contents.clear();
+        self.time += 1;
     }
 
     /// True if there are translations that are entered at an address. `fetch` gives the words of its page.
@@ -190,8 +213,8 @@ impl Kept {
 
     /// Translations that are entered at an address, the latest last.
     pub(crate) fn at(&mut self, pc: u64, fetch: &impl Fn(u64) -> Option<u32>) -> &[Arc<Unit>] {
-        let units = &self.page(pc, fetch).units;
-        units.get(&pc).map_or(&[], |units| units)
+        let units = self.page(pc, fetch).and_then(|page| page.units.get(&pc));
+        units.map_or(&[], |units| units)
     }
 
     /// Adds a translation, if there is room.
@@ -200,29 +223,45 @@ impl Kept {
         if self.held + size > MOST_HELD {
             return;
         }
-        let page = self.page(unit.entry, fetch);
+        let Some(page) = self.page(unit.entry, fetch) else { return };
         if page.add(unit) {
             page.has_new = true;
             self.held += size;
         }
     }
 
-    fn page(&mut self, pc: u64, fetch: &impl Fn(u64) -> Option<u32>) -> &mut Page {
-        let number = pc / PAGE;
-        let contents =
-            *self.contents.entry(number).or_insert_with(|| (number, hash_of(number, fetch)));
+    /// The page of an address, unless there are too many or it has had too many contents.
+    fn page(&mut self, pc: u64, fetch: &impl Fn(u64) -> Option<u32>) -> Option<&mut Page> {
+        let contents = self.contents(pc / PAGE, fetch)?;
         if !self.pages.contains_key(&contents) {
-            let page = self.read(contents);
+            if self.held >= MOST_HELD {
+                return None;
+            }
+            let file = self.cache.get(&self.key(&self.text(contents)));
+            let page = Page::parse(&file.unwrap_or_default());
             self.held += page.units.values().flatten().map(|unit| unit.size()).sum::<usize>();
+            self.held += NOTES;
             self.pages.insert(contents, page);
         }
-        self.pages.get_mut(&contents).expect("it was just added")
+        self.pages.get_mut(&contents)
     }
 
-    fn read(&self, contents: Contents) -> Page {
-        let text = self.text(contents);
-        let file = (self.held < MOST_HELD).then(|| self.cache.get(&self.key(&text))).flatten();
-        file.map_or_else(Page::default, |file| Page::parse(&file))
+    /// What a page has in it now, unless that has changed too often.
+    fn contents(&mut self, number: u64, fetch: &impl Fn(u64) -> Option<u32>) -> Option<Contents> {
+        let time = self.time;
+        let before = self.known.get(&number).copied();
+        let known = match before {
+            Some(known) if known.time == time || known.contents > MOST_CONTENTS => known,
+            None if self.held >= MOST_HELD => return None,
+            _ => {
+                let hash = hash_of(number, fetch);
+                let had = before.map_or(0, |known| known.contents);
+                let is_new = before.is_none_or(|known| known.hash != hash);
+                Known { hash, time, contents: had + u8::from(is_new) }
+            }
+        };
+        self.known.insert(number, known);
+        (known.contents <= MOST_CONTENTS).then_some((number, known.hash))
     }
 
     fn text(&self, (number, hash): Contents) -> String {
@@ -230,7 +269,7 @@ impl Kept {
     }
 
     fn key<'k>(&'k self, text: &'k str) -> KernelKey<'k> {
-        KernelKey { engine: "cpu", text, device: &self.host, driver: cranelift::codegen::VERSION }
+        code_key(text, &self.host)
     }
 
     /// Puts what is new on disk, beside what other processes have put there.
@@ -275,8 +314,11 @@ mod tests {
     use super::*;
 
     fn kept(folder: &Path, memory_size: u64) -> Kept {
-        let target = HostTarget::new(memory_size, false, false, false).unwrap();
-        Kept::new(&target, KernelCache::at(folder))
+        kept_in(KernelCache::at(folder), memory_size)
+    }
+
+    fn kept_in(cache: KernelCache, memory_size: u64) -> Kept {
+        Kept::new(&HostTarget::new(memory_size, false, false, false).unwrap(), cache)
     }
 
     fn unit(entry: u64, word: u32) -> Arc<Unit> {
@@ -322,6 +364,28 @@ mod tests {
         second.add(unit(0x1000, 2), &memory);
         drop((first, second));
         assert_eq!(kept(folder.path(), 1 << 20).at(0x1000, &memory).len(), 2);
+    }
+
+    #[test]
+    fn a_page_that_keeps_changing_is_given_up() {
+        let mut kept = kept_in(KernelCache::nowhere(), 1 << 20);
+        for version in 0..100 {
+            let memory = |pc| memory(pc).map(|word| word + version);
+            kept.add(unit(0x1000, version), &memory);
+            assert_eq!(kept.has(0x1000, &memory), version < MOST_CONTENTS.into());
+            kept.memory_changed();
+        }
+        assert_eq!(kept.pages.len(), MOST_CONTENTS.into());
+    }
+
+    #[test]
+    fn pages_without_translations_take_room_too() {
+        let mut kept = kept_in(KernelCache::nowhere(), 1 << 40);
+        let most = MOST_HELD / NOTES;
+        for page in 0..most as u64 + 100 {
+            kept.has(page * PAGE, &|_| None);
+        }
+        assert_eq!((kept.pages.len(), kept.known.len()), (most, most));
     }
 
     #[test]

@@ -232,6 +232,11 @@ impl Library {
     }
 }
 
+/// The key of host code in the cache, which depends on what `text` says and on the host.
+pub(crate) fn code_key<'k>(text: &'k str, host: &'k str) -> KernelKey<'k> {
+    KernelKey { engine: "cpu", text, device: host, driver: cranelift::codegen::VERSION }
+}
+
 /// Everything about the host that its code may depend on.
 pub(crate) fn host_key(target: &HostTarget) -> String {
     let flags = target.isa.isa_flags();
@@ -274,12 +279,7 @@ struct Shelf {
 
 impl Shelf {
     fn key(&self) -> KernelKey<'_> {
-        KernelKey {
-            engine: "cpu",
-            text: env!("KVRM_CPU_SOURCES"),
-            device: &self.host,
-            driver: cranelift::codegen::VERSION,
-        }
+        code_key(env!("KVRM_CPU_SOURCES"), &self.host)
     }
 
     fn read(&self) -> Option<Vec<u8>> {
