@@ -1,6 +1,5 @@
 //! The code of one view of memory: the image, the shared memory, or that of a lane that has changed its own code.
 
-use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,17 +7,17 @@ use std::time::Instant;
 use kvrm_a64::{Flow, flow};
 use kvrm_engine::EngineError;
 use kvrm_engine::kernel;
-use kvrm_mem::{GRANULE, PAGE, PageSet};
-use kvrm_translate::{GuestCode, Region, Way};
+use kvrm_mem::{PAGE, PageSet};
 
-use crate::compiler::{Reference, Target, fill_in};
 use crate::index::{Index, Key, map_bytes};
 use crate::interpreter::{Decoded, Ending};
-use crate::kept::{Link, Unit};
-use crate::library::callee;
+use crate::kept::Unit;
 use crate::record::{Record, SHEET_BYTES, Sheets, Table, UNCOUNTED};
 use crate::stubs::Stubs;
-use crate::translate::{LACKS, function_signature, translate};
+
+#[cfg(test)]
+mod tests;
+mod translating;
 
 /// How many times as often as usual code is interpreted that only one lane has, before it is translated: what the lane
 /// has written it may well write again.
@@ -27,24 +26,11 @@ const OWN_PATIENCE: u32 = 16;
 /// How often the patience with a word doubles when its translation is in vain.
 const MOST_DOUBLINGS: u8 = 8;
 
-/// How many times sooner code is translated that continues a translation.
-const CUT_HASTE: u32 = 16;
-
-/// Words in a function that may become part of its callers, at the most.
-const SMALL: usize = 64;
-
 /// Words that find out where to go on, and may become part of what goes there, at the most.
 const SHORT: usize = 16;
 
-/// How often code was at least interpreted whose translation is kept on disk: what is translated at once is rarely run
-/// again.
-const WORTH_KEEPING: u32 = 2000;
-
 /// How often code is reached before its translation is taken from disk.
 const KEPT_PATIENCE: u32 = 64;
-
-/// What is kept about a translation, at the most, beside its records.
-const NOTES: u64 = 512;
 
 /// Records, translations and what they were made from.
 pub(crate) struct Translations {
@@ -321,254 +307,6 @@ impl Translations {
         !self.is_own && self.written_pages.contains((pc / PAGE) as usize)
     }
 
-    // Translating.
-
-    /// Translates the region at `pc`, where there is a word; false if the memory for code is full.
-    fn translate(
-        &mut self,
-        pc: u64,
-        fetch: impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> Result<bool, EngineError> {
-        let Some(code) = self.compile(Key::Region(pc), fetch, close)? else {
-            return Ok(false);
-        };
-        self.regions.insert(pc, code);
-        self.let_run(pc);
-        self.at(pc).set_heat(UNCOUNTED);
-        self.account();
-        Ok(true)
-    }
-
-    /// Code for the first `len` instructions of the block at `pc`, for who may not interpret them; `None` if the memory for
-    /// code is full.
-    pub(crate) fn tail(
-        &mut self,
-        pc: u64,
-        len: u64,
-        fetch: impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> Result<Option<*const u8>, EngineError> {
-        if let Some(made) = self.tails.get(&(pc, len)) {
-            return Ok(Some(made.code));
-        }
-        let Some(code) = self.compile(Key::Tail(pc, len), fetch, close)? else {
-            return Ok(None);
-        };
-        self.tails.insert((pc, len), code);
-        self.account();
-        Ok(Some(code.code))
-    }
-
-    fn compile(
-        &mut self,
-        key: Key,
-        fetch: impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> Result<Option<Made>, EngineError> {
-        let start = Instant::now();
-        let (unit, is_kept) = match self.kept(key, &fetch, close) {
-            Some(unit) => (unit, true),
-            None => (Arc::new(self.make(key, &fetch, close)?), false),
-        };
-        let made = self.place(key, &unit, is_kept)?;
-        if made.is_some() && !is_kept && self.may_keep(key) {
-            self.stubs.kept().add(unit, &fetch);
-        }
-        self.stubs.memory.count_time(start.elapsed());
-        Ok(made)
-    }
-
-    /// Translates.
-    fn make(
-        &mut self,
-        key: Key,
-        fetch: impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> Result<Unit, EngineError> {
-        let code = self.find_unchanging(key, fetch, close);
-        let region = Region::new(&code, LACKS);
-        let words: Vec<_> = code.words().collect();
-        let checked = self.written_granules(&words);
-        let stubs = &self.stubs;
-        let entry = code.entry;
-        let mut called = Vec::new();
-        region.for_each_stmt(&mut |stmt| called.extend(callee(stmt)));
-        let functions = stubs.interpreter.functions(&called)?;
-        let name = |address| {
-            let function = functions.iter().find(|(_, other)| **other == address);
-            function.expect("it was just looked up").0.to_string()
-        };
-        let link = |reference: &Reference| match reference.target {
-            Target::Record(pc) => (reference.offset, Link::Record(pc)),
-            Target::Function(address) => (reference.offset, Link::Function(name(address))),
-        };
-        let compiled = stubs.compilers.with(|compiler| {
-            let fill = |function: &mut _, scratch: &mut _| {
-                translate(function, scratch, &stubs.target, entry, &region, &checked, &functions);
-            };
-            let code = compiler.compile(&stubs.target, function_signature(), fill)?.to_vec();
-            Ok((code, compiler.references().iter().map(link).collect()))
-        });
-        let failed = |message| EngineError::Translation { pc: entry, message };
-        let (host_code, links) = compiled.map_err(failed)?;
-        Ok(Unit { entry, words, checked, cuts: code.cuts, code: host_code, links })
-    }
-
-    /// Gives a translation its place in memory; `None` if that is full.
-    fn place(&mut self, key: Key, unit: &Unit, is_kept: bool) -> Result<Option<Made>, EngineError> {
-        let failed = |message| EngineError::Translation { pc: unit.entry, message };
-        let code = self.linked(unit)?.ok_or_else(|| failed("a link is missing".to_string()))?;
-        let placed = self.stubs.memory.place(&code, NOTES);
-        let Some(place) = placed.map_err(|error| failed(error.to_string()))? else {
-            return Ok(None);
-        };
-        let words = self.index.add(key, unit.words.iter().map(|(pc, _)| *pc));
-        self.stubs.memory.count_words(words, code.len(), is_kept);
-        self.count_at(unit);
-        self.expect_at(&unit.cuts);
-        Ok(Some(Made::new(place, unit)))
-    }
-
-    /// The host code of a translation with all addresses; `None` if what it refers to is not there.
-    fn linked(&mut self, unit: &Unit) -> Result<Option<Vec<u8>>, EngineError> {
-        let mut code = unit.code.clone();
-        for (offset, link) in &unit.links {
-            let address = match link {
-                Link::Record(pc) => Some(self.sheets.record(*pc) as usize),
-                Link::Function(name) => self.stubs.interpreter.function(name)?,
-            };
-            let filled = address.and_then(|address| fill_in(&mut code, *offset, address as u64));
-            if filled.is_none() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(code))
-    }
-
-    // Keeping.
-
-    /// True if others who run the same program may want it.
-    fn may_keep(&self, key: Key) -> bool {
-        let is_common = !self.is_own && matches!(key, Key::Region(_));
-        is_common && self.stubs.translate_after >= WORTH_KEEPING
-    }
-
-    /// A translation that was made before, of what is in memory now.
-    fn kept(
-        &mut self,
-        key: Key,
-        fetch: &impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> Option<Arc<Unit>> {
-        let Key::Region(pc) = key else { return None };
-        if !self.may_keep(key) {
-            return None;
-        }
-        let is_there = |unit: &Unit| unit.words.iter().all(|(pc, word)| fetch(*pc) == Some(*word));
-        let stubs = Arc::clone(&self.stubs);
-        let mut kept = stubs.kept();
-        let mut units = kept.at(pc, fetch).iter().rev();
-        let unit = units.find(|unit| is_there(unit) && self.can_use(unit))?;
-        unit.words.iter().for_each(|(pc, _)| self.note(*pc, close));
-        // Once more, now that nobody changes them.
-        is_there(unit).then(|| Arc::clone(unit))
-    }
-
-    fn can_use(&self, unit: &Unit) -> bool {
-        let checked = |granule: &u64| unit.checked.contains(granule);
-        let are_settled = unit.words.iter().all(|(pc, _)| self.is_settled(*pc));
-        let is_there = |(_, link): &(u32, Link)| match link {
-            Link::Record(_) => true,
-            Link::Function(name) => {
-                self.stubs.interpreter.function(name).is_ok_and(|f| f.is_some())
-            }
-        };
-        are_settled
-            && self.written_granules(&unit.words).iter().all(checked)
-            && unit.links.iter().all(is_there)
-    }
-
-    /// Counts from now on how often the addresses are reached that a translation goes to.
-    fn count_at(&mut self, unit: &Unit) {
-        for (_, link) in &unit.links {
-            let Link::Record(pc) = *link else { continue };
-            if self.goals.insert(pc) && !self.regions.contains_key(&pc) {
-                self.let_run(pc);
-                if self.index.is_translated(pc) {
-                    self.expect_at(&[pc]);
-                }
-            }
-        }
-    }
-
-    /// Code that was left out only for its length is about as hot as what leads to it.
-    fn expect_at(&mut self, cuts: &[u64]) {
-        for pc in cuts {
-            let patience = (self.patience(*pc) / CUT_HASTE).max(1);
-            let record = self.at(*pc);
-            record.set_heat(patience.min(record.heat()));
-        }
-    }
-
-    /// Finds code and closes its granules, until what was found is what is there after they were closed: in
-    /// shared memory another lane may have changed words before that.
-    fn find_unchanging(
-        &mut self,
-        key: Key,
-        fetch: impl Fn(u64) -> Option<u32>,
-        close: &mut CloseGranules<'_>,
-    ) -> GuestCode {
-        loop {
-            // Words that are translated elsewhere, too.
-            let repeated = Cell::new(0);
-            let word = |pc| {
-                repeated.set(repeated.get() + u64::from(self.index.is_translated(pc)));
-                self.may_translate(pc).then(|| fetch(pc)).flatten()
-            };
-            let follows = |way, pc| self.follows(way, pc, repeated.get());
-            let code = match key {
-                Key::Region(pc) => GuestCode::find(pc, word, follows),
-                Key::Tail(pc, len) => GuestCode::straight(pc, len as usize, word),
-            };
-            code.words().for_each(|(pc, _)| self.note(pc, close));
-            if code.words().all(|(pc, word)| fetch(pc) == Some(word)) {
-                return code;
-            }
-        }
-    }
-
-    /// True if a region, which repeats so many words, goes on at an address instead of ending there. It ends where another
-    /// begins or has a block, so that words are translated about once. But a few may be translated again: small
-    /// functions become part of their callers, and what finds out where to go on becomes part of what leads there, as
-    /// for every case of an interpreter.
-    fn follows(&self, way: Way, pc: u64, repeated: u64) -> bool {
-        let repeats = match self.regions.get(&pc) {
-            Some(region) if region.leads_off => true,
-            Some(region) if way == Way::Call && region.words <= SMALL => true,
-            Some(_) => return false,
-            None => way != Way::On && self.index.is_translated(pc),
-        };
-        !repeats || self.index.may_repeat(repeated)
-    }
-
-    /// True for words that do not keep changing, and that some lane has executed: translations go no further.
-    fn may_translate(&self, pc: u64) -> bool {
-        // SAFETY: as in `at`.
-        let decoded = |record: *mut Record| unsafe { (*record).is_decoded() };
-        let is_decoded = || self.table().get(pc).is_some_and(decoded);
-        self.is_settled(pc) && (self.stubs.translate_after == 0 || is_decoded())
-    }
-
-    /// The granules to check on entry, because some lane has written to their page.
-    fn written_granules(&self, words: &[(u64, u32)]) -> Vec<u64> {
-        let is_written = |(pc, _): &&(u64, u32)| self.written_pages.contains((pc / PAGE) as usize);
-        let written = words.iter().filter(is_written);
-        let mut granules: Vec<u64> = written.map(|(pc, _)| pc / GRANULE * GRANULE).collect();
-        granules.dedup();
-        granules
-    }
-
     // Forgetting.
 
     /// Forgets what was made from any of these bytes, which are about to change or just have. No lane may be running in
@@ -640,174 +378,5 @@ impl Translations {
             None => self.stubs.memory.release(self.charged - now),
         }
         self.charged = now;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kvrm_engine::cache::KernelCache;
-    use kvrm_engine::{Config, MemoryModel};
-
-    use super::*;
-
-    fn stubs(translate_after: u32) -> Arc<Stubs> {
-        stubs_with(translate_after, KernelCache::nowhere())
-    }
-
-    fn stubs_with(translate_after: u32, cache: KernelCache) -> Arc<Stubs> {
-        let config = Config {
-            lanes: 1,
-            memory_size: 1 << 20,
-            model: MemoryModel::Private,
-            read_only: false,
-            threads: 1,
-            translate_after,
-            code_memory: 16 << 20,
-            profile: false,
-        };
-        Arc::new(Stubs::new(&config, cache).unwrap())
-    }
-
-    /// b .+8
-    fn hops(pc: u64) -> Option<u32> {
-        (pc < 1 << 20).then_some(0x1400_0002)
-    }
-
-    /// Only the word at an address.
-    fn only(at: u64) -> impl Fn(u64) -> Option<u32> {
-        move |pc| hops(pc).filter(|_| pc == at)
-    }
-
-    #[test]
-    fn little_is_kept_about_a_translation() {
-        let stubs = stubs(0);
-        let mut code = Translations::common(&stubs);
-        // Every one ends at once, and leads to another that is not translated.
-        for n in 0..1000 {
-            assert!(code.translate(8 * n, only(8 * n), &mut |_, _| {}).unwrap());
-        }
-        assert!(code.charged / 1000 <= NOTES, "{} bytes", code.charged / 1000);
-        code.clear();
-        assert_eq!(code.charged, 0);
-        drop(code);
-        // SAFETY: nothing runs in it.
-        unsafe { stubs.memory.clear() };
-        assert_eq!(stubs.memory.code_use().bytes, 0);
-    }
-
-    #[test]
-    fn only_what_was_made_from_a_word_is_forgotten() {
-        let stubs = stubs(0);
-        let mut code = Translations::common(&stubs);
-        for pc in [0, 8, 16] {
-            assert!(code.translate(pc, only(pc), &mut |_, _| {}).unwrap());
-        }
-        assert_eq!(code.at(8).code(), code.regions[&8].code);
-        assert!(code.forget(12, 4, true).is_empty());
-        assert_eq!(code.forget(11, 2, true), BTreeSet::from([0]));
-        assert!(!code.is_translated(8) && code.is_translated(0) && code.is_translated(16));
-        assert_eq!(code.at(8).code(), stubs.interpreter.empty());
-        assert_eq!(code.granules_of_page(0), 1, "other words are still translated");
-    }
-
-    #[test]
-    fn decoded_words_are_forgotten_one_by_one() {
-        let stubs = stubs(100);
-        let mut code = Translations::common(&stubs);
-        // nop, and a branch to itself.
-        let words = |pc: u64| Some(if pc < 8 { 0xd503_201f } else { 0x1400_0000 });
-        let mut closed = Vec::new();
-        code.decode(0, words, &mut |page, granules| closed.push((page, granules))).unwrap();
-        assert_eq!(closed, [(0, 1)]);
-        assert!([0, 4, 8].into_iter().all(|pc| code.at(pc).is_decoded()));
-        assert!(!code.at(12).is_decoded(), "nobody has come there");
-        assert_eq!(code.forget(5, 1, true), BTreeSet::from([0]));
-        assert!(code.at(0).is_decoded() && !code.at(4).is_decoded());
-        assert!(code.unsettled.is_empty(), "it was not translated");
-    }
-
-    #[test]
-    fn a_word_that_was_written_is_not_translated_before_it_is_decoded() {
-        let stubs = stubs(3);
-        let mut code = Translations::common(&stubs);
-        code.decode(8, hops, &mut |_, _| {}).unwrap();
-        code.forget(8, 4, true);
-        assert!(code.heated(8, hops, &mut |_, _| {}).unwrap());
-        assert!(!code.is_translated(8));
-        assert_eq!(code.at(8).code(), stubs.interpreter.empty());
-    }
-
-    #[test]
-    fn words_that_change_need_longer_to_settle() {
-        let stubs = stubs(3);
-        let mut code = Translations::common(&stubs);
-        let translate = |code: &mut Translations| {
-            code.decode(8, hops, &mut |_, _| {}).unwrap();
-            assert!(code.heated(8, hops, &mut |_, _| {}).unwrap());
-            assert!(code.is_translated(8));
-        };
-        translate(&mut code);
-        for expected in [6, 12, 24] {
-            code.forget(8, 4, true);
-            assert_eq!((code.patience(8), code.may_translate(8)), (expected, false));
-            translate(&mut code);
-        }
-        // The host changes code once.
-        code.forget(8, 4, false);
-        assert!(code.is_settled(8));
-    }
-    /// Translations of a branch to itself, after a run with such a cache.
-    fn run_before(cache: &KernelCache) -> Translations {
-        let stubs = stubs_with(WORTH_KEEPING, cache.clone());
-        let mut code = Translations::common(&stubs);
-        code.decode(8, itself, &mut |_, _| {}).unwrap();
-        code
-    }
-
-    /// A branch to itself.
-    fn itself(pc: u64) -> Option<u32> {
-        (pc == 8).then_some(0x1400_0000)
-    }
-
-    #[test]
-    fn what_was_translated_before_is_soon_taken_from_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = KernelCache::at(folder.path());
-        let mut code = run_before(&cache);
-        assert_eq!(code.at(8).heat(), WORTH_KEEPING);
-        assert!(code.heated(8, itself, &mut |_, _| {}).unwrap());
-        assert_eq!(code.stubs.memory.code_use().kept, 0);
-        drop(code);
-        let mut code = run_before(&cache);
-        assert_eq!(code.at(8).heat(), KEPT_PATIENCE);
-        assert!(code.heated(8, itself, &mut |_, _| {}).unwrap());
-        assert!(code.is_translated(8));
-        assert_eq!(code.stubs.memory.code_use().kept, 1);
-    }
-
-    #[test]
-    fn what_cannot_be_used_is_translated_when_it_is_hot() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = KernelCache::at(folder.path());
-        run_before(&cache).heated(8, itself, &mut |_, _| {}).unwrap();
-        let mut code = run_before(&cache);
-        // b .+8
-        let changed = |pc| itself(pc).map(|_| 0x1400_0002);
-        assert!(code.heated(8, changed, &mut |_, _| {}).unwrap());
-        assert_eq!((code.is_translated(8), code.at(8).heat()), (false, WORTH_KEEPING));
-        assert!(code.heated(8, changed, &mut |_, _| {}).unwrap());
-        assert!(code.is_translated(8));
-        assert_eq!(code.stubs.memory.code_use().kept, 0);
-    }
-
-    #[test]
-    fn words_that_keep_changing_are_not_taken_from_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = KernelCache::at(folder.path());
-        run_before(&cache).heated(8, itself, &mut |_, _| {}).unwrap();
-        let mut code = run_before(&cache);
-        assert!(code.kept(Key::Region(8), &itself, &mut |_, _| {}).is_some());
-        code.unsettled.insert(8, Unsettled { writes: 1, settled: false });
-        assert!(code.kept(Key::Region(8), &itself, &mut |_, _| {}).is_none());
     }
 }
