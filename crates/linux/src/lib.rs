@@ -1,0 +1,5 @@
+//! The Linux that guests see.
+
+mod errno;
+
+pub use errno::{Errno, Result};
