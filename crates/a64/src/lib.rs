@@ -30,6 +30,7 @@ mod exclusives;
 mod float;
 mod flow;
 mod fp;
+pub mod hwcap;
 mod loads_stores;
 mod lse;
 mod row;

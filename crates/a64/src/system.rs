@@ -34,7 +34,7 @@ const MPIDR_VALUE: u64 = 1 << 31;
 const COUNTER_HZ: u64 = 1_000_000_000;
 
 /// ID registers that are not zero, by `CRm` and `op2`.
-const ID_REGISTERS: &[(u64, u64, u64)] = &[
+pub(crate) const ID_REGISTERS: &[(u64, u64, u64)] = &[
     // ID_AA64PFR0_EL1: AArch64 at EL0 and EL1; floating point and SIMD with halves; DIT.
     (4, 0, 0x0001_0000_0011_0011),
     // ID_AA64PFR1_EL1: SSBS with MRS and MSR.

@@ -35,6 +35,14 @@ impl Random {
         self.next() % limit
     }
 
+    /// Fills bytes.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            let number = self.next().to_le_bytes();
+            chunk.copy_from_slice(&number[..chunk.len()]);
+        }
+    }
+
     /// Returns true once in `n` times, on average.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0

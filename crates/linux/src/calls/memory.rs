@@ -1,0 +1,217 @@
+//! Memory.
+
+use linux_raw_sys::general as raw;
+
+use super::Call;
+use crate::answer::Answer;
+use crate::files::Kind;
+use crate::memory::{Access, Area, Backing, PAGE, Placement, Remap, TOP, page_up};
+use crate::scheduler::access_of;
+use crate::vfs::NodeId;
+use crate::Errno;
+
+/// Bytes of a file that are brought to memory at a time.
+const PIECE: usize = 1 << 20;
+
+pub(super) fn brk(call: &mut Call<'_>) -> Answer {
+    let end = call.args[0];
+    call.memory().set_heap_end(end)
+}
+
+pub(super) fn mmap(call: &mut Call<'_>) -> Answer {
+    let [addr, len, protection, flags, _, offset] = call.args;
+    let flags = flags as u32;
+    if len == 0 || !offset.is_multiple_of(PAGE) {
+        return Err(Errno::INVAL.into());
+    }
+    let len = page_up(len).ok_or(Errno::NOMEM)?;
+    let placement = match flags {
+        flags if flags & raw::MAP_FIXED_NOREPLACE != 0 => Placement::Free(addr),
+        flags if flags & raw::MAP_FIXED != 0 => Placement::Fixed(addr),
+        _ => Placement::Anywhere(addr),
+    };
+    let shared = match flags & raw::MAP_TYPE {
+        raw::MAP_PRIVATE => false,
+        raw::MAP_SHARED | raw::MAP_SHARED_VALIDATE => true,
+        _ => return Err(Errno::INVAL.into()),
+    };
+    let access = access_of(protection);
+    if flags & raw::MAP_ANONYMOUS != 0 {
+        let backing = match shared {
+            false => Backing::Anonymous,
+            true => Backing::Shared { segment: call.kernel.segments.add(len), offset: 0 },
+        };
+        let area = Area { end: 0, access, backing, beyond: false, label: "" };
+        return map(call, placement, len, area);
+    }
+    let node = mappable(call, shared, access)?;
+    map_file(call, placement, len, access, (node, offset, shared))
+}
+
+/// The file that is to be mapped, if its descriptor allows it.
+fn mappable(call: &mut Call<'_>, shared: bool, access: Access) -> Answer<NodeId> {
+    let file = call.file(4)?;
+    let file = call.kernel.files.get(file);
+    let Kind::Node(node) = file.kind else { return Err(Errno::NODEV.into()) };
+    let (mode, node) = (file.mode, node);
+    let writes = shared && access.contains(Access::WRITE);
+    if !mode.reads || writes && !mode.writes {
+        return Err(Errno::ACCES.into());
+    }
+    Ok(node)
+}
+
+fn map(call: &mut Call<'_>, placement: Placement, len: u64, area: Area) -> Answer {
+    let used = call.kernel.memory_used();
+    if !area.access.is_empty() && used.saturating_add(len) > call.kernel.limits.memory {
+        call.kernel.report.hit(crate::resources::Limit::Memory);
+        return Err(Errno::NOMEM.into());
+    }
+    let process = call.process().memory;
+    call.kernel.sync_shared(process);
+    call.memory().map(placement, len, area)
+}
+
+fn map_file(
+    call: &mut Call<'_>,
+    placement: Placement,
+    len: u64,
+    access: Access,
+    (node, offset, shared): (NodeId, u64, bool),
+) -> Answer {
+    let size = call.kernel.node_size(call.tid, node)?;
+    let there = page_up(size.saturating_sub(offset)).unwrap_or(TOP).min(len);
+    let backing = Backing::File { node, offset, shared };
+    let area = Area { end: 0, access, backing, beyond: false, label: "" };
+    let at = map(call, placement, len, Area { access: Access::empty(), ..area })?;
+    call.kernel.vfs.retain(node);
+    if there < len {
+        let backing = Backing::File { node, offset: offset + there, shared };
+        let area = Area { access, backing, beyond: true, ..area };
+        call.memory().map(Placement::Fixed(at + there), len - there, area)?;
+    }
+    if there > 0 {
+        bring(call, node, offset, at, there.min(size - offset))?;
+        call.memory().protect(at, there, access)?;
+    }
+    Ok(at)
+}
+
+/// Copies a file's bytes to memory.
+fn bring(call: &mut Call<'_>, node: NodeId, offset: u64, at: u64, len: u64) -> Answer<()> {
+    let mut piece = vec![0; PIECE.min(len as usize)];
+    let mut done = 0;
+    while done < len {
+        let most = piece.len().min((len - done) as usize);
+        let got = call.kernel.read_node(call.tid, node, offset + done, &mut piece[..most])?;
+        if got == 0 {
+            break;
+        }
+        call.memory().guest.write(at + done, &piece[..got])?;
+        done += got as u64;
+    }
+    Ok(())
+}
+
+pub(super) fn munmap(call: &mut Call<'_>) -> Answer {
+    let memory = call.process().memory;
+    call.kernel.sync_shared(memory);
+    let [addr, len, ..] = call.args;
+    call.memory().unmap(addr, len)
+}
+
+pub(super) fn mprotect(call: &mut Call<'_>) -> Answer {
+    let [addr, len, protection, ..] = call.args;
+    if !addr.is_multiple_of(PAGE) {
+        return Err(Errno::INVAL.into());
+    }
+    call.memory().protect(addr, len, access_of(protection))
+}
+
+pub(super) fn mremap(call: &mut Call<'_>) -> Answer {
+    let [addr, old, new, flags, to, _] = call.args;
+    let flags = flags as u32;
+    let (moves, fixed) = (flags & raw::MREMAP_MAYMOVE != 0, flags & raw::MREMAP_FIXED != 0);
+    let known = raw::MREMAP_MAYMOVE | raw::MREMAP_FIXED;
+    let sizes = page_up(old).zip(page_up(new)).filter(|(old, new)| *old > 0 && *new > 0);
+    let (Some((old, new)), true) = (sizes, addr.is_multiple_of(PAGE) && flags & !known == 0) else {
+        return Err(Errno::INVAL.into());
+    };
+    let overlaps = to < addr.saturating_add(old) && addr < to.saturating_add(new);
+    if fixed && (!moves || !to.is_multiple_of(PAGE) || overlaps) {
+        return Err(Errno::INVAL.into());
+    }
+    let end = addr.checked_add(old).filter(|end| *end <= TOP).ok_or(Errno::INVAL)?;
+    let how = match (fixed, moves) {
+        (true, _) => Remap::Fixed(to),
+        (false, true) => Remap::Move,
+        (false, false) => Remap::Stay,
+    };
+    call.memory().remap(addr..end, new, how)
+}
+
+pub(super) fn madvise(call: &mut Call<'_>) -> Answer {
+    let [addr, len, advice, ..] = call.args;
+    if !addr.is_multiple_of(PAGE) {
+        return Err(Errno::INVAL.into());
+    }
+    if len == 0 {
+        return Ok(0);
+    }
+    match advice as u32 {
+        raw::MADV_DONTNEED | raw::MADV_FREE => call.memory().forget(addr, len),
+        0..=3 | 10..=25 => Ok(0),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+pub(super) fn msync(call: &mut Call<'_>) -> Answer {
+    let [addr, len, ..] = call.args;
+    let end = addr.checked_add(len).and_then(page_up);
+    let Some(end) = end.filter(|_| addr.is_multiple_of(PAGE)) else { return Err(Errno::INVAL.into()) };
+    let mut at = addr;
+    while at < end {
+        let found = call.memory().areas().find(at).map(|(_, area)| area.end);
+        at = found.ok_or(Errno::NOMEM)?;
+    }
+    let memory = call.process().memory;
+    call.kernel.sync_shared(memory);
+    Ok(0)
+}
+
+/// All memory is always there.
+pub(super) fn mincore(call: &mut Call<'_>) -> Answer {
+    let [addr, len, to, ..] = call.args;
+    let end = addr.checked_add(len).and_then(page_up).ok_or(Errno::NOMEM)?;
+    if !addr.is_multiple_of(PAGE) {
+        return Err(Errno::INVAL.into());
+    }
+    let mut at = addr;
+    while at < end {
+        let found = call.memory().areas().find(at).map(|(_, area)| area.end);
+        at = found.ok_or(Errno::NOMEM)?;
+    }
+    let pages = (end - addr) / PAGE;
+    for first in (0..pages).step_by(4096) {
+        let ones = vec![1; (pages - first).min(4096) as usize];
+        call.memory().write(to + first, &ones)?;
+    }
+    Ok(0)
+}
+
+/// Memory is never paged out, so locking has nothing to do.
+pub(super) fn mlock(call: &mut Call<'_>) -> Answer {
+    let [addr, len, ..] = call.args;
+    let start = addr - addr % PAGE;
+    let end = addr.checked_add(len).and_then(page_up).ok_or(Errno::INVAL)?;
+    let mut at = start;
+    while at < end {
+        let found = call.memory().areas().find(at).map(|(_, area)| area.end);
+        at = found.ok_or(Errno::NOMEM)?;
+    }
+    Ok(0)
+}
+
+pub(super) fn mlockall(_: &mut Call<'_>) -> Answer {
+    Ok(0)
+}

@@ -1,0 +1,291 @@
+//! Standard input and output, and the terminal.
+
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use kvrm_engine::RunControl;
+
+use crate::signals::Signal;
+
+/// One of the three streams that a program begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard input.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Where the streams of a run lead.
+pub struct Console {
+    input: Input,
+    outputs: [Sink; 2],
+    /// Bytes that were written.
+    written: u64,
+    /// A guest waits for input.
+    awaited: bool,
+    signals: HostSignals,
+}
+
+/// Signals that arrive at the host and are meant for the guest.
+///
+/// ```
+/// use kvrm_linux::{HostSignals, Signal};
+/// let signals = HostSignals::default();
+/// signals.raise(Signal::INT);
+/// assert_eq!((signals.take(), signals.take()), (Some(Signal::INT), None));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct HostSignals(Arc<AtomicU64>);
+
+impl HostSignals {
+    /// Notes that a signal has arrived. May be called by a handler of signals.
+    pub fn raise(&self, signal: Signal) {
+        self.0.fetch_or(1 << (signal.number() - 1), Ordering::Relaxed);
+    }
+
+    /// Takes the lowest that has arrived.
+    pub fn take(&self) -> Option<Signal> {
+        let bits = self.0.load(Ordering::Relaxed);
+        let signal = Signal::from_number(u64::from(bits.trailing_zeros()) + 1)?;
+        self.0.fetch_and(!(1 << (signal.number() - 1)), Ordering::Relaxed);
+        Some(signal)
+    }
+
+    fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Where standard input comes from.
+pub enum Input {
+    /// These bytes.
+    Bytes(VecDeque<u8>),
+    /// The host's standard input.
+    Host(HostInput),
+}
+
+/// The host's standard input, read by a thread of its own when the guest first asks for it.
+#[derive(Default)]
+pub struct HostInput {
+    /// What was read and not taken.
+    buffer: VecDeque<u8>,
+    reader: Option<mpsc::Receiver<io::Result<Vec<u8>>>>,
+    ended: bool,
+}
+
+/// Where an output goes.
+pub enum Sink {
+    /// Into memory.
+    Captured(Vec<u8>),
+    /// To the host's stream of that name.
+    Host,
+}
+
+/// What reading gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Got {
+    /// So many bytes; none at the end.
+    Bytes(usize),
+    /// Nothing yet.
+    NotYet,
+}
+
+impl Console {
+    /// Streams in memory: the input is given, and the output kept.
+    pub fn captured(input: Vec<u8>) -> Console {
+        let outputs = [Sink::Captured(Vec::new()), Sink::Captured(Vec::new())];
+        Console::new(Input::Bytes(input.into()), outputs, HostSignals::default())
+    }
+
+    /// The host's streams.
+    pub fn host(signals: HostSignals) -> Console {
+        Console::new(Input::Host(HostInput::default()), [Sink::Host, Sink::Host], signals)
+    }
+
+    /// Any combination.
+    pub fn new(input: Input, outputs: [Sink; 2], signals: HostSignals) -> Console {
+        Console { input, outputs, written: 0, awaited: false, signals }
+    }
+
+    /// Reads standard input.
+    pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<Got> {
+        let buffer = match &mut self.input {
+            Input::Bytes(buffer) => buffer,
+            Input::Host(host) => {
+                host.fill(false)?;
+                if host.buffer.is_empty() && !host.ended {
+                    self.awaited = true;
+                    return Ok(Got::NotYet);
+                }
+                &mut host.buffer
+            }
+        };
+        buffer.read(bytes).map(Got::Bytes)
+    }
+
+    /// True if reading would give something at once, or the end.
+    pub fn is_readable(&mut self) -> bool {
+        match &mut self.input {
+            Input::Bytes(_) => true,
+            Input::Host(host) => {
+                let failed = host.fill(false).is_err();
+                let ready = failed || !host.buffer.is_empty() || host.ended;
+                self.awaited |= !ready;
+                ready
+            }
+        }
+    }
+
+    /// Bytes that could be read at once.
+    pub fn available(&self) -> usize {
+        match &self.input {
+            Input::Bytes(buffer) => buffer.len(),
+            Input::Host(host) => host.buffer.len(),
+        }
+    }
+
+    /// Writes standard output or standard error; how many bytes it has taken.
+    pub fn write(&mut self, stream: Stream, bytes: &[u8], most: u64) -> io::Result<Option<usize>> {
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(most - self.written.min(most));
+        if len == 0 && !bytes.is_empty() {
+            return Ok(None);
+        }
+        let bytes = &bytes[..len as usize];
+        let sink = &mut self.outputs[usize::from(stream == Stream::Error)];
+        let written = match (sink, stream) {
+            (Sink::Captured(text), _) => {
+                text.extend_from_slice(bytes);
+                bytes.len()
+            }
+            (Sink::Host, Stream::Error) => write_some(io::stderr(), bytes)?,
+            (Sink::Host, _) => write_some(io::stdout().lock(), bytes)?,
+        };
+        self.written += written as u64;
+        Ok(Some(written))
+    }
+
+    /// True if the stream is a terminal of the host.
+    pub fn is_terminal(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Input => matches!(self.input, Input::Host(_)) && io::stdin().is_terminal(),
+            Stream::Output => matches!(self.outputs[0], Sink::Host) && io::stdout().is_terminal(),
+            Stream::Error => matches!(self.outputs[1], Sink::Host) && io::stderr().is_terminal(),
+        }
+    }
+
+    /// True if the host's own stream is behind it.
+    pub fn is_host(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Input => matches!(self.input, Input::Host(_)),
+            Stream::Output => matches!(self.outputs[0], Sink::Host),
+            Stream::Error => matches!(self.outputs[1], Sink::Host),
+        }
+    }
+
+    /// What was captured.
+    pub fn take_output(&mut self, stream: Stream) -> Vec<u8> {
+        match &mut self.outputs[usize::from(stream == Stream::Error)] {
+            Sink::Captured(text) => std::mem::take(text),
+            Sink::Host => Vec::new(),
+        }
+    }
+
+    /// True if a guest has asked for input that was not there.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
+    /// Waits for input or a signal, for so many nanoseconds or for ever; true if there is something.
+    pub(crate) fn wait(&mut self, nanoseconds: Option<u64>, control: &RunControl) -> bool {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut left = nanoseconds.map_or(Duration::MAX, Duration::from_nanos);
+        self.awaited = false;
+        while !control.is_cancelled() && !self.signals.any() {
+            let Input::Host(host) = &mut self.input else { return true };
+            if host.wait(left.min(LOOK)) {
+                return true;
+            }
+            left = left.saturating_sub(LOOK);
+            if left.is_zero() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A signal that has arrived for the guest.
+    pub(crate) fn take_signal(&mut self) -> Option<Signal> {
+        self.signals.take()
+    }
+}
+
+/// Writes what the host takes at once.
+fn write_some(mut to: impl Write, bytes: &[u8]) -> io::Result<usize> {
+    to.write_all(bytes)?;
+    to.flush()?;
+    Ok(bytes.len())
+}
+
+impl HostInput {
+    /// Takes what the thread has read.
+    fn fill(&mut self, wait: bool) -> io::Result<()> {
+        let reader = self.reader.get_or_insert_with(read_in_background);
+        let next = match (self.buffer.is_empty() && !self.ended, wait) {
+            (false, _) => return Ok(()),
+            (true, true) => reader.recv().ok(),
+            (true, false) => match reader.try_recv() {
+                Ok(next) => Some(next),
+                Err(mpsc::TryRecvError::Empty) => return Ok(()),
+                Err(mpsc::TryRecvError::Disconnected) => None,
+            },
+        };
+        match next {
+            Some(bytes) => self.buffer.extend(bytes?),
+            None => self.ended = true,
+        }
+        Ok(())
+    }
+
+    /// Waits so long for input; true if there is some.
+    fn wait(&mut self, time: Duration) -> bool {
+        if !self.buffer.is_empty() || self.ended {
+            return true;
+        }
+        let reader = self.reader.get_or_insert_with(read_in_background);
+        match reader.recv_timeout(time) {
+            Ok(Ok(bytes)) => self.buffer.extend(bytes),
+            Err(mpsc::RecvTimeoutError::Timeout) => return false,
+            Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => self.ended = true,
+        }
+        true
+    }
+}
+
+/// Reads the host's input, one piece ahead of what the guest has taken.
+fn read_in_background() -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let read = move || {
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            let piece = match io::stdin().lock().read(&mut bytes) {
+                Ok(0) => break,
+                Ok(len) => Ok(bytes[..len].to_vec()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let failed = piece.is_err();
+            if sender.send(piece).is_err() || failed {
+                break;
+            }
+        }
+    };
+    // Without the thread, input has ended.
+    let _ = std::thread::Builder::new().name("kvrm-stdin".into()).spawn(read);
+    receiver
+}

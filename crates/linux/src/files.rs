@@ -1,0 +1,173 @@
+//! Open files: what descriptors lead to. Processes share those that were open when one was forked.
+
+use std::collections::BTreeMap;
+
+use crate::console::Stream;
+use crate::pipes::Pipes;
+use crate::process::Alarm;
+use crate::vfs::{Device, DirectoryEntry, NodeId};
+
+/// The number of an open file.
+pub type FileId = u32;
+
+/// An open file.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// What it is.
+    pub kind: Kind,
+    /// How it was opened.
+    pub mode: Mode,
+    /// Where the next read or write is; for a directory, the next entry.
+    pub offset: u64,
+    /// What a directory had when it was last read from the beginning.
+    pub listing: Option<Vec<DirectoryEntry>>,
+    /// Descriptors that lead here.
+    pub users: u32,
+}
+
+/// What an open file is.
+#[derive(Debug)]
+pub enum Kind {
+    /// A file or directory, which is retained.
+    Node(NodeId),
+    /// A device.
+    Device(Device, NodeId),
+    /// An end of a pipe, or both ends of a FIFO.
+    Pipe {
+        /// Its number.
+        pipe: u32,
+    },
+    /// One of the streams that a program begins with.
+    Console(Stream),
+    /// A counter (`eventfd`).
+    Event {
+        /// What it is at.
+        count: u64,
+        /// Reading takes one of it.
+        semaphore: bool,
+    },
+    /// A set of files that are waited for.
+    Epoll(Epoll),
+    /// A timer (`timerfd`).
+    Timer {
+        /// When it goes off next.
+        alarm: Option<Alarm>,
+        /// It counts from 1970.
+        since_1970: bool,
+    },
+}
+
+/// How a file was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// To be read.
+    pub reads: bool,
+    /// To be written.
+    pub writes: bool,
+    /// Writes go to the end.
+    pub appends: bool,
+    /// Nobody waits.
+    pub nonblocking: bool,
+    /// Only to name it.
+    pub path_only: bool,
+    /// Flags that only are remembered, as guests have them.
+    pub others: u32,
+}
+
+/// A set of files that are waited for.
+#[derive(Debug, Default)]
+pub struct Epoll {
+    /// By descriptor and file.
+    pub interests: BTreeMap<(u32, FileId), Interest>,
+    /// Where the next look begins, so that all get their turn.
+    pub next: (u32, FileId),
+}
+
+/// What is waited for of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// `EPOLL…`.
+    pub events: u32,
+    /// What the guest gets back.
+    pub data: u64,
+    /// What was told of it (edge-triggered).
+    pub told: u32,
+    /// What had happened to the file then.
+    pub seen: u64,
+    /// It is told once (`EPOLLONESHOT`), and was.
+    pub disabled: bool,
+}
+
+impl OpenFile {
+    /// An open file that one descriptor will lead to.
+    pub fn new(kind: Kind, mode: Mode) -> OpenFile {
+        OpenFile { kind, mode, offset: 0, listing: None, users: 1 }
+    }
+}
+
+/// All open files of a run.
+#[derive(Debug, Default)]
+pub struct Files {
+    files: BTreeMap<FileId, OpenFile>,
+    last: FileId,
+    /// What their pipes hold.
+    pub pipes: Pipes,
+}
+
+impl Files {
+    /// Adds one.
+    pub fn add(&mut self, file: OpenFile) -> FileId {
+        self.last += 1;
+        if let Kind::Pipe { pipe } = file.kind {
+            let pipe = self.pipes.get(pipe);
+            pipe.readers += u32::from(file.mode.reads);
+            pipe.writers += u32::from(file.mode.writes);
+            pipe.opened[0] += u64::from(file.mode.reads);
+            pipe.opened[1] += u64::from(file.mode.writes);
+        }
+        self.files.insert(self.last, file);
+        self.last
+    }
+
+    /// One of them.
+    pub fn get(&self, id: FileId) -> &OpenFile {
+        &self.files[&id]
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, id: FileId) -> &mut OpenFile {
+        self.files.get_mut(&id).expect("a descriptor leads to it")
+    }
+
+    /// True if it is open.
+    pub fn has(&self, id: FileId) -> bool {
+        self.files.contains_key(&id)
+    }
+
+    /// Another descriptor leads to it.
+    pub fn share(&mut self, id: FileId) {
+        self.get_mut(id).users += 1;
+    }
+
+    /// A descriptor is closed; the file, if it was the last.
+    pub fn close(&mut self, id: FileId) -> Option<OpenFile> {
+        let file = self.get_mut(id);
+        file.users -= 1;
+        if file.users > 0 {
+            return None;
+        }
+        let file = self.files.remove(&id).expect("it was just there");
+        if let Kind::Pipe { pipe: number } = file.kind {
+            let pipe = self.pipes.get(number);
+            pipe.readers -= u32::from(file.mode.reads);
+            pipe.writers -= u32::from(file.mode.writes);
+            self.pipes.close(number);
+        }
+        Some(file)
+    }
+
+    /// All of them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (FileId, &mut OpenFile)> {
+        self.files.iter_mut().map(|(id, file)| (*id, file))
+    }
+}

@@ -1,0 +1,45 @@
+//! What a process needs of the machine that it runs on.
+
+use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_engine::{EngineError, RunControl, Stop};
+
+use crate::memory::Access;
+
+/// The processor and the memory of one process. Its threads take turns on the processor.
+///
+/// Memory goes from address 0 to [`TOP`](crate::memory::TOP). All of it is zero and nothing may be accessed at the
+/// start. Addresses and lengths of [`protect`](Guest::protect) and [`discard`](Guest::discard) are those of whole pages,
+/// and all ranges lie within memory.
+pub trait Guest: Send {
+    /// Returns the registers.
+    fn registers(&self) -> Result<CpuState, EngineError>;
+    /// Sets the registers.
+    fn set_registers(&mut self, state: &CpuState) -> Result<(), EngineError>;
+    /// Returns the vector registers.
+    fn vectors(&self) -> Result<VectorState, EngineError>;
+    /// Sets the vector registers.
+    fn set_vectors(&mut self, vectors: &VectorState) -> Result<(), EngineError>;
+
+    /// Reads memory, whatever the guest may do with it.
+    fn read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
+    /// Writes memory, whatever the guest may do with it.
+    fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+    /// Says what the guest may do with pages.
+    fn protect(&mut self, addr: u64, len: u64, access: Access) -> Result<(), EngineError>;
+    /// Makes pages zero.
+    fn discard(&mut self, addr: u64, len: u64) -> Result<(), EngineError>;
+
+    /// Runs until it stops or has executed so many instructions; why it stopped, and how many it executed. `None` if the
+    /// run was cancelled.
+    fn run(
+        &mut self,
+        instructions: u64,
+        control: &RunControl,
+    ) -> Result<(Option<Stop>, u64), EngineError>;
+
+    /// Makes another one with the same memory; its registers are zero.
+    fn fork(&self) -> Result<Box<dyn Guest>, EngineError>;
+}
+
+/// Makes a guest with empty memory.
+pub type MakeGuest = Box<dyn Fn() -> Result<Box<dyn Guest>, EngineError> + Send>;

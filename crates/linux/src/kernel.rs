@@ -1,0 +1,305 @@
+//! All processes of a run, and what they share.
+
+use std::collections::BTreeMap;
+
+use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_engine::EngineError;
+use kvrm_random::Random;
+
+use crate::clock::Clock;
+use crate::console::Console;
+use crate::descriptors::Descriptors;
+use crate::exec;
+use crate::files::Files;
+use crate::guest::MakeGuest;
+use crate::memory::Memory;
+use crate::process::{Executed, Pid, Process, State, Status};
+use crate::report::Report;
+use crate::resources::{Limits, Resources};
+use crate::shared::Segments;
+use crate::signals::{Actions, Pending};
+use crate::strace::Strace;
+use crate::thread::{Thread, Tid};
+use crate::vfs::Vfs;
+use crate::{Errno, Refusal};
+
+/// The number of a run's first process.
+pub const FIRST: Pid = 1000;
+
+/// Everything that a run's processes see.
+pub struct Kernel {
+    pub(crate) make_guest: MakeGuest,
+    pub(crate) processes: BTreeMap<Pid, Process>,
+    pub(crate) threads: BTreeMap<Tid, Thread>,
+    pub(crate) memories: BTreeMap<u32, Held>,
+    pub(crate) segments: Segments,
+    pub(crate) vfs: Vfs,
+    pub(crate) files: Files,
+    pub(crate) console: Console,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) limits: Limits,
+    pub(crate) report: Report,
+    pub(crate) strace: Option<Strace>,
+    /// How often something has happened that a thread may wait for.
+    pub(crate) happened: u64,
+    /// Numbers that were given away.
+    pub(crate) numbers: Numbers,
+    /// How the first process ended.
+    pub(crate) first_status: Option<Status>,
+    /// The process group that the terminal's signals go to.
+    pub(crate) foreground: Pid,
+}
+
+/// The last of each kind of number that was given away.
+pub(crate) struct Numbers {
+    pub(crate) thread: Tid,
+    pub(crate) memory: u32,
+    pub(crate) ticket: u64,
+}
+
+/// A memory and those who have it.
+pub(crate) struct Held {
+    pub(crate) memory: Memory,
+    /// How many processes have it.
+    pub(crate) users: u32,
+    /// Whose vector registers the machine has.
+    pub(crate) loaded: Option<Tid>,
+}
+
+/// What a run is made from.
+pub struct Setup {
+    /// Makes machines.
+    pub make_guest: MakeGuest,
+    /// The files.
+    pub vfs: Vfs,
+    /// Standard input and output.
+    pub console: Console,
+    /// Limits.
+    pub limits: Limits,
+    /// Where random numbers begin.
+    pub seed: u64,
+    /// Guests see the host's time.
+    pub realtime: bool,
+    /// Where system calls are printed.
+    pub strace: Option<Strace>,
+}
+
+/// The program that a run begins with.
+pub struct Command {
+    /// Its path.
+    pub path: Vec<u8>,
+    /// Its arguments, the first of which is its name.
+    pub args: Vec<Vec<u8>>,
+    /// Its environment.
+    pub env: Vec<Vec<u8>>,
+    /// The directory that it begins in.
+    pub directory: Vec<u8>,
+}
+
+/// Why a run cannot begin, or does not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The program cannot be executed.
+    #[error("cannot execute {path}: {errno}{advice}")]
+    Program {
+        /// Its path.
+        path: String,
+        /// Why.
+        errno: Errno,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The directory is not one.
+    #[error("cannot begin in the directory {path}: {errno}")]
+    Directory {
+        /// Its path.
+        path: String,
+        /// Why.
+        errno: Errno,
+    },
+    /// The host failed.
+    #[error(transparent)]
+    Host(#[from] EngineError),
+}
+
+impl Kernel {
+    /// Loads the program.
+    pub fn new(setup: Setup, command: &Command) -> Result<Kernel, Failure> {
+        let Setup { make_guest, vfs, console, limits, seed, realtime, strace } = setup;
+        let mut kernel = Kernel {
+            make_guest,
+            processes: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            segments: Segments::default(),
+            vfs,
+            files: Files::default(),
+            console,
+            clock: Clock::new(realtime),
+            random: Random::new(seed),
+            limits,
+            report: Report::default(),
+            strace,
+            happened: 0,
+            numbers: Numbers { thread: FIRST, memory: 0, ticket: 0 },
+            first_status: None,
+            foreground: FIRST,
+        };
+        kernel.begin(command)?;
+        Ok(kernel)
+    }
+
+    fn begin(&mut self, command: &Command) -> Result<(), Failure> {
+        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let directory = self.start_directory(&command.directory);
+        let directory = directory
+            .map_err(|errno| Failure::Directory { path: lossy(&command.directory), errno })?;
+        let loaded = exec::load(self, directory, &command.path, &command.args, &command.env);
+        let loaded = loaded.map_err(|refusal| match refusal {
+            Refusal::Host(error) => Failure::Host(error),
+            Refusal::Errno(errno) => {
+                let advice = exec::advice(errno);
+                Failure::Program { path: lossy(&command.path), errno, advice }
+            }
+            Refusal::Wait(_) | Refusal::Gone => unreachable!("loading does not wait"),
+        })?;
+        let descriptors = Descriptors::of_console(&mut self.files);
+        let memory = self.hold(loaded.memory);
+        let process = Process {
+            parent: 1,
+            group: FIRST,
+            session: FIRST,
+            memory,
+            descriptors,
+            directory,
+            umask: 0o022,
+            actions: Actions::new(),
+            pending: Pending::default(),
+            threads: vec![FIRST],
+            state: State::Running { continued: false },
+            exit_signal: None,
+            vfork: None,
+            program: loaded.program,
+            alarm: None,
+            timers: BTreeMap::new(),
+            resources: Resources::new(&self.limits),
+            executed: Executed::default(),
+        };
+        let thread = Thread::new(FIRST, loaded.registers, VectorState::new(), loaded.name);
+        self.processes.insert(FIRST, process);
+        self.threads.insert(FIRST, thread);
+        Ok(())
+    }
+
+    /// Keeps a memory for one process; its number.
+    pub(crate) fn hold(&mut self, memory: Memory) -> u32 {
+        self.numbers.memory += 1;
+        self.memories.insert(self.numbers.memory, Held { memory, users: 1, loaded: None });
+        self.numbers.memory
+    }
+
+    /// Lets go of a memory.
+    pub(crate) fn release_memory(&mut self, number: u32) {
+        let held = self.memories.get_mut(&number).expect("somebody has it");
+        held.users -= 1;
+        if held.users == 0 {
+            self.memories.remove(&number);
+        }
+    }
+
+    /// A number for a new thread or process.
+    pub(crate) fn new_tid(&mut self) -> Result<Tid, Errno> {
+        if self.threads.len() >= self.limits.threads {
+            self.report.hit(crate::resources::Limit::Threads);
+            return Err(Errno::AGAIN);
+        }
+        self.numbers.thread += 1;
+        Ok(self.numbers.thread)
+    }
+
+    /// Notes that something has happened that a thread may wait for.
+    pub(crate) fn note(&mut self) {
+        self.happened += 1;
+    }
+
+    /// The process of a thread.
+    pub(crate) fn process_of(&mut self, tid: Tid) -> &mut Process {
+        let pid = self.thread(tid).pid;
+        self.processes.get_mut(&pid).expect("threads have a process")
+    }
+
+    /// A thread.
+    pub(crate) fn thread(&mut self, tid: Tid) -> &mut Thread {
+        self.threads.get_mut(&tid).expect("it has not ended")
+    }
+
+    /// The memory of a thread.
+    pub(crate) fn held_of(&mut self, tid: Tid) -> &mut Held {
+        let number = self.process_of(tid).memory;
+        self.memories.get_mut(&number).expect("processes have memory")
+    }
+
+    /// Brings a thread's registers to its machine, and those of the thread that was there to that thread.
+    pub(crate) fn load(&mut self, tid: Tid) -> Result<(), EngineError> {
+        let loaded = self.held_of(tid).loaded;
+        if loaded != Some(tid) {
+            self.save_vectors(tid)?;
+            let vectors = self.thread(tid).vectors;
+            let held = self.held_of(tid);
+            held.memory.guest.set_vectors(&vectors)?;
+            held.loaded = Some(tid);
+        }
+        let registers = self.thread(tid).registers;
+        self.held_of(tid).memory.guest.set_registers(&registers)
+    }
+
+    /// Brings the vector registers from the machine of a thread to the thread that they belong to.
+    pub(crate) fn save_vectors(&mut self, tid: Tid) -> Result<(), EngineError> {
+        let held = self.held_of(tid);
+        let Some(owner) = held.loaded.take() else { return Ok(()) };
+        let vectors = held.memory.guest.vectors()?;
+        if let Some(thread) = self.threads.get_mut(&owner) {
+            thread.vectors = vectors;
+        }
+        Ok(())
+    }
+
+    /// The registers of a thread that is stopped, from its machine.
+    pub(crate) fn save_registers(&mut self, tid: Tid) -> Result<CpuState, EngineError> {
+        let registers = self.held_of(tid).memory.guest.registers()?;
+        self.thread(tid).registers = registers;
+        Ok(registers)
+    }
+
+    /// Bytes of memory over all processes.
+    pub(crate) fn memory_used(&self) -> u64 {
+        self.memories.values().map(|held| held.memory.used()).sum()
+    }
+
+    /// What happened in the run.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// How the first process ended, if it has.
+    pub fn status(&self) -> Option<Status> {
+        self.first_status
+    }
+
+    /// The files, as they are now.
+    pub fn vfs(&self) -> &Vfs {
+        &self.vfs
+    }
+
+    /// Standard input and output.
+    pub fn console(&mut self) -> &mut Console {
+        &mut self.console
+    }
+
+    fn start_directory(&mut self, path: &[u8]) -> Result<crate::vfs::NodeId, Errno> {
+        let root = self.vfs.root();
+        self.directory_at(root, path)
+    }
+}
+

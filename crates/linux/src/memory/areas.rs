@@ -1,0 +1,172 @@
+//! Areas of memory that were mapped together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{Access, BOTTOM, TOP};
+use crate::vfs::NodeId;
+
+/// What an area shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Memory of the process's own.
+    Anonymous,
+    /// Memory that it shares with the processes forked from it; the number of the [`Segment`](crate::shared::Segment), and
+    /// where in it the area begins.
+    Shared {
+        /// Its number.
+        segment: u32,
+        /// The offset of the area's first byte.
+        offset: u64,
+    },
+    /// A copy of a file's bytes.
+    File {
+        /// The file.
+        node: NodeId,
+        /// The offset of the area's first byte.
+        offset: u64,
+        /// Changes go to the file.
+        shared: bool,
+    },
+}
+
+impl Backing {
+    /// The same, from so many bytes further on.
+    pub(crate) fn skip(self, bytes: u64) -> Backing {
+        match self {
+            Backing::Anonymous => self,
+            Backing::Shared { segment, offset } => Backing::Shared { segment, offset: offset + bytes },
+            Backing::File { node, offset, shared } => {
+                Backing::File { node, offset: offset + bytes, shared }
+            }
+        }
+    }
+}
+
+/// Pages that were mapped together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// The address behind the last byte.
+    pub end: u64,
+    /// What the guest may do with it.
+    pub access: Access,
+    /// What it shows.
+    pub backing: Backing,
+    /// It lies behind the end of its file, where accesses raise SIGBUS.
+    pub beyond: bool,
+    /// What it is for, as in `/proc/self/maps`.
+    pub label: &'static str,
+}
+
+/// The areas of a process, which do not overlap, by their first address.
+#[derive(Clone, Debug, Default)]
+pub struct Areas {
+    areas: BTreeMap<u64, Area>,
+}
+
+impl Areas {
+    /// The area with an address, and where it begins.
+    pub fn find(&self, addr: u64) -> Option<(u64, &Area)> {
+        let (start, area) = self.areas.range(..=addr).next_back()?;
+        (addr < area.end).then_some((*start, area))
+    }
+
+    /// All areas in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Area)> {
+        self.areas.iter().map(|(start, area)| (*start, area))
+    }
+
+    /// True if some are shared with other processes or with files.
+    pub fn has_shared(&self) -> bool {
+        self.areas.values().any(|area| match area.backing {
+            Backing::Anonymous => false,
+            Backing::Shared { .. } => true,
+            Backing::File { shared, .. } => shared,
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.areas.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.areas.is_empty()
+    }
+
+    /// Those that have some of the addresses, in order.
+    pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &Area)> {
+        let first = self.find(range.start).map_or(range.start, |(start, _)| start);
+        self.areas.range(first..range.end.max(first)).map(|(start, area)| (*start, area))
+    }
+
+    /// Adds an area where nothing is. Neighbours that continue one another become one.
+    pub fn insert(&mut self, mut start: u64, mut area: Area) {
+        debug_assert!(self.within(start..area.end).next().is_none());
+        if let Some((before, left)) = self.areas.range(..start).next_back()
+            && left.end == start
+            && continues(*before, left, &area)
+        {
+            start = *before;
+            area.backing = left.backing;
+        }
+        if let Some(right) = self.areas.get(&area.end)
+            && continues(start, &area, right)
+        {
+            let old = area.end;
+            area.end = right.end;
+            self.areas.remove(&old);
+        }
+        self.areas.insert(start, area);
+    }
+
+    /// Takes a range out, and cuts areas at its ends; what was there.
+    pub fn remove(&mut self, range: Range<u64>) -> Vec<(u64, Area)> {
+        self.cut(range.start);
+        self.cut(range.end);
+        let starts: Vec<u64> = self.areas.range(range).map(|(start, _)| *start).collect();
+        let take = |start: u64| (start, self.areas.remove(&start).expect("it was just found"));
+        starts.into_iter().map(take).collect()
+    }
+
+    /// Makes an area end and another begin at an address.
+    fn cut(&mut self, at: u64) {
+        let Some((start, area)) = self.find(at).map(|(start, area)| (start, *area)) else { return };
+        if start < at {
+            self.areas.insert(start, Area { end: at, ..area });
+            self.areas.insert(at, Area { backing: area.backing.skip(at - start), ..area });
+        }
+    }
+
+    /// The lowest address from `from` on with so much room.
+    pub fn room(&self, from: u64, len: u64) -> Option<u64> {
+        let mut at = from.max(BOTTOM);
+        for (start, area) in self.within(at..TOP) {
+            if at.checked_add(len)? <= start {
+                return Some(at);
+            }
+            at = at.max(area.end);
+        }
+        (at.checked_add(len)? <= TOP).then_some(at)
+    }
+
+    /// True if all of a range may be accessed so; otherwise the first address that may not.
+    pub fn allows(&self, addr: u64, len: u64, access: Access) -> Result<(), u64> {
+        let end = addr.checked_add(len).ok_or(addr)?;
+        let mut at = addr;
+        while at < end {
+            match self.find(at) {
+                Some((_, area)) if area.access.contains(access) && !area.beyond => at = area.end,
+                _ => return Err(at),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True if an area goes on where another one ends.
+fn continues(start: u64, left: &Area, right: &Area) -> bool {
+    let same = left.access == right.access && left.label == right.label && left.beyond == right.beyond;
+    same && left.backing.skip(left.end - start) == right.backing
+}

@@ -1,0 +1,351 @@
+//! Mapping and unmapping.
+
+use std::ops::Range;
+
+use super::{Access, Area, Areas, BOTTOM, Backing, MAPPINGS, PAGE, STACK, TOP, page_down, page_up};
+use crate::answer::Answer;
+use crate::guest::Guest;
+use crate::Errno;
+
+/// Areas that a process may have, as Linux's `vm.max_map_count`.
+const MOST_AREAS: usize = 65_530;
+
+/// Where something is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Where there is room, at this address if it is free.
+    Anywhere(u64),
+    /// There, instead of what is there.
+    Fixed(u64),
+    /// There, if nothing is.
+    Free(u64),
+}
+
+/// The memory of a process, and the machine that has it.
+pub struct Memory {
+    /// The machine.
+    pub guest: Box<dyn Guest>,
+    areas: Areas,
+    heap: Range<u64>,
+    /// Bytes that can be accessed.
+    used: u64,
+    /// How many it may use.
+    limit: u64,
+}
+
+impl Memory {
+    /// Nothing mapped. `limit` is how many bytes may be mapped that can be accessed.
+    pub fn new(guest: Box<dyn Guest>, limit: u64) -> Memory {
+        Memory { guest, areas: Areas::default(), heap: 0..0, used: 0, limit }
+    }
+
+    /// A copy for a new process.
+    pub fn fork(&self) -> Answer<Memory> {
+        let guest = self.guest.fork()?;
+        let (areas, heap) = (self.areas.clone(), self.heap.clone());
+        Ok(Memory { guest, areas, heap, used: self.used, limit: self.limit })
+    }
+
+    /// What is mapped.
+    pub fn areas(&self) -> &Areas {
+        &self.areas
+    }
+
+    /// Bytes that can be accessed.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    // Mapping.
+
+    /// Maps `len` bytes, all of them zero; the address. Whatever `area` says of its end does not count.
+    pub fn map(&mut self, placement: Placement, len: u64, area: Area) -> Answer {
+        let len = page_up(len).filter(|len| *len > 0).ok_or(Errno::NOMEM)?;
+        let at = self.place(placement, len)?;
+        if self.areas.len() >= MOST_AREAS {
+            return Err(Errno::NOMEM.into());
+        }
+        self.clear(at..at + len)?;
+        self.add(at, Area { end: at + len, ..area })?;
+        Ok(at)
+    }
+
+    /// Finds out where to map so many pages.
+    fn place(&self, placement: Placement, len: u64) -> Answer {
+        let fits = |at: u64| at >= BOTTOM && at.checked_add(len).is_some_and(|end| end <= TOP);
+        let is_free = |at: u64| self.areas.within(at..at + len).next().is_none();
+        match placement {
+            Placement::Anywhere(hint) => {
+                let hint = page_down(hint);
+                if fits(hint) && is_free(hint) {
+                    return Ok(hint);
+                }
+                self.areas.room(MAPPINGS, len).ok_or(Errno::NOMEM.into())
+            }
+            Placement::Fixed(at) | Placement::Free(at) if !at.is_multiple_of(PAGE) => {
+                Err(Errno::INVAL.into())
+            }
+            Placement::Fixed(at) | Placement::Free(at) if at < BOTTOM => Err(Errno::PERM.into()),
+            Placement::Fixed(at) | Placement::Free(at) if !fits(at) => Err(Errno::NOMEM.into()),
+            Placement::Free(at) if !is_free(at) => Err(Errno::EXIST.into()),
+            Placement::Fixed(at) | Placement::Free(at) => Ok(at),
+        }
+    }
+
+    /// Adds an area of zeros where nothing is.
+    fn add(&mut self, start: u64, area: Area) -> Answer<()> {
+        let (len, access) = (area.end - start, effective(&area));
+        if !access.is_empty() {
+            let used = self.used.checked_add(len).filter(|used| *used <= self.limit);
+            self.used = used.ok_or(Errno::NOMEM)?;
+            self.guest.protect(start, len, access)?;
+        }
+        self.areas.insert(start, area);
+        Ok(())
+    }
+
+    /// Unmaps what is there.
+    pub fn unmap(&mut self, addr: u64, len: u64) -> Answer {
+        let range = whole_pages(addr, len).ok_or(Errno::INVAL)?;
+        self.clear(range)?;
+        Ok(0)
+    }
+
+    fn clear(&mut self, range: Range<u64>) -> Answer<()> {
+        for (start, area) in self.areas.remove(range) {
+            let len = area.end - start;
+            if !effective(&area).is_empty() {
+                self.used -= len;
+                self.guest.protect(start, len, Access::empty())?;
+            }
+            self.guest.discard(start, len)?;
+        }
+        Ok(())
+    }
+
+    /// Changes what may be done with pages, all of which must be mapped.
+    pub fn protect(&mut self, addr: u64, len: u64, access: Access) -> Answer {
+        if len == 0 {
+            return Ok(0);
+        }
+        let range = whole_pages(addr, len).ok_or(Errno::NOMEM)?;
+        let end = range.end;
+        let mut at = range.start;
+        while at < end {
+            let (_, area) = self.areas.find(at).ok_or(Errno::NOMEM)?;
+            at = area.end;
+        }
+        for (start, area) in self.areas.remove(range) {
+            let changed = Area { access, ..area };
+            let (before, after) = (effective(&area), effective(&changed));
+            let len = area.end - start;
+            match (before.is_empty(), after.is_empty()) {
+                (true, false) if self.used + len > self.limit => {
+                    self.areas.insert(start, area);
+                    return Err(Errno::NOMEM.into());
+                }
+                (true, false) => self.used += len,
+                (false, true) => self.used -= len,
+                (true, true) | (false, false) => {}
+            }
+            if before != after {
+                self.guest.protect(start, len, after)?;
+            }
+            self.areas.insert(start, changed);
+        }
+        Ok(0)
+    }
+
+    /// Makes pages zero that are the process's own.
+    pub fn forget(&mut self, addr: u64, len: u64) -> Answer {
+        let range = whole_pages(addr, len).ok_or(Errno::INVAL)?;
+        self.areas.allows(range.start, range.end - range.start, Access::empty()).map_err(|_| Errno::NOMEM)?;
+        let parts: Vec<Range<u64>> = self
+            .areas
+            .within(range.clone())
+            .filter(|(_, area)| area.backing == Backing::Anonymous)
+            .map(|(start, area)| start.max(range.start)..area.end.min(range.end))
+            .collect();
+        for part in parts {
+            self.guest.discard(part.start, part.end - part.start)?;
+        }
+        Ok(0)
+    }
+
+    /// Moves or resizes a mapping; its new address.
+    pub fn remap(&mut self, old: Range<u64>, len: u64, to: Remap) -> Answer {
+        let (start, area) = self.areas.find(old.start).ok_or(Errno::FAULT)?;
+        let (area, old_len) = (*area, old.end - old.start);
+        if area.end < old.end {
+            return Err(Errno::FAULT.into());
+        }
+        let backing = match area.backing {
+            Backing::Anonymous => Backing::Anonymous,
+            other => other.skip(old.start - start),
+        };
+        if let Remap::Fixed(at) = to {
+            return self.move_to(old, Placement::Fixed(at), len, Area { backing, ..area });
+        }
+        if len <= old_len {
+            self.clear(old.start + len..old.end)?;
+            return Ok(old.start);
+        }
+        let more = old.end..old.start.checked_add(len).ok_or(Errno::NOMEM)?;
+        if more.end <= TOP && area.end == old.end && self.areas.within(more.clone()).next().is_none() {
+            let backing = backing.skip(old_len);
+            self.add(more.start, Area { end: more.end, backing, ..area })?;
+            return Ok(old.start);
+        }
+        match to {
+            Remap::Stay => Err(Errno::NOMEM.into()),
+            Remap::Move | Remap::Fixed(_) => {
+                self.move_to(old, Placement::Anywhere(0), len, Area { backing, ..area })
+            }
+        }
+    }
+
+    fn move_to(&mut self, old: Range<u64>, to: Placement, len: u64, area: Area) -> Answer {
+        let at = self.map(to, len, Area { access: Access::empty(), ..area })?;
+        let kept = len.min(old.end - old.start);
+        self.copy(old.start, at, kept)?;
+        self.clear(old)?;
+        self.protect(at, len, area.access)?;
+        Ok(at)
+    }
+
+    /// Copies bytes, a piece at a time; pieces of zeros take no memory.
+    fn copy(&mut self, from: u64, to: u64, len: u64) -> Answer<()> {
+        let mut piece = vec![0; len.min(1 << 20) as usize];
+        for done in (0..len).step_by(1 << 20) {
+            let piece = &mut piece[..(len - done).min(1 << 20) as usize];
+            self.guest.read(from + done, piece)?;
+            for (index, page) in piece.chunks(PAGE as usize).enumerate() {
+                if page.iter().any(|byte| *byte != 0) {
+                    self.guest.write(to + done + index as u64 * PAGE, page)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // The heap and the stack.
+
+    /// Says where the heap begins.
+    pub fn begin_heap(&mut self, at: u64) {
+        self.heap = at..at;
+    }
+
+    /// Moves the end of the heap, if there is room and `to` is behind its beginning; where it is then.
+    pub fn set_heap_end(&mut self, to: u64) -> Answer {
+        let [old, new] = [self.heap.end, to].map(|end| page_up(end).unwrap_or(TOP));
+        if to < self.heap.start || to > TOP {
+            return Ok(self.heap.end);
+        }
+        if new < old {
+            self.clear(new..old)?;
+        } else if new > old {
+            let label = "[heap]";
+            let access = Access::READ | Access::WRITE;
+            let area = Area { end: new, access, backing: Backing::Anonymous, beyond: false, label };
+            if self.areas.within(old..new).next().is_some() || self.add(old, area).is_err() {
+                return Ok(self.heap.end);
+            }
+        }
+        self.heap.end = to;
+        Ok(to)
+    }
+
+    /// Maps the first thread's stack; the address behind it.
+    pub fn map_stack(&mut self) -> Answer {
+        let area = Area {
+            end: 0,
+            access: Access::READ | Access::WRITE,
+            backing: Backing::Anonymous,
+            beyond: false,
+            label: "[stack]",
+        };
+        let usual = MAPPINGS - STACK;
+        let is_free = self.areas.within(usual - PAGE..MAPPINGS).next().is_none();
+        let placement = if is_free { Placement::Fixed(usual) } else { Placement::Anywhere(0) };
+        let at = self.map(placement, STACK, area)?;
+        Ok(at + STACK)
+    }
+
+    // Accesses of system calls.
+
+    /// Reads what the guest may read.
+    pub fn read(&self, addr: u64, bytes: &mut [u8]) -> Answer<()> {
+        self.allows(addr, bytes.len() as u64, Access::READ)?;
+        Ok(self.guest.read(addr, bytes)?)
+    }
+
+    /// Writes what the guest may write.
+    pub fn write(&mut self, addr: u64, bytes: &[u8]) -> Answer<()> {
+        self.allows(addr, bytes.len() as u64, Access::WRITE)?;
+        Ok(self.guest.write(addr, bytes)?)
+    }
+
+    /// Checks an access that is about to be made.
+    pub fn allows(&self, addr: u64, len: u64, access: Access) -> Result<(), Errno> {
+        self.areas.allows(addr, len, access).map_err(|_| Errno::FAULT)
+    }
+
+    /// How many of `len` bytes may be accessed from `addr` on.
+    pub fn accessible(&self, addr: u64, len: u64, access: Access) -> u64 {
+        self.areas.allows(addr, len, access).map_or_else(|first| first.saturating_sub(addr), |()| len)
+    }
+
+    /// Reads bytes up to a zero; `ENAMETOOLONG` if there is none in the first `most` bytes.
+    pub fn read_string(&self, addr: u64, most: usize) -> Answer<Vec<u8>> {
+        let mut text = Vec::new();
+        while text.len() < most {
+            let at = addr + text.len() as u64;
+            let piece = (PAGE - at % PAGE).min((most - text.len()) as u64);
+            let mut bytes = vec![0; piece as usize];
+            self.read(at, &mut bytes)?;
+            if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+                text.extend_from_slice(&bytes[..end]);
+                return Ok(text);
+            }
+            text.extend_from_slice(&bytes);
+        }
+        Err(Errno::NAMETOOLONG.into())
+    }
+
+    /// Reads a number of 8 bytes.
+    pub fn read_u64(&self, addr: u64) -> Answer {
+        let mut bytes = [0; 8];
+        self.read(addr, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Reads a number of 4 bytes.
+    pub fn read_u32(&self, addr: u64) -> Answer<u32> {
+        let mut bytes = [0; 4];
+        self.read(addr, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+}
+
+/// Where a mapping goes that is resized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remap {
+    /// It stays where it is.
+    Stay,
+    /// It moves if it must.
+    Move,
+    /// It moves there.
+    Fixed(u64),
+}
+
+/// What the machine lets a guest do with an area.
+fn effective(area: &Area) -> Access {
+    if area.beyond { Access::empty() } else { area.access }
+}
+
+/// The pages of a range that begins with one; `None` if it does not or is not within memory.
+fn whole_pages(addr: u64, len: u64) -> Option<Range<u64>> {
+    let end = page_up(addr.checked_add(len).filter(|end| *end <= TOP)?)?;
+    (addr.is_multiple_of(PAGE) && addr < end).then_some(addr..end)
+}
+

@@ -1,0 +1,111 @@
+//! Pipes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::vfs::NodeId;
+
+/// Bytes that a pipe holds, as on Linux.
+pub const CAPACITY: usize = 1 << 16;
+/// Bytes that are written together or not at all.
+pub const ATOMIC: usize = 4096;
+
+/// A pipe.
+#[derive(Debug, Default)]
+pub struct Pipe {
+    /// What was written and not read.
+    pub bytes: VecDeque<u8>,
+    /// Open files that read it.
+    pub readers: u32,
+    /// Open files that write it.
+    pub writers: u32,
+    /// The FIFO that it belongs to.
+    pub node: Option<NodeId>,
+    /// How often it was opened for reading and for writing, which the other side waits for.
+    pub opened: [u64; 2],
+    /// How many bytes it may hold.
+    pub capacity: usize,
+    /// How often it was read or written.
+    pub moves: u64,
+}
+
+impl Pipe {
+    /// Room that is left.
+    pub fn room(&self) -> usize {
+        self.capacity - self.bytes.len().min(self.capacity)
+    }
+
+    /// Reads; how many bytes.
+    pub fn read(&mut self, bytes: &mut [u8]) -> usize {
+        let len = bytes.len().min(self.bytes.len());
+        self.moves += 1;
+        for (to, from) in bytes.iter_mut().zip(self.bytes.drain(..len)) {
+            *to = from;
+        }
+        len
+    }
+
+    /// Writes what there is room for, small pieces only as a whole; how many bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let room = self.room();
+        if bytes.len() <= ATOMIC && room < bytes.len() {
+            return 0;
+        }
+        let len = bytes.len().min(room);
+        self.moves += 1;
+        self.bytes.extend(&bytes[..len]);
+        len
+    }
+}
+
+/// All pipes of a run.
+#[derive(Debug, Default)]
+pub struct Pipes {
+    pipes: BTreeMap<u32, Pipe>,
+    last: u32,
+}
+
+impl Pipes {
+    /// A new pipe; its number.
+    pub fn add(&mut self, node: Option<NodeId>) -> u32 {
+        self.last += 1;
+        self.pipes.insert(self.last, Pipe { node, capacity: CAPACITY, ..Pipe::default() });
+        self.last
+    }
+
+    /// The pipe of a FIFO, which is made if nobody has it open; its number.
+    pub fn of_fifo(&mut self, node: NodeId) -> u32 {
+        let found = self.pipes.iter().find(|(_, pipe)| pipe.node == Some(node));
+        found.map(|(number, _)| *number).unwrap_or_else(|| self.add(Some(node)))
+    }
+
+    /// One of them.
+    pub fn get(&mut self, number: u32) -> &mut Pipe {
+        self.pipes.get_mut(&number).expect("it is open")
+    }
+
+    /// Forgets it if nobody has it open.
+    pub fn close(&mut self, number: u32) {
+        let pipe = self.get(number);
+        if pipe.readers == 0 && pipe.writers == 0 {
+            self.pipes.remove(&number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_writes_are_whole() {
+        let mut pipes = Pipes::default();
+        let number = pipes.add(None);
+        let pipe = pipes.get(number);
+        assert_eq!(pipe.write(&[7; CAPACITY - 10]), CAPACITY - 10);
+        assert_eq!(pipe.write(&[8; 11]), 0);
+        assert_eq!(pipe.write(&[8; ATOMIC + 1]), 10);
+        let mut bytes = vec![0; CAPACITY + 1];
+        assert_eq!(pipe.read(&mut bytes), CAPACITY);
+        assert_eq!((bytes[0], bytes[CAPACITY - 1]), (7, 8));
+    }
+}

@@ -1,0 +1,149 @@
+//! Processes.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Time;
+use crate::descriptors::Descriptors;
+use crate::resources::Resources;
+use crate::signals::{Actions, Pending, Signal};
+use crate::thread::Tid;
+use crate::vfs::NodeId;
+
+/// The number of a process.
+pub type Pid = u32;
+
+/// A process.
+pub struct Process {
+    /// Who is told when it ends; 1 is nobody.
+    pub parent: Pid,
+    /// Its process group.
+    pub group: Pid,
+    /// Its session.
+    pub session: Pid,
+    /// The number of its memory.
+    pub memory: u32,
+    /// Its open files.
+    pub descriptors: Descriptors,
+    /// Where relative paths begin.
+    pub directory: NodeId,
+    /// Permissions that new files do not have.
+    pub umask: u32,
+    /// What it does about signals.
+    pub actions: Actions,
+    /// Signals that any of its threads may get.
+    pub pending: Pending,
+    /// Its threads.
+    pub threads: Vec<Tid>,
+    /// Whether it runs.
+    pub state: State,
+    /// The signal that its parent gets when it ends.
+    pub exit_signal: Option<Signal>,
+    /// The thread that waits until it has ended or runs another program.
+    pub vfork: Option<Tid>,
+    /// What it runs.
+    pub program: Program,
+    /// `setitimer(ITIMER_REAL)`.
+    pub alarm: Option<Alarm>,
+    /// Timers of `timer_create`.
+    pub timers: BTreeMap<u32, Timer>,
+    /// Its limits.
+    pub resources: Resources,
+    /// Instructions that it has executed, and its ended children.
+    pub executed: Executed,
+}
+
+/// Whether a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Running {
+        /// It was stopped before, and its parent has not heard of that.
+        continued: bool,
+    },
+    /// A signal stopped it.
+    Stopped {
+        /// Which.
+        signal: Signal,
+        /// Its parent has heard of it.
+        reported: bool,
+    },
+    /// It has ended, and its parent has not asked yet.
+    Ended(Status),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// By itself, with this exit code.
+    Exited(u8),
+    /// By a signal.
+    Killed(Signal),
+}
+
+impl Status {
+    /// As `wait4` gives it.
+    pub fn wait_status(self) -> u32 {
+        const DUMPED: u32 = 0x80;
+        match self {
+            Status::Exited(code) => u32::from(code) << 8,
+            Status::Killed(signal) => {
+                let dumps = signal.by_default() == crate::signals::ByDefault::Dump;
+                u32::from(signal.number()) | if dumps { DUMPED } else { 0 }
+            }
+        }
+    }
+}
+
+/// The program of a process.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its file.
+    pub node: NodeId,
+    /// Its path.
+    pub path: Vec<u8>,
+    /// What it was started with.
+    pub args: Vec<Vec<u8>>,
+    /// Its environment at the start.
+    pub env: Vec<Vec<u8>>,
+    /// Its auxiliary vector.
+    pub auxv: Vec<u8>,
+    /// What handlers of signals return to.
+    pub signal_return: u64,
+    /// Its interpreter, which must be kept open.
+    pub interpreter: Option<NodeId>,
+}
+
+/// A timer that sends a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alarm {
+    /// When next.
+    pub at: Time,
+    /// Nanoseconds between two, or 0.
+    pub interval: u64,
+}
+
+/// A timer of `timer_create`.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    /// When it goes off, if it is set.
+    pub alarm: Option<Alarm>,
+    /// It counts from 1970 rather than from the machine's start.
+    pub since_1970: bool,
+    /// The signal that it sends.
+    pub signal: Option<Signal>,
+    /// To this thread rather than to the process.
+    pub thread: Option<Tid>,
+    /// The value that comes with the signal.
+    pub value: u64,
+    /// How often it went off since the last signal.
+    pub overrun: u32,
+}
+
+/// Instructions that were executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// By the process.
+    pub own: u64,
+    /// By children that have ended.
+    pub children: u64,
+}

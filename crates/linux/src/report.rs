@@ -1,0 +1,92 @@
+//! What happened in a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::calls;
+use crate::resources::Limit;
+use crate::signals::Signal;
+
+/// What happened in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Instructions of all threads.
+    pub instructions: u64,
+    /// How often each system call was made, by number.
+    pub calls: BTreeMap<u64, u64>,
+    /// The same of those that kvrm does not have.
+    pub unknown: BTreeMap<u64, u64>,
+    /// Limits that were hit.
+    pub limits: BTreeSet<Limit>,
+    /// What the first process died of.
+    pub crash: Option<Crash>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All processes have ended, or the first one has and the others had their time.
+    Finished,
+    /// A limit was hit that ends the run.
+    Limited(Limit),
+    /// Every thread waits for something that nobody can do.
+    Deadlock,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// What a process died of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// The signal.
+    pub signal: Signal,
+    /// Where it was.
+    pub pc: u64,
+    /// The address that it could not access.
+    pub address: Option<u64>,
+    /// The function that it was in, and how far from its beginning.
+    pub symbol: Option<(String, u64)>,
+}
+
+impl Report {
+    /// Counts a system call.
+    pub(crate) fn count_call(&mut self, number: u64) {
+        const MOST: usize = 1024;
+        if self.calls.len() < MOST || self.calls.contains_key(&number) {
+            *self.calls.entry(number).or_default() += 1;
+        }
+    }
+
+    /// Counts a system call that is not there. Few of them are told apart, whatever numbers a guest tries.
+    pub(crate) fn count_unknown(&mut self, number: u64) {
+        const MOST: usize = 1024;
+        if self.unknown.len() < MOST || self.unknown.contains_key(&number) {
+            *self.unknown.entry(number).or_default() += 1;
+        }
+    }
+
+    /// Notes that a limit was hit.
+    pub(crate) fn hit(&mut self, limit: Limit) {
+        self.limits.insert(limit);
+    }
+
+    /// True if it was.
+    pub fn has_hit(&self, limit: Limit) -> bool {
+        self.limits.contains(&limit)
+    }
+
+    /// System calls in all.
+    pub fn total_calls(&self) -> u64 {
+        self.calls.values().sum()
+    }
+
+    /// Names of system calls and how often they were made, the most frequent first.
+    pub fn calls_by_name(&self) -> Vec<(String, u64)> {
+        let name = |number: u64| match calls::find(number) {
+            Some(entry) => entry.name.to_owned(),
+            None => format!("syscall_{number}"),
+        };
+        let mut calls: Vec<_> = self.calls.iter().map(|(number, count)| (name(*number), *count)).collect();
+        calls.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        calls
+    }
+}

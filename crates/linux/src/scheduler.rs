@@ -1,0 +1,337 @@
+//! Threads take turns, always in the same order, so that the same run gives the same result.
+
+use kvrm_engine::{EngineError, FaultKind, RunControl, Stop};
+use linux_raw_sys::general as raw;
+
+use crate::Errno;
+use crate::answer::{Interrupted, Refusal, Wait};
+use crate::calls;
+use crate::clock::{SECOND, Time};
+use crate::kernel::Kernel;
+use crate::memory::Access;
+use crate::process::{State, Status};
+use crate::report::Ending;
+use crate::resources::Limit;
+use crate::signals::{Cause, Info, Signal};
+use crate::thread::{Tid, Waiting};
+
+/// Instructions of a turn where other threads wait for theirs.
+const TURN: u64 = 50_000;
+/// Instructions of a turn where no other thread can run.
+const ALONE: u64 = 1_000_000;
+/// Instructions that processes have to end when the first one has.
+const AFTERWARDS: u64 = SECOND;
+
+/// `si_code` of faults.
+const SEGV_MAPERR: i32 = 1;
+const SEGV_ACCERR: i32 = 2;
+const BUS_ADRALN: i32 = 1;
+const BUS_ADRERR: i32 = 2;
+const ILL_ILLOPC: i32 = 1;
+const TRAP_BRKPT: i32 = 1;
+
+impl Kernel {
+    /// Runs all processes until they have ended, a limit is hit, or the run is cancelled.
+    pub fn run(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
+        let mut last = 0;
+        let mut ends_at = u64::MAX;
+        loop {
+            if control.is_cancelled() {
+                return Ok(Ending::Cancelled);
+            }
+            if self.first_status.is_some() {
+                ends_at = ends_at.min(self.report.instructions.saturating_add(AFTERWARDS));
+            }
+            if self.threads.is_empty() || self.report.instructions >= ends_at {
+                return Ok(Ending::Finished);
+            }
+            if self.report.instructions >= self.limits.instructions {
+                self.report.hit(Limit::Instructions);
+                return Ok(Ending::Limited(Limit::Instructions));
+            }
+            if self.report.has_hit(Limit::Output) {
+                return Ok(Ending::Limited(Limit::Output));
+            }
+            self.pass_signals_of_the_host();
+            self.sound_alarms();
+            match self.next(last) {
+                Some(tid) => {
+                    last = tid;
+                    self.turn(tid, control)?;
+                }
+                None if self.first_status.is_some() && !self.sleeps() => return Ok(Ending::Finished),
+                None => {
+                    if !self.idle(control) {
+                        return Ok(Ending::Deadlock);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The thread whose turn it is: the next one after `last` that can do something.
+    fn next(&self, last: Tid) -> Option<Tid> {
+        let after = self.threads.range(last + 1..);
+        let mut order = after.chain(self.threads.range(..=last)).map(|(tid, _)| *tid);
+        order.find(|tid| self.can_run(*tid))
+    }
+
+    fn can_run(&self, tid: Tid) -> bool {
+        let thread = &self.threads[&tid];
+        let process = &self.processes[&thread.pid];
+        if matches!(process.state, State::Stopped { .. }) {
+            return false;
+        }
+        let Some(Waiting { wait, seen }) = thread.waiting else { return true };
+        let is_due = wait.until.is_some_and(|until| until <= self.clock.now());
+        is_due || seen != self.happened || self.has_signal(tid)
+    }
+
+    /// True if a thread waits for a time.
+    fn sleeps(&self) -> bool {
+        self.next_time().is_some()
+    }
+
+    /// Nobody can do anything: waits for the next time or for input; false if nothing can ever happen.
+    fn idle(&mut self, control: &RunControl) -> bool {
+        let next = self.next_time();
+        if self.console.is_awaited() {
+            // Who waits for both gets the time to answer, whatever time is the guest's.
+            let patience = next.map(|next| next.0.saturating_sub(self.clock.now().0));
+            if self.console.wait(patience, control) || next.is_none() {
+                self.note();
+                return true;
+            }
+        }
+        match next {
+            Some(next) => self.clock.sleep_until(next),
+            None => return self.clock.is_real() && self.wait_for_signals(control),
+        }
+        true
+    }
+
+    /// The next moment that somebody waits for.
+    fn next_time(&self) -> Option<Time> {
+        let waits = self.threads.values().filter_map(|thread| thread.waiting?.wait.until);
+        let alarms = self.processes.values().filter(|process| !process.threads.is_empty());
+        let alarms = alarms.flat_map(|process| {
+            let timers = process.timers.values().filter_map(|timer| timer.alarm);
+            process.alarm.into_iter().chain(timers).map(|alarm| alarm.at)
+        });
+        waits.chain(alarms).min()
+    }
+
+    /// A thread's turn.
+    fn turn(&mut self, tid: Tid, control: &RunControl) -> Result<(), EngineError> {
+        let mut left = if self.is_alone(tid) { ALONE } else { TURN };
+        if self.thread(tid).waiting.is_some() && !self.call_again(tid)? {
+            return Ok(());
+        }
+        while left > 0 {
+            if !self.deliver(tid)? || matches!(self.process_of(tid).state, State::Stopped { .. }) {
+                return Ok(());
+            }
+            let next = self.next_time().map_or(u64::MAX, |next| next.0.saturating_sub(self.clock.now().0));
+            let rest = self.limits.instructions.saturating_sub(self.report.instructions);
+            let most = left.min(next.max(1)).min(rest);
+            if most == 0 {
+                return Ok(());
+            }
+            self.load(tid)?;
+            let (stop, executed) = self.held_of(tid).memory.guest.run(most, control)?;
+            left -= executed.min(left);
+            self.count(tid, executed);
+            self.save_registers(tid)?;
+            let goes_on = match stop {
+                None => false,
+                Some(Stop::MaxCycles) => left > 0,
+                Some(Stop::Syscall { .. }) => {
+                    left = left.saturating_sub(1);
+                    self.call(tid)?
+                }
+                Some(stop) => self.fault(tid, stop)?,
+            };
+            if !goes_on || !self.threads.contains_key(&tid) {
+                return Ok(());
+            }
+            self.sound_alarms();
+        }
+        Ok(())
+    }
+
+    fn is_alone(&self, tid: Tid) -> bool {
+        self.threads.keys().all(|other| *other == tid || !self.can_run(*other))
+    }
+
+    fn count(&mut self, tid: Tid, instructions: u64) {
+        self.clock.count(instructions);
+        self.report.instructions += instructions;
+        self.process_of(tid).executed.own += instructions;
+    }
+
+    /// Makes a call again that waits, or interrupts it; true if the thread goes on.
+    fn call_again(&mut self, tid: Tid) -> Result<bool, EngineError> {
+        let waiting = self.thread(tid).waiting.expect("the caller has looked");
+        if waiting.wait.interrupted != Interrupted::Never
+            && self.has_signal(tid)
+            && let Some(restarts) = self.next_restarts(tid)
+        {
+            let thread = self.thread(tid);
+            thread.waiting = None;
+            thread.futex = None;
+            let again = restarts && waiting.wait.interrupted == Interrupted::Restarts && thread.progress == 0;
+            if again {
+                thread.registers.pc -= 4;
+            } else {
+                let progress = std::mem::take(&mut thread.progress);
+                thread.deadline = None;
+                thread.registers.x[0] = match progress {
+                    0 => Errno::INTR.as_result(),
+                    written => written,
+                };
+            }
+            return Ok(true);
+        }
+        self.call(tid)
+    }
+
+    /// Makes the system call in a thread's registers; true if the thread goes on.
+    fn call(&mut self, tid: Tid) -> Result<bool, EngineError> {
+        let answer = calls::serve(self, tid);
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return match answer {
+                Err(Refusal::Host(error)) => Err(error),
+                _ => Ok(false),
+            };
+        };
+        thread.waiting = None;
+        let value = match answer {
+            Ok(value) => value,
+            Err(Refusal::Errno(errno)) => errno.as_result(),
+            Err(Refusal::Host(error)) => return Err(error),
+            Err(Refusal::Gone) => {
+                (thread.deadline, thread.progress) = (None, 0);
+                return Ok(true);
+            }
+            Err(Refusal::Wait(wait)) => {
+                thread.waiting = Some(Waiting { wait, seen: self.happened });
+                return Ok(false);
+            }
+        };
+        (thread.deadline, thread.progress) = (None, 0);
+        thread.registers.x[0] = value;
+        Ok(true)
+    }
+
+    /// An instruction could not be executed: its thread gets a signal. True if the thread goes on.
+    fn fault(&mut self, tid: Tid, stop: Stop) -> Result<bool, EngineError> {
+        let pc = self.thread(tid).registers.pc;
+        let (signal, code, address) = match stop {
+            Stop::Fault { kind: FaultKind::Unaligned, address } => (Signal::BUS, BUS_ADRALN, address),
+            Stop::Fault { kind: FaultKind::Fetch, address } if !address.is_multiple_of(4) => {
+                (Signal::BUS, BUS_ADRALN, address)
+            }
+            Stop::Fault { address, .. } => self.fault_at(tid, address),
+            Stop::Breakpoint { .. } => (Signal::TRAP, TRAP_BRKPT, pc),
+            Stop::Halt { .. } | Stop::ZeroWord | Stop::Undefined { .. } => (Signal::ILL, ILL_ILLOPC, pc),
+            Stop::OutOfMemory { lacking } => {
+                return Err(EngineError::DeviceFull(lacking.advice().into()));
+            }
+            Stop::Syscall { .. } | Stop::MaxCycles => unreachable!("not faults"),
+        };
+        self.force(tid, Info { signal, code, cause: Cause::Fault { address } });
+        Ok(true)
+    }
+
+    fn fault_at(&mut self, tid: Tid, address: u64) -> (Signal, i32, u64) {
+        let address = address & !(0xff << 56);
+        match self.held_of(tid).memory.areas().find(address) {
+            None => (Signal::SEGV, SEGV_MAPERR, address),
+            Some((_, area)) if area.beyond && !area.access.is_empty() => (Signal::BUS, BUS_ADRERR, address),
+            Some(_) => (Signal::SEGV, SEGV_ACCERR, address),
+        }
+    }
+
+    /// Sends the signals of timers whose time has come.
+    fn sound_alarms(&mut self) {
+        let now = self.clock.now();
+        let due: Vec<_> = self.processes.iter().filter(|(_, p)| !p.threads.is_empty()).collect();
+        let due = due.into_iter().filter(|(_, process)| {
+            let timers = process.timers.values().filter_map(|timer| timer.alarm);
+            process.alarm.into_iter().chain(timers).any(|alarm| alarm.at <= now)
+        });
+        let due: Vec<u32> = due.map(|(pid, _)| *pid).collect();
+        for pid in due {
+            let process = self.processes.get_mut(&pid).expect("it was just found");
+            let mut sent = Vec::new();
+            if process.alarm.is_some_and(|alarm| alarm.at <= now) {
+                process.alarm = process.alarm.and_then(|alarm| alarm.next(now).0);
+                sent.push((None, Info::kernel(Signal::ALRM)));
+            }
+            for (id, timer) in &mut process.timers {
+                let Some(alarm) = timer.alarm.filter(|alarm| alarm.at <= now) else { continue };
+                let (next, missed) = alarm.next(now);
+                (timer.alarm, timer.overrun) = (next, missed);
+                let cause = Cause::Timer { id: *id, overrun: missed, value: timer.value };
+                if let Some(signal) = timer.signal {
+                    sent.push((timer.thread, Info { signal, code: raw::SI_TIMER, cause }));
+                }
+            }
+            for (thread, info) in sent {
+                match thread {
+                    Some(tid) if self.threads.contains_key(&tid) => self.send_to_thread(tid, info),
+                    _ => self.send(pid, info),
+                };
+            }
+        }
+    }
+
+    /// Signals that the host was sent for the guest go to the process group in the foreground.
+    fn pass_signals_of_the_host(&mut self) {
+        while let Some(signal) = self.console.take_signal() {
+            let group = self.foreground;
+            let members = self.processes.iter().filter(|(_, process)| process.group == group);
+            let members: Vec<u32> = members.map(|(pid, _)| *pid).collect();
+            members.into_iter().for_each(|pid| {
+                self.send(pid, Info::kernel(signal));
+            });
+        }
+    }
+
+    /// Waits for signals of the host; false if the run was cancelled.
+    fn wait_for_signals(&mut self, control: &RunControl) -> bool {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        !control.is_cancelled()
+    }
+
+    /// Ends a process.
+    pub(crate) fn end_by_signal(&mut self, pid: u32, signal: Signal) {
+        self.end_process(pid, Status::Killed(signal));
+    }
+
+    /// Waits in a call, at the latest until the call's deadline.
+    pub(crate) fn waits_until(&mut self, until: Option<Time>) -> Refusal {
+        Refusal::Wait(Wait { until, interrupted: Interrupted::Fails })
+    }
+}
+
+impl crate::process::Alarm {
+    /// What is set once it has gone off, and how many times it was missed.
+    pub(crate) fn next(self, now: Time) -> (Option<Self>, u32) {
+        if self.interval == 0 {
+            return (None, 0);
+        }
+        let missed = (now.0 - self.at.0) / self.interval;
+        let at = Time(self.at.0.saturating_add((missed + 1).saturating_mul(self.interval)));
+        (Some(Self { at, ..self }), u32::try_from(missed).unwrap_or(u32::MAX))
+    }
+}
+
+/// What may be done with memory, from `PROT_…`.
+pub(crate) fn access_of(protection: u64) -> Access {
+    let bits = [(raw::PROT_READ, Access::READ), (raw::PROT_WRITE, Access::WRITE), (raw::PROT_EXEC, Access::EXECUTE)];
+    let granted = bits.into_iter().filter(|(bit, _)| protection & u64::from(*bit) != 0);
+    let access = granted.fold(Access::empty(), |access, (_, one)| access | one);
+    // The processor has no pages that can be written or executed but not read.
+    if access.is_empty() { access } else { access | Access::READ }
+}

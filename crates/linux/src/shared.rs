@@ -1,0 +1,163 @@
+//! Memory that processes share with those forked from them, and files that are mapped to be changed.
+//!
+//! Every process has a machine of its own, and one of them runs at a time. So what one has written is brought to the others
+//! when it has run: pages that differ from what was last known go to the segment or file, and from there to all other
+//! memories that show them.
+
+use std::collections::BTreeMap;
+
+use crate::kernel::Kernel;
+use crate::memory::{Area, Backing, PAGE};
+use crate::thread::Tid;
+
+/// Shared anonymous memory.
+#[derive(Debug, Default)]
+pub struct Segments {
+    segments: BTreeMap<u32, Segment>,
+    last: u32,
+}
+
+/// What the pages of a segment hold; pages that are not there are zero.
+#[derive(Debug, Default)]
+struct Segment {
+    pages: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Segments {
+    /// A new one; its number.
+    pub fn add(&mut self, _len: u64) -> u32 {
+        self.last += 1;
+        self.segments.insert(self.last, Segment::default());
+        self.last
+    }
+}
+
+/// A page that is shown in a memory.
+struct Shown {
+    at: u64,
+    backing: Backing,
+}
+
+impl Kernel {
+    /// Brings what a memory's process has written to those who share it. Failures of the host come up when it runs next.
+    pub(crate) fn sync_shared(&mut self, number: u32) {
+        let Some(held) = self.memories.get(&number) else { return };
+        let areas: Vec<(u64, Area)> = held
+            .memory
+            .areas()
+            .iter()
+            .filter(|(_, area)| is_shared(area))
+            .map(|(start, area)| (start, *area))
+            .collect();
+        for (start, area) in areas {
+            for offset in (0..area.end - start).step_by(PAGE as usize) {
+                let backing = area.backing.skip(offset);
+                self.sync_page(number, &Shown { at: start + offset, backing });
+            }
+        }
+    }
+
+    fn sync_page(&mut self, number: u32, shown: &Shown) {
+        let mut bytes = vec![0; PAGE as usize];
+        let held = &self.memories[&number];
+        if held.memory.guest.read(shown.at, &mut bytes).is_err() {
+            return;
+        }
+        let is_new = match shown.backing {
+            Backing::Anonymous => false,
+            Backing::Shared { segment, offset } => {
+                let Some(segment) = self.segments.segments.get_mut(&segment) else { return };
+                let old = segment.pages.get(&offset);
+                let same = match old {
+                    Some(old) => **old == *bytes,
+                    None => bytes.iter().all(|byte| *byte == 0),
+                };
+                if !same {
+                    segment.pages.insert(offset, bytes.clone().into());
+                }
+                !same
+            }
+            Backing::File { node, offset, .. } => {
+                let mut old = vec![0; PAGE as usize];
+                let Ok(len) = self.with_vfs(0, |vfs, processes| vfs.read(processes, node, offset, &mut old)) else { return };
+                let same = old[..len] == bytes[..len];
+                if !same {
+                    // A file that cannot be written any more keeps what it has.
+                    let _ = self.with_vfs(0, |vfs, _| vfs.write(node, offset, &bytes[..len]));
+                }
+                !same
+            }
+        };
+        if is_new {
+            self.show(number, shown.backing, &bytes);
+        }
+    }
+
+    /// Brings a page to all other memories that show it.
+    fn show(&mut self, writer: u32, backing: Backing, bytes: &[u8]) {
+        for (number, held) in &mut self.memories {
+            if *number == writer {
+                continue;
+            }
+            let areas: Vec<(u64, Area)> =
+                held.memory.areas().iter().filter(|(_, area)| is_shared(area)).map(|(start, area)| (start, *area)).collect();
+            for (start, area) in areas {
+                let Some(at) = position(start, &area, backing) else { continue };
+                // As above.
+                let _ = held.memory.guest.write(at, bytes);
+            }
+        }
+    }
+
+    /// What a process has written to memory that shows a file is in the file before anybody asks.
+    pub(crate) fn sync_before_call(&mut self, tid: Tid) {
+        let number = self.process_of(tid).memory;
+        if self.has_shared(number) {
+            self.sync_shared(number);
+        }
+    }
+
+    fn has_shared(&self, number: u32) -> bool {
+        self.memories[&number].memory.areas().has_shared()
+    }
+
+    /// Files that a forked process has mapped stay as long as it does.
+    pub(crate) fn retain_mapped(&mut self, number: u32, shares_memory: bool) {
+        if shares_memory {
+            return;
+        }
+        let nodes: Vec<_> = self.memories[&number]
+            .memory
+            .areas()
+            .iter()
+            .filter_map(|(_, area)| match area.backing {
+                Backing::File { node, .. } => Some(node),
+                Backing::Anonymous | Backing::Shared { .. } => None,
+            })
+            .collect();
+        for node in nodes {
+            // It is there, because it is mapped.
+            let _ = self.vfs.retain(node);
+        }
+    }
+}
+
+fn is_shared(area: &Area) -> bool {
+    !area.beyond
+        && match area.backing {
+            Backing::Anonymous => false,
+            Backing::Shared { .. } => true,
+            Backing::File { shared, .. } => shared,
+        }
+}
+
+/// Where an area shows a page, if it does.
+fn position(start: u64, area: &Area, page: Backing) -> Option<u64> {
+    let (first, wanted) = match (area.backing, page) {
+        (Backing::Shared { segment: a, offset: x }, Backing::Shared { segment: b, offset: y }) if a == b => (x, y),
+        (Backing::File { node: a, offset: x, .. }, Backing::File { node: b, offset: y, .. }) if a == b => (x, y),
+        _ => return None,
+    };
+    let at = start.checked_add(wanted.checked_sub(first)?)?;
+    (at < area.end).then_some(at)
+}

@@ -1,0 +1,40 @@
+//! Names of functions, for messages.
+
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{LittleEndian, Object, ObjectSymbol, SymbolKind};
+
+use crate::kernel::Kernel;
+use crate::memory::Backing;
+use crate::thread::Tid;
+
+/// Bytes of a file that symbols are looked for in, at the most.
+const MOST_BYTES: u64 = 1 << 30;
+
+impl Kernel {
+    /// The function at an address, and how far the address is from its beginning.
+    pub(crate) fn symbol_at(&mut self, tid: Tid, addr: u64) -> Option<(String, u64)> {
+        let (start, area) = self.held_of(tid).memory.areas().find(addr)?;
+        let Backing::File { node, offset, .. } = area.backing else { return None };
+        let in_file = offset + (addr - start);
+        let bytes = self.read_whole(tid, node, MOST_BYTES).ok()?;
+        function_at(&bytes, in_file)
+    }
+}
+
+/// The function whose code is at an offset in a program's file.
+fn function_at(bytes: &[u8], offset: u64) -> Option<(String, u64)> {
+    let file = ElfFile64::<LittleEndian>::parse(bytes).ok()?;
+    let segments = file.elf_header().program_headers(LittleEndian, bytes).ok()?;
+    let addr = segments.iter().find_map(|segment| {
+        let first = segment.p_offset.get(LittleEndian);
+        let len = segment.p_filesz.get(LittleEndian);
+        let is_in = first <= offset && offset - first < len;
+        is_in.then(|| segment.p_vaddr.get(LittleEndian) + (offset - first))
+    })?;
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() <= addr);
+    let nearest = functions.max_by_key(|symbol| symbol.address())?;
+    let distance = addr - nearest.address();
+    let is_in = nearest.size() == 0 || distance < nearest.size();
+    is_in.then(|| (nearest.name().unwrap_or("?").to_owned(), distance))
+}
