@@ -123,6 +123,7 @@ impl CpuEngine {
 
     /// The same, with translations kept in `cache`.
     pub fn with_cache(mut config: Config, cache: KernelCache) -> Result<CpuEngine, EngineError> {
+        config.refuse_mapped("cpu")?;
         let size = config.memory_size;
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         if config.threads == 0 {

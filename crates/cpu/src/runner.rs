@@ -355,6 +355,14 @@ impl GuestMemory for Guarded<'_> {
         Ok(())
     }
 
+    fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
+        self.memory.probe_fetch(addr)
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.memory.is_mapped()
+    }
+
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
         self.memory.load(ty, order, addr)
     }

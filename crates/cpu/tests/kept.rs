@@ -45,6 +45,7 @@ fn run(setup: Setup<'_>, cache: KernelCache) -> (Outcome, CodeUse) {
         memory_size: setup.memory_size,
         model: setup.model,
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after: 2000,
         code_memory: 64 << 20,

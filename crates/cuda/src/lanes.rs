@@ -73,6 +73,7 @@ pub type CudaEngine = LaunchEngine<CudaLanes>;
 
 /// Builds the engine on a device, all registers zero.
 pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
+    config.refuse_mapped("cuda")?;
     let device = Device::open(device)?;
     let lanes = config.lanes;
     let guest = Guest::new(device, &config)?;

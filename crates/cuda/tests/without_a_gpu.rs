@@ -55,6 +55,7 @@ fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
         memory_size,
         model,
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

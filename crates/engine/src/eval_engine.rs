@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use kvrm_a64::state::{CpuState, VectorState};
-use kvrm_mem::{Image, Space, View};
+use kvrm_mem::{Image, Permissions, Space, View, branch_target};
 
 use crate::{Config, Engine, EngineError, LaneStatus, MemoryModel, RunRequest, Step, Stop, step};
 
@@ -40,8 +40,12 @@ impl EvalEngine {
     pub fn new(config: Config) -> Result<EvalEngine, EngineError> {
         let size = config.memory_size;
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
+        config.check_mapped();
         let image = Image::new(size).map_err(|e| memory((0, e)))?;
         let spaces = match config.model {
+            MemoryModel::Shared if config.mapped => {
+                vec![Space::mapped(&image).map_err(|e| memory((0, e)))?]
+            }
             MemoryModel::Shared if config.read_only => {
                 vec![Space::read_only(&image).map_err(|e| memory((0, e)))?]
             }
@@ -162,11 +166,39 @@ impl Engine for EvalEngine {
         Ok(())
     }
 
+    fn protect(
+        &mut self,
+        lane: usize,
+        addr: u64,
+        len: u64,
+        permissions: Permissions,
+    ) -> Result<(), EngineError> {
+        let space = self.space(lane);
+        self.spaces[space].protect(addr, len, permissions).map_err(EngineError::MappedMemory)
+    }
+
+    fn discard(&mut self, lane: usize, addr: u64, len: u64) -> Result<(), EngineError> {
+        let space = self.space(lane);
+        self.spaces[space].discard(addr, len).map_err(EngineError::MappedMemory)
+    }
+
+    fn mapped_memory(&self, lane: usize) -> Option<&Space> {
+        self.config.mapped.then(|| &self.spaces[self.space(lane)])
+    }
+
+    fn copy_memory(&mut self, lane: usize, from: &Space) -> Result<(), EngineError> {
+        let space = self.space(lane);
+        self.spaces[space].copy_from(from).map_err(EngineError::MappedMemory)
+    }
+
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         let mut running = Vec::with_capacity(self.lanes.len());
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             if !request.continues || !lane.status.is_final() {
                 lane.status.stop = None;
+                if self.config.mapped {
+                    lane.state.pc = branch_target(lane.state.pc);
+                }
                 running.push(number);
             }
         }

@@ -128,6 +128,14 @@ impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
         }
     }
 
+    fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
+        self.memory.borrow().bounds().probe(Access::Read, addr, 4)
+    }
+
+    fn is_mapped(&self) -> bool {
+        false
+    }
+
     fn load(&self, ty: Type, _: Order, addr: u64) -> u64 {
         let mut bytes = [0; 8];
         let part = &mut bytes[..ty.bytes() as usize];

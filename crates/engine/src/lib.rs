@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
-use kvrm_mem::View;
+use kvrm_mem::{Permissions, Space, View};
 
 /// General registers of a lane.
 pub const GENERAL: usize = 31;
@@ -52,6 +52,10 @@ pub struct Config {
     pub model: MemoryModel,
     /// Stores fault: only the host writes memory, which is shared.
     pub read_only: bool,
+    /// Pages of memory, which is shared, have [`Permissions`]: none at the start. The top byte of addresses is ignored.
+    /// Nothing of the engine takes time or memory for pages that nobody uses. Only `eval` and `cpu` have such memory, on
+    /// Linux.
+    pub mapped: bool,
     /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
     /// How often a translating engine interprets code before it translates it; 0 translates everything, and
@@ -62,6 +66,19 @@ pub struct Config {
     pub code_memory: u64,
     /// Count the instructions that a translating engine executes in translations, which makes it a little slower.
     pub profile: bool,
+}
+
+impl Config {
+    /// Panics if memory is mapped and is not one that all lanes can write.
+    pub fn check_mapped(&self) {
+        let is_written = self.model == MemoryModel::Shared && !self.read_only;
+        assert!(!self.mapped || is_written, "mapped memory is shared and can be written");
+    }
+
+    /// Fails if memory is mapped, for an engine that has no such memory.
+    pub fn refuse_mapped(&self, engine: &'static str) -> Result<(), EngineError> {
+        if self.mapped { Err(EngineError::NotMapped(engine)) } else { Ok(()) }
+    }
 }
 
 /// What the translations of an engine take.
@@ -155,6 +172,14 @@ pub enum EngineError {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// The operating system refused to change mapped memory.
+    #[error("cannot change mapped guest memory: {0}; end other programs that use much memory")]
+    MappedMemory(std::io::Error),
+    /// The engine has no mapped memory.
+    #[error(
+        "memory whose pages have permissions is not supported by the {0} engine; use cpu or eval"
+    )]
+    NotMapped(&'static str),
     /// The operating system gave no thread.
     #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
     NoThread(std::io::Error),
@@ -336,6 +361,33 @@ pub trait Engine: Send {
 
     /// Writes the image, and with it every lane's memory.
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Sets what guests may do with whole pages of [mapped](Config::mapped) memory.
+    fn protect(
+        &mut self,
+        _lane: usize,
+        _addr: u64,
+        _len: u64,
+        _permissions: Permissions,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Makes whole pages of [mapped](Config::mapped) memory zero again, and gives what they take back to the host.
+    fn discard(&mut self, _lane: usize, _addr: u64, _len: u64) -> Result<(), EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Returns a lane's memory, if it is [mapped](Config::mapped), for another engine to [copy](Self::copy_memory).
+    fn mapped_memory(&self, _lane: usize) -> Option<&Space> {
+        None
+    }
+
+    /// Makes a lane's [mapped](Config::mapped) memory equal to another of the same size, permissions included. That takes
+    /// time for the pages that were used.
+    fn copy_memory(&mut self, _lane: usize, _from: &Space) -> Result<(), EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
 
     /// Runs every lane until it stops or reaches the limit of instructions.
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError>;

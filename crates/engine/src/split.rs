@@ -40,6 +40,7 @@ impl SplitEngine {
     ///     memory_size: 4096,
     ///     model: MemoryModel::Private,
     ///     read_only: false,
+    ///     mapped: false,
     ///     threads: 0,
     ///     translate_after: 0,
     ///     code_memory: 256 << 20,
@@ -135,6 +136,8 @@ fn of_whole(error: EngineError, first: usize) -> EngineError {
         | EngineError::Unsupported(_)
         | EngineError::Device(_)
         | EngineError::DeviceFull(_)
+        | EngineError::MappedMemory(_)
+        | EngineError::NotMapped(_)
         | EngineError::Translation { .. } => error,
     }
 }
@@ -328,6 +331,7 @@ mod tests {
             memory_size: 2 * PAGE,
             model,
             read_only: false,
+            mapped: false,
             threads: 0,
             translate_after: 0,
             code_memory: 1 << 20,

@@ -7,7 +7,7 @@ use kvrm_a64::state::{CpuState, V, VectorState};
 use kvrm_a64::{Instruction, decode, shaped_form, table};
 use kvrm_ir::eval::{End, Inputs, Machine, eval};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
-use kvrm_mem::GuestMemory;
+use kvrm_mem::{GuestMemory, branch_target, untagged};
 
 use crate::{FaultKind, Stop};
 
@@ -27,7 +27,7 @@ pub fn fetch(memory: &impl GuestMemory, pc: u64) -> Result<u32, Stop> {
     if !pc.is_multiple_of(4) {
         return Err(Stop::Fault { kind: FaultKind::Unaligned, address: pc });
     }
-    match memory.probe(Access::Read, pc, 4) {
+    match memory.probe_fetch(pc) {
         Ok(()) => Ok(memory.load(Type::U32, Order::Plain, pc) as u32),
         Err(address) => Err(Stop::Fault { kind: FaultKind::Fetch, address }),
     }
@@ -73,11 +73,12 @@ fn step_inner(
             Step::Done
         }
         End::Jump(target) => {
-            state.pc = target;
+            state.pc = if memory.is_mapped() { branch_target(target) } else { target };
             Step::Done
         }
         End::Exit { exit, detail } => {
             let stop = Stop::from_exit(exit.reason, detail);
+            let stop = if memory.is_mapped() { stop.untagged() } else { stop };
             if !exit.completes {
                 return Step::Stopped(stop);
             }
@@ -178,6 +179,7 @@ impl<M: GuestMemory> Machine for Stepping<'_, M> {
     }
 
     fn probe(&mut self, access: Access, addr: u64, len: u32) -> Result<u64, u64> {
+        let addr = if self.memory.is_mapped() { untagged(addr) } else { addr };
         self.memory.probe(access, addr, len)?;
         if access != Access::Read {
             (self.before_write)(addr, len);

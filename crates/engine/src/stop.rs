@@ -84,11 +84,11 @@ impl Lacking {
 /// What was wrong with a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// Reading outside memory.
+    /// Reading outside memory, or where a page does not allow it.
     Read,
-    /// Writing outside memory, or to memory that can only be read.
+    /// Writing outside memory, or where memory does not allow it.
     Write,
-    /// Fetching an instruction outside memory.
+    /// Fetching an instruction outside memory, or where a page does not allow it.
     Fetch,
     /// An address that must be aligned is not.
     Unaligned,
@@ -186,6 +186,28 @@ impl Stop {
             Access::Write | Access::ReadWrite => FaultKind::Write,
         };
         Stop::Fault { kind, address }
+    }
+
+    /// Returns the stop as [mapped](crate::Config::mapped) memory has it: without the tag of an address.
+    ///
+    /// ```
+    /// use kvrm_engine::{FaultKind, Stop};
+    /// let at = |address| Stop::Fault { kind: FaultKind::Unaligned, address };
+    /// assert_eq!(at(0x3f00_0000_0000_0001).untagged(), at(1));
+    /// ```
+    pub fn untagged(self) -> Stop {
+        match self {
+            Stop::Fault { kind, address } => {
+                Stop::Fault { kind, address: kvrm_mem::untagged(address) }
+            }
+            Stop::Halt { .. }
+            | Stop::ZeroWord
+            | Stop::Syscall { .. }
+            | Stop::Breakpoint { .. }
+            | Stop::MaxCycles
+            | Stop::Undefined { .. }
+            | Stop::OutOfMemory { .. } => self,
+        }
     }
 
     /// True if the guest took an exception, which clears the exclusive monitor in hardware.

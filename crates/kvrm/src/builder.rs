@@ -109,6 +109,7 @@ impl Default for MachineBuilder {
             memory_size: 4 << 20,
             model: model.visibility(),
             read_only: false,
+            mapped: false,
             threads: 0,
             translate_after: Self::TRANSLATE_AFTER,
             code_memory: Self::CODE_MEMORY,

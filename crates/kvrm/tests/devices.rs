@@ -91,6 +91,7 @@ fn parts_of_any_kind() {
         memory_size: 0x2000,
         model,
         read_only: false,
+        mapped: false,
         threads: 2,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -1,15 +1,16 @@
 //! The bytes that every lane starts with.
 
-use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::MmapMut;
 
+use crate::sparse::SparseFile;
 use crate::{PAGE, RawMemory};
 
 /// The initial contents of guest memory, in a file that lanes can map copy-on-write.
 pub struct Image {
-    file: File,
+    pub(crate) file: Arc<SparseFile>,
     bytes: MmapMut,
 }
 
@@ -19,10 +20,8 @@ impl Image {
         if size == 0 || !size.is_multiple_of(PAGE) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a whole number of pages"));
         }
-        let file = anonymous_file()?;
-        file.set_len(size)?;
-        // SAFETY: nobody else has the file, and it is never truncated.
-        let bytes = unsafe { MmapOptions::new().no_reserve_swap().map_mut(&file)? };
+        let file = Arc::new(SparseFile::new(size)?);
+        let bytes = file.map_shared()?;
         Ok(Image { file, bytes })
     }
 
@@ -47,27 +46,4 @@ impl Image {
         // SAFETY: the image stays mapped while it is borrowed, and borrowed mutably nobody else refers to its bytes.
         unsafe { RawMemory::new(base, size) }
     }
-
-    /// Maps the same bytes a second time: a change in one mapping is visible in the other.
-    pub(crate) fn map_shared(&self) -> io::Result<MmapMut> {
-        // SAFETY: as in `new`; both mappings are handed out by this crate, which documents the aliasing.
-        unsafe { MmapOptions::new().no_reserve_swap().map_mut(&self.file) }
-    }
-
-    /// Maps a copy-on-write view: it starts as the image and keeps its own changes.
-    pub(crate) fn map_private(&self) -> io::Result<MmapMut> {
-        // SAFETY: as in `new`.
-        unsafe { MmapOptions::new().no_reserve_swap().map_copy(&self.file) }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn anonymous_file() -> io::Result<File> {
-    let fd = rustix::fs::memfd_create("kvrm-image", rustix::fs::MemfdFlags::CLOEXEC)?;
-    Ok(fd.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn anonymous_file() -> io::Result<File> {
-    tempfile::tempfile()
 }

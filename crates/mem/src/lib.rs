@@ -8,26 +8,38 @@
 //! Besides its bytes, a space has one state byte per 64-byte *granule*. If the granule is [`OPEN`], a store may
 //! proceed. If it is [`CLOSED`], the engine must check first, because the page has not been written since the
 //! last reset, or because code was translated from the granule.
+//!
+//! The pages of *mapped* memory ([`Space::mapped`]) have [`Permissions`]. A read may proceed there if its granule is
+//! [`READABLE`], and the engine must ask the page if it is not.
 
 mod bounds;
 mod host;
 mod image;
+mod pages;
+mod permissions;
 mod process;
 mod raw;
 mod space;
+mod sparse;
+mod tags;
 
 pub use bounds::Bounds;
 pub use host::may_have;
 pub use image::Image;
+pub use permissions::Permissions;
 pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
 pub use space::{PageSet, Space, View};
+pub use sparse::sparse_zeros;
+pub use tags::{branch_target, untagged};
 
 /// Bytes in a page: the unit of copy-on-write and reset.
 pub const PAGE: u64 = 4096;
 /// Bytes in a granule: the unit in which stores are allowed.
 pub const GRANULE: u64 = 64;
-/// The engine must check a store to this granule first.
+/// The engine must check accesses to this granule first.
 pub const CLOSED: u8 = 0;
 /// A store to this granule may proceed.
 pub const OPEN: u8 = 1;
+/// A read of up to [`GRANULE`] bytes that begins in this granule of mapped memory may proceed.
+pub const READABLE: u8 = 2;

@@ -1,17 +1,21 @@
 //! Typed access to guest memory that other threads may be using.
 
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use kvrm_ir::{Access, Order, Type};
 use portable_atomic::AtomicU128;
 
 use crate::Bounds;
+use crate::pages::Pages;
 
 /// A guest's memory as one instruction sees it. The specification of the IR defines the operations.
 pub trait GuestMemory {
     /// Checks an access to `addr .. addr + len`; the error is the first address that may not be accessed.
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64>;
+    /// Checks that the four bytes of an instruction may be fetched.
+    fn probe_fetch(&self, addr: u64) -> Result<(), u64>;
+    /// True if pages have permissions. Addresses may have [tags](crate::untagged) then: those of the other methods have none.
+    fn is_mapped(&self) -> bool;
     /// Loads an unsigned value; no alignment is needed.
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64;
     /// Stores the low bits of a value; no alignment is needed.
@@ -30,7 +34,8 @@ pub trait GuestMemory {
 pub struct RawMemory<'m> {
     base: *mut u8,
     bounds: Bounds,
-    memory: PhantomData<&'m ()>,
+    /// If they have permissions.
+    pages: Option<Pages<'m>>,
 }
 
 // SAFETY: the memory outlives its users (see `new`), and races on it are the guest's own.
@@ -45,7 +50,7 @@ impl<'m> RawMemory<'m> {
     /// It must stay mapped for the lifetime of the result, and nobody may have a reference to its bytes.
     pub unsafe fn new(base: *mut u8, size: u64) -> RawMemory<'m> {
         let bounds = Bounds { size, read_only: false };
-        RawMemory { base, bounds, memory: PhantomData }
+        RawMemory { base, bounds, pages: None }
     }
 
     /// Returns the same memory, which refuses every write.
@@ -54,8 +59,19 @@ impl<'m> RawMemory<'m> {
         RawMemory { bounds, ..self }
     }
 
+    /// Returns the same memory, whose pages have permissions.
+    pub(crate) fn with_pages(self, pages: Option<Pages<'m>>) -> RawMemory<'m> {
+        RawMemory { pages, ..self }
+    }
+
+    /// Lets accesses to the granules of the page with `addr` proceed, as far as mapped memory allows them. Those whose bit
+    /// is set in `closed` are not opened. One thread at a time may do so.
+    pub fn admit(&self, addr: u64, closed: u64) {
+        self.pages.expect("memory is mapped").admit(addr, closed);
+    }
+
     fn at(&self, addr: u64, len: u32) -> *mut u8 {
-        assert!(self.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
+        assert!(self.bounds.probe(Access::Read, addr, len).is_ok(), "unprobed access at {addr:#x}");
         // SAFETY: in bounds, as just checked.
         unsafe { self.base.add(addr as usize) }
     }
@@ -63,7 +79,21 @@ impl<'m> RawMemory<'m> {
 
 impl GuestMemory for RawMemory<'_> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        self.bounds.probe(access, addr, len)
+        match self.pages {
+            Some(pages) => pages.probe(access, addr, len),
+            None => self.bounds.probe(access, addr, len),
+        }
+    }
+
+    fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
+        match self.pages {
+            Some(pages) => pages.probe_fetch(addr, 4),
+            None => self.bounds.probe(Access::Read, addr, 4),
+        }
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.pages.is_some()
     }
 
     fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {

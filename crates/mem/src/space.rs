@@ -8,6 +8,10 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::{CLOSED, GRANULE, Image, OPEN, PAGE, RawMemory};
 
+mod mapped;
+
+use mapped::Mapped;
+
 /// Mappings that are kept free for everything else: an allocation or a thread that cannot get one ends the process.
 /// Translated code takes some, too.
 const SPARE: usize = 1024;
@@ -30,6 +34,8 @@ pub struct Space {
     private: bool,
     /// True if guests may not write: all granules stay closed.
     read_only: bool,
+    /// The permissions of pages, if they have any.
+    mapped: Option<Mapped>,
 }
 
 impl Space {
@@ -45,7 +51,7 @@ impl Space {
     /// closed.
     pub fn read_only(image: &Image) -> io::Result<Space> {
         let [granules] = granules(image.size(), 1)?.try_into().ok().expect("one was asked for");
-        let space = Space::over(image.map_shared()?, granules, false);
+        let space = Space::over(image.file.map_shared()?, granules, false);
         Ok(Space { read_only: true, ..space })
     }
 
@@ -56,11 +62,11 @@ impl Space {
         let mut spaces: Vec<Space> = Vec::new();
         spaces.try_reserve_exact(lanes).map_err(|_| (0, io::ErrorKind::OutOfMemory.into()))?;
         for (lane, granules) in granules.into_iter().enumerate() {
-            let bytes = image.map_private().map_err(|e| (lane, e))?;
+            let bytes = image.file.map_private().map_err(|e| (lane, e))?;
             spaces.push(Space::over(bytes, granules, true));
         }
         if lanes > FEW {
-            let spare = (0..SPARE).map(|_| image.map_private());
+            let spare = (0..SPARE).map(|_| image.file.map_private());
             let spare: io::Result<Vec<MmapMut>> = spare.collect();
             drop(spare.map_err(|e| (lanes.saturating_sub(SPARE), e))?);
         }
@@ -76,6 +82,7 @@ impl Space {
             own: PageSet::default(),
             private,
             read_only: false,
+            mapped: None,
         }
     }
 
@@ -101,7 +108,10 @@ impl Space {
         let (base, size) = (self.bytes.as_mut_ptr(), self.size());
         // SAFETY: the space stays mapped while it is borrowed, and borrowed mutably nobody else refers to its bytes.
         let raw = unsafe { RawMemory::new(base, size) };
-        if self.read_only { raw.read_only() } else { raw }
+        if self.read_only {
+            return raw.read_only();
+        }
+        raw.with_pages(self.pages())
     }
 
     /// Returns a view of the bytes that keeps them mapped.
@@ -144,13 +154,18 @@ impl Space {
         self.set_page_granules(addr, keep_closed);
     }
 
-    /// Opens the granules of the page with `addr`, except those whose bit is set, which it closes.
+    /// Opens the granules of the page with `addr`, except those whose bit is set, which it closes. In mapped memory, it
+    /// closes all of them, for reads, too.
     pub fn set_page_granules(&mut self, addr: u64, closed: u64) {
         if self.read_only {
             return;
         }
         let first = (addr / PAGE) as usize * GRANULES;
         let granules = &mut self.granules[first..first + GRANULES];
+        if self.mapped.is_some() {
+            granules.fill(CLOSED);
+            return;
+        }
         granules.fill(OPEN);
         ones(closed).for_each(|index| granules[index] = CLOSED);
     }

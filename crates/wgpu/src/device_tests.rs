@@ -28,6 +28,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
         memory_size,
         model,
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

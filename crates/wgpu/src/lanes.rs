@@ -109,6 +109,7 @@ pub(crate) fn build_with(
     device: Option<usize>,
     limits: Limits,
 ) -> Result<WgpuEngine, EngineError> {
+    config.refuse_mapped("wgpu")?;
     let start = Instant::now();
     let device = Device::open(device, limits.without)?;
     let start_time = start.elapsed();

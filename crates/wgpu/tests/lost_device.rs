@@ -67,6 +67,7 @@ fn engine() -> WgpuEngine {
         memory_size: 1 << 16,
         model: MemoryModel::Private,
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -16,6 +16,7 @@ fn stubs_with(translate_after: u32, cache: KernelCache) -> Arc<Stubs> {
         memory_size: 1 << 20,
         model: MemoryModel::Private,
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after,
         code_memory: 16 << 20,

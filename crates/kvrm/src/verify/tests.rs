@@ -146,6 +146,7 @@ fn wrong(like: &Machine, mistake: Mistake) -> Machine {
         memory_size: like.memory_size(),
         model: like.memory_model().visibility(),
         read_only: false,
+        mapped: false,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -72,6 +72,7 @@ mod exclusives;
 mod flags;
 mod lanes;
 mod many_lanes;
+mod mapped_memory;
 mod mega;
 mod memory;
 mod models;

@@ -28,7 +28,7 @@ pub(crate) struct Subject {
     /// Devices to split lanes over; none for engines that have no devices, or for the first.
     devices: &'static [usize],
     /// Bytes for translated code, if not as many as by default.
-    code_memory: Option<u64>,
+    pub(crate) code_memory: Option<u64>,
 }
 
 impl Subject {

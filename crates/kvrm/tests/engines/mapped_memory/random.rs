@@ -1,0 +1,69 @@
+//! Random programs in pages with random permissions, compared with the evaluator.
+
+use kvrm_a64::state::VectorState;
+use kvrm_random::Random;
+use kvrm_random::program::{DATA, Programs, Start};
+
+use super::*;
+
+for_mapped_engines! { random_programs_agree }
+
+const PROGRAMS: usize = 250;
+
+fn random_programs_agree(subject: Subject) {
+    let programs = Programs::new(11, PROGRAMS, None);
+    let image = programs.image(0);
+    let mut guests = [subject, Subject::EVAL].map(|subject| {
+        let mut guest = Guest::with(subject, programs.memory(), 1);
+        guest.write(0, &image);
+        let data = image.len() as u64 - DATA;
+        guest.protect(DATA, data.next_multiple_of(PAGE), EXECUTE);
+        guest
+    });
+    let mut random = Random::new(12);
+    for lane in 1..PROGRAMS {
+        let page = random.below(DATA / PAGE) * PAGE;
+        let permissions = random.pick(&[NONE, READ, READ | WRITE, READ | WRITE, WRITE, READ]);
+        let changes = random.once_in(4).then(|| random.below(DATA / PAGE) * PAGE);
+        let start = tagged(programs.start(0, lane), &mut random);
+        let outcomes = guests.each_mut().map(|guest| {
+            guest.protect(0, DATA, READ | WRITE);
+            guest.protect(page, PAGE, permissions);
+            if let Some(page) = changes {
+                guest.engine.discard(0, page, PAGE).unwrap();
+            }
+            run(guest, &start)
+        });
+        assert_eq!(outcomes[0], outcomes[1], "program {lane}, {permissions:?} at {page:#x}");
+    }
+    let [memory, expected] = guests.map(|guest| {
+        let mut bytes = vec![0; programs.memory() as usize];
+        guest.engine.read_memory(0, 0, &mut bytes).unwrap();
+        bytes
+    });
+    assert!(memory == expected);
+}
+
+/// Some pointers get tags.
+fn tagged(mut start: Start, random: &mut Random) -> Start {
+    for base in &mut start.x[20..28] {
+        if random.once_in(8) {
+            *base |= random.next() << 56;
+        }
+    }
+    start
+}
+
+type Outcome = (LaneStatus, CpuState, VectorState);
+
+fn run(guest: &mut Guest, start: &Start) -> Outcome {
+    let vectors = VectorState::from(&start.v);
+    guest.engine.reset(0..1).unwrap();
+    guest.change(|state| {
+        state.x[..31].copy_from_slice(&start.x);
+        state.pc = start.pc;
+    });
+    guest.engine.set_vectors(0, &vectors).unwrap();
+    guest.run_for(1000);
+    (guest.status(), guest.engine.state(0).unwrap(), guest.engine.vectors(0).unwrap())
+}
