@@ -19,6 +19,7 @@ mod picture;
 mod program;
 mod progress;
 mod registers;
+mod run;
 mod start;
 mod text;
 mod timing;
@@ -56,6 +57,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Runs a Linux program in a sandbox
+    Run(run::Run),
     /// Draws the Mandelbrot set; a separate machine computes each row
     Demo(demo::Demo),
     /// Runs a file of A64 code in one or many machines
@@ -111,6 +114,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 
 fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     match command {
+        Command::Run(run) => run.run(out),
         Command::Demo(demo) => demo.run(out),
         Command::Exec(exec) => exec.run(out),
         Command::Verify(verify) => verify.run(out),

@@ -125,6 +125,14 @@ impl MachineBuilder {
     const CODE_MEMORY: u64 = 256 << 20;
     const MIN_CODE_MEMORY: u64 = 4 << 10;
 
+    /// The configuration of an engine with one lane of mapped memory of this size.
+    #[cfg(unix)]
+    pub(crate) fn mapped_config(memory_size: u64) -> Config {
+        let config = MachineBuilder::default().config;
+        let model = kvrm_engine::MemoryModel::Shared;
+        Config { memory_size, model, mapped: true, threads: 1, ..config }
+    }
+
     /// How often the CPU engine interprets code before it translates it, by default.
     pub const TRANSLATE_AFTER: u32 = 16_000;
 

@@ -12,6 +12,12 @@ pub enum Error {
     /// A program that cannot be assembled.
     #[error(transparent)]
     Assembly(#[from] kvrm_asm::Error),
+    /// A Linux program cannot be run.
+    #[error("{0}")]
+    Program(String),
+    /// A program's files cannot be set up or kept.
+    #[error("{0}")]
+    Sandbox(String),
     /// A lane number is too large.
     #[error("lane {lane} does not exist: the machine has {lanes} (numbered from 0)")]
     NoSuchLane {

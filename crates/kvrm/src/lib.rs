@@ -31,6 +31,8 @@ mod devices;
 mod disassembly;
 mod error;
 mod float;
+#[cfg(unix)]
+pub mod linux;
 mod machine;
 mod model;
 mod register;

@@ -20,15 +20,15 @@ pub use table::{Argument, Entry, TABLE, find};
 
 use bytemuck::Pod;
 
+use crate::Errno;
 use crate::answer::{Answer, Interrupted, Refusal, Wait};
 use crate::clock::Time;
 use crate::files::FileId;
 use crate::kernel::Kernel;
 use crate::layout::{IoVec, TimeSpec};
-use crate::memory::{Access, Memory};
+use crate::memory::{Memory, Permissions};
 use crate::process::Process;
 use crate::thread::{Thread, Tid};
-use crate::Errno;
 
 /// The longest path, with its zero.
 const PATH_MAX: usize = 4096;
@@ -53,7 +53,9 @@ pub(crate) fn serve(kernel: &mut Kernel, tid: Tid) -> Answer {
         kernel.trace_call(tid, number, &args);
     }
     kernel.sync_before_call(tid);
+    let decided = if is_first { kernel.ask(tid, number, args) } else { None };
     let answer = match find(number) {
+        _ if decided.is_some() => decided.expect("it was just looked at"),
         Some(entry) => (entry.handler)(&mut Call { kernel, tid, args }),
         None => {
             kernel.report.count_unknown(number);
@@ -132,13 +134,13 @@ impl Call<'_> {
 
     /// Checks that so many bytes can be written.
     pub(crate) fn will_write(&mut self, addr: u64, len: u64) -> Result<(), Errno> {
-        self.memory().allows(addr, len, Access::WRITE)
+        self.memory().allows(addr, len, Permissions::WRITE)
     }
 
     /// Reads up to `len` bytes, which begin at `addr`; as many as there are, if not all can be read.
     pub(crate) fn bytes(&mut self, addr: u64, len: u64) -> Answer<Vec<u8>> {
         let len = len.min(MOST_BYTES);
-        let there = self.memory().accessible(addr, len, Access::READ);
+        let there = self.memory().accessible(addr, len, Permissions::READ);
         if there == 0 && len > 0 {
             return Err(Errno::FAULT.into());
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub struct Time(pub u64);
 
 /// Nanoseconds in a second.
-pub const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// When virtual runs begin: 2025-01-01, in seconds since 1970.
 const BEGINNING: u64 = 1_735_689_600;
@@ -31,8 +31,14 @@ pub struct Clock {
 
 enum Source {
     /// Instructions, and what was slept through.
-    Virtual { executed: u64, slept: u64 },
-    Host { began: Instant, since_1970: u64 },
+    Virtual {
+        executed: u64,
+        slept: u64,
+    },
+    Host {
+        began: Instant,
+        since_1970: u64,
+    },
 }
 
 impl Clock {

@@ -1,19 +1,21 @@
 //! Loading programs.
 
+use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::LittleEndian;
 
-use crate::answer::Answer;
-use crate::memory::{Access, Area, Backing, Memory, PAGE, PROGRAM, Placement, TOP, page_down, page_up};
-use crate::vfs::NodeId;
 use crate::Errno;
+use crate::answer::Answer;
+use crate::memory::{
+    Area, Backing, Memory, PAGE, PROGRAM, Permissions, Placement, TOP, page_down, page_up,
+};
+use crate::vfs::NodeId;
 
 /// Program headers that are looked at, at the most.
 const MOST_HEADERS: usize = 1024;
 
 /// A program's file, as far as loading needs it.
-pub struct Image<'d> {
+pub(crate) struct Image<'d> {
     bytes: &'d [u8],
     header: &'d FileHeader64<LittleEndian>,
     segments: &'d [ProgramHeader64<LittleEndian>],
@@ -21,7 +23,7 @@ pub struct Image<'d> {
 
 /// Where a program was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// Where it begins to run.
     pub entry: u64,
     /// What was added to the addresses in its file.
@@ -36,7 +38,7 @@ pub struct Loaded {
 
 impl<'d> Image<'d> {
     /// Looks at a file; `ENOEXEC` if it is none for this machine.
-    pub fn parse(bytes: &'d [u8]) -> Result<Image<'d>, Errno> {
+    pub(crate) fn parse(bytes: &'d [u8]) -> Result<Image<'d>, Errno> {
         let header = FileHeader64::<LittleEndian>::parse(bytes).map_err(|_| Errno::NOEXEC)?;
         let endian = LittleEndian;
         let kind = header.e_type(endian);
@@ -51,11 +53,12 @@ impl<'d> Image<'d> {
     }
 
     /// The path of the program that loads it, if it asks for one.
-    pub fn interpreter(&self) -> Result<Option<&'d [u8]>, Errno> {
+    pub(crate) fn interpreter(&self) -> Result<Option<&'d [u8]>, Errno> {
         let found = self.segments.iter().find(|s| s.p_type(LittleEndian) == elf::PT_INTERP);
         let Some(segment) = found else { return Ok(None) };
         let path = segment.data(LittleEndian, self.bytes).map_err(|_| Errno::NOEXEC)?;
-        let path = path.strip_suffix(&[0]).filter(|path| !path.is_empty() && path.len() < PAGE as usize);
+        let path =
+            path.strip_suffix(&[0]).filter(|path| !path.is_empty() && path.len() < PAGE as usize);
         path.ok_or(Errno::NOEXEC).map(Some)
     }
 
@@ -74,13 +77,19 @@ impl<'d> Image<'d> {
             let start = page_down(segment.p_vaddr(LittleEndian));
             let end = segment.p_vaddr(LittleEndian).checked_add(segment.p_memsz(LittleEndian))?;
             let end = page_up(end)?;
-            extent = Some(extent.map_or((start, end), |(low, high)| (low.min(start), high.max(end))));
+            extent =
+                Some(extent.map_or((start, end), |(low, high)| (low.min(start), high.max(end))));
         }
         extent.filter(|(start, end)| start < end)
     }
 
     /// Maps the segments. A program goes to its own addresses or to [`PROGRAM`], its interpreter to where there is room.
-    pub fn load(&self, memory: &mut Memory, node: NodeId, as_interpreter: bool) -> Answer<Loaded> {
+    pub(crate) fn load(
+        &self,
+        memory: &mut Memory,
+        node: NodeId,
+        as_interpreter: bool,
+    ) -> Answer<Loaded> {
         let (low, high) = self.extent().ok_or(Errno::NOEXEC)?;
         let bias = match self.is_anywhere() {
             false => 0,
@@ -99,7 +108,7 @@ impl<'d> Image<'d> {
     fn room(&self, memory: &mut Memory, len: u64, as_interpreter: bool) -> Answer {
         let area = Area {
             end: 0,
-            access: Access::empty(),
+            access: Permissions::NONE,
             backing: Backing::Anonymous,
             beyond: false,
             label: "",
@@ -154,9 +163,13 @@ impl<'d> Image<'d> {
     }
 }
 
-fn access(segment: &ProgramHeader64<LittleEndian>) -> Access {
+fn access(segment: &ProgramHeader64<LittleEndian>) -> Permissions {
     let flags = segment.p_flags(LittleEndian);
-    let pairs = [(elf::PF_R, Access::READ), (elf::PF_W, Access::WRITE), (elf::PF_X, Access::EXECUTE)];
+    let pairs = [
+        (elf::PF_R, Permissions::READ),
+        (elf::PF_W, Permissions::WRITE),
+        (elf::PF_X, Permissions::EXECUTE),
+    ];
     let granted = pairs.into_iter().filter(|(flag, _)| flags.contains(*flag));
-    granted.fold(Access::empty(), |access, (_, one)| access | one)
+    granted.fold(Permissions::NONE, |access, (_, one)| access | one)
 }

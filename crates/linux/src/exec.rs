@@ -2,6 +2,7 @@
 
 use kvrm_a64::state::CpuState;
 
+use crate::Errno;
 use crate::answer::Answer;
 use crate::elf::Image;
 use crate::kernel::Kernel;
@@ -10,7 +11,6 @@ use crate::process::Program;
 use crate::start::Start;
 use crate::thread::Tid;
 use crate::vfs::{Access, At, FileType, NodeId};
-use crate::Errno;
 
 /// Bytes of a program's file, at the most.
 const MOST_BYTES: u64 = 1 << 30;
@@ -30,7 +30,9 @@ pub(crate) struct Loaded {
 /// What to do about a program that cannot be executed.
 pub(crate) fn advice(errno: Errno) -> &'static str {
     match errno {
-        Errno::NOENT => "; programs that are linked dynamically need their libraries: give --root a directory with an ARM64 Linux",
+        Errno::NOENT => {
+            "; programs that are linked dynamically need their libraries: give --root a directory with an ARM64 Linux"
+        }
         Errno::NOEXEC => "; it is neither an ARM64 program nor a script that begins with #!",
         Errno::ACCES => "; it is not executable: `chmod +x` would help",
         _ => "",
@@ -38,7 +40,13 @@ pub(crate) fn advice(errno: Errno) -> &'static str {
 }
 
 /// Loads the program at a path. Its file and its interpreter's are retained.
-pub(crate) fn load(kernel: &mut Kernel, base: NodeId, path: &[u8], args: &[Vec<u8>], env: &[Vec<u8>]) -> Answer<Loaded> {
+pub(crate) fn load(
+    kernel: &mut Kernel,
+    base: NodeId,
+    path: &[u8],
+    args: &[Vec<u8>],
+    env: &[Vec<u8>],
+) -> Answer<Loaded> {
     load_for(kernel, 0, base, path, args, env)
 }
 
@@ -72,7 +80,8 @@ pub(crate) fn load_for(
 
 /// The file of a program that may be executed.
 fn executable(kernel: &mut Kernel, tid: Tid, base: NodeId, path: &[u8]) -> Answer<NodeId> {
-    let found = kernel.with_vfs(tid, |vfs, processes| vfs.lookup(At { processes, base, path }, true))?;
+    let found =
+        kernel.with_vfs(tid, |vfs, processes| vfs.lookup(At { processes, base, path }, true))?;
     let node = kernel.node_of(found)?;
     let stat = kernel.vfs.stat(node)?;
     if stat.file_type != FileType::Regular {
@@ -142,7 +151,6 @@ fn load_program(
         auxv: started.auxv,
         signal_return: started.signal_return,
         interpreter: interpreter.map(|(node, _)| node),
-        path,
     };
     Ok(Loaded { memory, registers: started.registers, program, name })
 }

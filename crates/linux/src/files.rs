@@ -8,11 +8,11 @@ use crate::process::Alarm;
 use crate::vfs::{Device, DirectoryEntry, NodeId};
 
 /// The number of an open file.
-pub type FileId = u32;
+pub(crate) type FileId = u32;
 
 /// An open file.
 #[derive(Debug)]
-pub struct OpenFile {
+pub(crate) struct OpenFile {
     /// What it is.
     pub kind: Kind,
     /// How it was opened.
@@ -27,7 +27,7 @@ pub struct OpenFile {
 
 /// What an open file is.
 #[derive(Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A file or directory, which is retained.
     Node(NodeId),
     /// A device.
@@ -59,7 +59,7 @@ pub enum Kind {
 
 /// How a file was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mode {
+pub(crate) struct Mode {
     /// To be read.
     pub reads: bool,
     /// To be written.
@@ -76,7 +76,7 @@ pub struct Mode {
 
 /// A set of files that are waited for.
 #[derive(Debug, Default)]
-pub struct Epoll {
+pub(crate) struct Epoll {
     /// By descriptor and file.
     pub interests: BTreeMap<(u32, FileId), Interest>,
     /// Where the next look begins, so that all get their turn.
@@ -85,7 +85,7 @@ pub struct Epoll {
 
 /// What is waited for of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interest {
+pub(crate) struct Interest {
     /// `EPOLL…`.
     pub events: u32,
     /// What the guest gets back.
@@ -100,14 +100,14 @@ pub struct Interest {
 
 impl OpenFile {
     /// An open file that one descriptor will lead to.
-    pub fn new(kind: Kind, mode: Mode) -> OpenFile {
+    pub(crate) fn new(kind: Kind, mode: Mode) -> OpenFile {
         OpenFile { kind, mode, offset: 0, listing: None, users: 1 }
     }
 }
 
 /// All open files of a run.
 #[derive(Debug, Default)]
-pub struct Files {
+pub(crate) struct Files {
     files: BTreeMap<FileId, OpenFile>,
     last: FileId,
     /// What their pipes hold.
@@ -116,7 +116,7 @@ pub struct Files {
 
 impl Files {
     /// Adds one.
-    pub fn add(&mut self, file: OpenFile) -> FileId {
+    pub(crate) fn add(&mut self, file: OpenFile) -> FileId {
         self.last += 1;
         if let Kind::Pipe { pipe } = file.kind {
             let pipe = self.pipes.get(pipe);
@@ -130,27 +130,27 @@ impl Files {
     }
 
     /// One of them.
-    pub fn get(&self, id: FileId) -> &OpenFile {
+    pub(crate) fn get(&self, id: FileId) -> &OpenFile {
         &self.files[&id]
     }
 
     /// The same, to be changed.
-    pub fn get_mut(&mut self, id: FileId) -> &mut OpenFile {
+    pub(crate) fn get_mut(&mut self, id: FileId) -> &mut OpenFile {
         self.files.get_mut(&id).expect("a descriptor leads to it")
     }
 
     /// True if it is open.
-    pub fn has(&self, id: FileId) -> bool {
+    pub(crate) fn has(&self, id: FileId) -> bool {
         self.files.contains_key(&id)
     }
 
     /// Another descriptor leads to it.
-    pub fn share(&mut self, id: FileId) {
+    pub(crate) fn share(&mut self, id: FileId) {
         self.get_mut(id).users += 1;
     }
 
     /// A descriptor is closed; the file, if it was the last.
-    pub fn close(&mut self, id: FileId) -> Option<OpenFile> {
+    pub(crate) fn close(&mut self, id: FileId) -> Option<OpenFile> {
         let file = self.get_mut(id);
         file.users -= 1;
         if file.users > 0 {
@@ -164,10 +164,5 @@ impl Files {
             self.pipes.close(number);
         }
         Some(file)
-    }
-
-    /// All of them.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (FileId, &mut OpenFile)> {
-        self.files.iter_mut().map(|(id, file)| (*id, file))
     }
 }

@@ -1,11 +1,11 @@
 //! Futexes.
 
+use crate::Errno;
 use crate::answer::{Answer, Interrupted, Refusal, Wait};
 use crate::clock::Time;
 use crate::kernel::Kernel;
 use crate::memory::Backing;
 use crate::thread::{FutexKey, FutexWait, Tid};
-use crate::Errno;
 
 impl Kernel {
     /// What the futex at an address is known by.
@@ -16,7 +16,9 @@ impl Kernel {
         let number = self.process_of(tid).memory;
         let (start, area) = self.held_of(tid).memory.areas().find(addr).ok_or(Errno::FAULT)?;
         Ok(match area.backing {
-            Backing::Shared { segment, offset } => FutexKey::Shared(segment, offset + (addr - start)),
+            Backing::Shared { segment, offset } => {
+                FutexKey::Shared(segment, offset + (addr - start))
+            }
             Backing::Anonymous | Backing::File { .. } => FutexKey::Private(number, addr),
         })
     }
@@ -89,7 +91,13 @@ impl Kernel {
     }
 
     /// `FUTEX_WAKE` as a system call: the address is checked.
-    pub(crate) fn wake_futex_checked(&mut self, tid: Tid, addr: u64, most: u64, bits: u32) -> Answer {
+    pub(crate) fn wake_futex_checked(
+        &mut self,
+        tid: Tid,
+        addr: u64,
+        most: u64,
+        bits: u32,
+    ) -> Answer {
         if bits == 0 {
             return Err(Errno::INVAL.into());
         }

@@ -3,7 +3,7 @@
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{EngineError, RunControl, Stop};
 
-use crate::memory::Access;
+use crate::memory::Permissions;
 
 /// The processor and the memory of one process. Its threads take turns on the processor.
 ///
@@ -25,7 +25,7 @@ pub trait Guest: Send {
     /// Writes memory, whatever the guest may do with it.
     fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
     /// Says what the guest may do with pages.
-    fn protect(&mut self, addr: u64, len: u64, access: Access) -> Result<(), EngineError>;
+    fn protect(&mut self, addr: u64, len: u64, access: Permissions) -> Result<(), EngineError>;
     /// Makes pages zero.
     fn discard(&mut self, addr: u64, len: u64) -> Result<(), EngineError>;
 

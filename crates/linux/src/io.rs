@@ -1,5 +1,6 @@
 //! Reading and writing open files.
 
+use crate::Errno;
 use crate::answer::Answer;
 use crate::console::{Got, Stream};
 use crate::files::{FileId, Kind};
@@ -8,11 +9,16 @@ use crate::resources::Limit;
 use crate::signals::{Info, Signal};
 use crate::thread::Tid;
 use crate::vfs::{Device, FileType, NodeId};
-use crate::Errno;
 
 impl Kernel {
     /// Reads at an offset, or where the last read or write ended; `EAGAIN` if there is nothing yet.
-    pub(crate) fn read_file(&mut self, tid: Tid, id: FileId, at: Option<u64>, bytes: &mut [u8]) -> Answer<usize> {
+    pub(crate) fn read_file(
+        &mut self,
+        tid: Tid,
+        id: FileId,
+        at: Option<u64>,
+        bytes: &mut [u8],
+    ) -> Answer<usize> {
         let file = self.files.get(id);
         if !file.mode.reads || file.mode.path_only {
             return Err(Errno::BADF.into());
@@ -28,7 +34,9 @@ impl Kernel {
                 Ok(read)
             }
             Kind::Device(device, _) => self.read_device(*device, bytes),
-            Kind::Console(_) | Kind::Pipe { .. } | Kind::Event { .. } | Kind::Timer { .. } if at.is_some() => {
+            Kind::Console(_) | Kind::Pipe { .. } | Kind::Event { .. } | Kind::Timer { .. }
+                if at.is_some() =>
+            {
                 Err(Errno::SPIPE.into())
             }
             Kind::Console(stream) => self.read_console(*stream, bytes),
@@ -96,7 +104,13 @@ impl Kernel {
     }
 
     /// Writes at an offset, or where the last read or write ended; `EAGAIN` if there is no room yet.
-    pub(crate) fn write_file(&mut self, tid: Tid, id: FileId, at: Option<u64>, bytes: &[u8]) -> Answer<usize> {
+    pub(crate) fn write_file(
+        &mut self,
+        tid: Tid,
+        id: FileId,
+        at: Option<u64>,
+        bytes: &[u8],
+    ) -> Answer<usize> {
         let file = self.files.get(id);
         if !file.mode.writes || file.mode.path_only {
             return Err(Errno::BADF.into());

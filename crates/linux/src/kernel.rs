@@ -12,6 +12,7 @@ use crate::descriptors::Descriptors;
 use crate::exec;
 use crate::files::Files;
 use crate::guest::MakeGuest;
+use crate::hook::Hook;
 use crate::memory::Memory;
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::report::Report;
@@ -20,7 +21,7 @@ use crate::shared::Segments;
 use crate::signals::{Actions, Pending};
 use crate::strace::Strace;
 use crate::thread::{Thread, Tid};
-use crate::vfs::Vfs;
+use crate::vfs::{FileType, Vfs};
 use crate::{Errno, Refusal};
 
 /// The number of a run's first process.
@@ -41,6 +42,7 @@ pub struct Kernel {
     pub(crate) limits: Limits,
     pub(crate) report: Report,
     pub(crate) strace: Option<Strace>,
+    pub(crate) hook: Option<Hook>,
     /// How often something has happened that a thread may wait for.
     pub(crate) happened: u64,
     /// Numbers that were given away.
@@ -83,6 +85,8 @@ pub struct Setup {
     pub realtime: bool,
     /// Where system calls are printed.
     pub strace: Option<Strace>,
+    /// Who is asked before a system call is served.
+    pub hook: Option<Hook>,
 }
 
 /// The program that a run begins with.
@@ -126,7 +130,7 @@ pub enum Failure {
 impl Kernel {
     /// Loads the program.
     pub fn new(setup: Setup, command: &Command) -> Result<Kernel, Failure> {
-        let Setup { make_guest, vfs, console, limits, seed, realtime, strace } = setup;
+        let Setup { make_guest, vfs, console, limits, seed, realtime, strace, hook } = setup;
         let mut kernel = Kernel {
             make_guest,
             processes: BTreeMap::new(),
@@ -141,6 +145,7 @@ impl Kernel {
             limits,
             report: Report::default(),
             strace,
+            hook,
             happened: 0,
             numbers: Numbers { thread: FIRST, memory: 0, ticket: 0 },
             first_status: None,
@@ -287,9 +292,37 @@ impl Kernel {
         self.first_status
     }
 
-    /// The files, as they are now.
-    pub fn vfs(&self) -> &Vfs {
-        &self.vfs
+    /// Files that were created or changed: path, contents and permissions.
+    pub fn written_files(&mut self) -> crate::Result<Vec<(Vec<u8>, Vec<u8>, u32)>> {
+        let mut files = Vec::new();
+        for change in self.vfs.changes()? {
+            let Some(node) = change.node else { continue };
+            let stat = self.vfs.stat(node)?;
+            if stat.file_type != FileType::Regular {
+                continue;
+            }
+            let mut contents = vec![0; stat.size as usize];
+            let mut done = 0;
+            while done < contents.len() {
+                let read = |vfs: &mut Vfs, processes: &dyn crate::vfs::Processes| {
+                    vfs.read(processes, node, done as u64, &mut contents[done..])
+                };
+                match self.with_vfs(0, read)? {
+                    0 => break,
+                    len => done += len,
+                }
+            }
+            files.push((change.path, contents, stat.permissions));
+        }
+        Ok(files)
+    }
+
+    /// Writes them to a directory of the host, which is made if it is not there.
+    pub fn keep(&mut self, directory: &std::path::Path) -> std::io::Result<()> {
+        std::fs::create_dir_all(directory)?;
+        let directory = cap_std::fs::Dir::open_ambient_dir(directory, cap_std::ambient_authority())?;
+        self.vfs.keep(&directory).map_err(std::io::Error::other)?;
+        Ok(())
     }
 
     /// Standard input and output.
@@ -302,4 +335,3 @@ impl Kernel {
         self.directory_at(root, path)
     }
 }
-

@@ -6,11 +6,13 @@ use std::fmt::Write;
 use crate::clock::{Clock, SECOND};
 use crate::files::{Files, Kind};
 use crate::kernel::Held;
-use crate::memory::{Access, Area, Backing, PAGE};
+use crate::memory::{Area, Backing, PAGE, Permissions};
 use crate::process::{Pid, Process, State};
 use crate::resources::Limits;
 use crate::thread::{Thread, Tid};
-use crate::vfs::{Descriptor, HOSTNAME, NodeId, ProcFile, ProcLink, Processes, RELEASE, SystemFile};
+use crate::vfs::{
+    Descriptor, HOSTNAME, NodeId, ProcFile, ProcLink, Processes, RELEASE, SystemFile,
+};
 use crate::{Errno, Result};
 
 /// Ticks in a second, as in `/proc/self/stat`.
@@ -47,10 +49,12 @@ impl Known<'_> {
         match process.state {
             State::Ended(_) => 'Z',
             State::Stopped { .. } => 'T',
-            State::Running { .. } => match self.threads.get(&id).is_some_and(|t| t.waiting.is_some()) {
-                true => 'S',
-                false => 'R',
-            },
+            State::Running { .. } => {
+                match self.threads.get(&id).is_some_and(|t| t.waiting.is_some()) {
+                    true => 'S',
+                    false => 'R',
+                }
+            }
         }
     }
 
@@ -103,7 +107,7 @@ impl Known<'_> {
 /// A line of `/proc/self/maps`.
 fn map_line(start: u64, area: &Area) -> String {
     let Area { end, access, backing, label, .. } = area;
-    let letter = |bit: Access, letter: char| if access.contains(bit) { letter } else { '-' };
+    let letter = |bit: Permissions, letter: char| if access.contains(bit) { letter } else { '-' };
     let (shared, offset) = match backing {
         Backing::Anonymous => (false, 0),
         Backing::Shared { offset, .. } => (true, *offset),
@@ -111,9 +115,9 @@ fn map_line(start: u64, area: &Area) -> String {
     };
     let line = format!(
         "{start:08x}-{end:08x} {}{}{}{} {offset:08x} 00:00 0",
-        letter(Access::READ, 'r'),
-        letter(Access::WRITE, 'w'),
-        letter(Access::EXECUTE, 'x'),
+        letter(Permissions::READ, 'r'),
+        letter(Permissions::WRITE, 'w'),
+        letter(Permissions::EXECUTE, 'x'),
         if shared { 's' } else { 'p' },
     );
     if label.is_empty() { line } else { format!("{line:<72} {label}") }
@@ -134,7 +138,8 @@ impl Processes for Known<'_> {
     }
 
     fn threads(&self, pid: u32) -> Vec<u32> {
-        let mut threads = self.processes.get(&pid).map_or(Vec::new(), |process| process.threads.clone());
+        let mut threads =
+            self.processes.get(&pid).map_or(Vec::new(), |process| process.threads.clone());
         threads.sort_unstable();
         threads
     }
@@ -156,7 +161,8 @@ impl Processes for Known<'_> {
             ProcFile::Status => self.status(id, pid, process).into(),
             ProcFile::DescriptorInfo(fd) => {
                 let file = self.files.get(process.descriptors.get(fd.into())?.file);
-                format!("pos:\t{}\nflags:\t0{:o}\nmnt_id:\t1\n", file.offset, file.mode.bits()).into()
+                format!("pos:\t{}\nflags:\t0{:o}\nmnt_id:\t1\n", file.offset, file.mode.bits())
+                    .into()
             }
         })
     }
@@ -195,9 +201,12 @@ impl Processes for Known<'_> {
         let used: u64 = self.memories.values().map(|held| held.memory.used()).sum();
         Ok(match file {
             SystemFile::Cpuinfo => CPUINFO.into(),
-            SystemFile::Loadavg => format!("0.00 0.00 0.00 1/{} {}\n", self.threads.len(), self.tid).into(),
+            SystemFile::Loadavg => {
+                format!("0.00 0.00 0.00 1/{} {}\n", self.threads.len(), self.tid).into()
+            }
             SystemFile::Meminfo => {
-                let (total, free) = (self.limits.memory >> 10, self.limits.memory.saturating_sub(used) >> 10);
+                let (total, free) =
+                    (self.limits.memory >> 10, self.limits.memory.saturating_sub(used) >> 10);
                 format!("MemTotal: {total:15} kB\nMemFree: {free:16} kB\nMemAvailable: {free:11} kB\nBuffers: {:16} kB\nCached: {:17} kB\nSwapTotal: {:14} kB\nSwapFree: {:15} kB\n", 0, 0, 0, 0).into()
             }
             SystemFile::Stat => {
@@ -205,9 +214,13 @@ impl Processes for Known<'_> {
                 format!("cpu  {ticks} 0 0 0 0 0 0 0 0 0\ncpu0 {ticks} 0 0 0 0 0 0 0 0 0\nctxt 0\nbtime {}\nprocesses {}\nprocs_running 1\nprocs_blocked 0\n", (self.clock.since_1970(crate::clock::Time(0)) - self.clock.since_boot(crate::clock::Time(0))) / SECOND, self.processes.len()).into()
             }
             SystemFile::Uptime => format!("{seconds}.{hundredths:02} 0.00\n").into(),
-            SystemFile::Version => format!("Linux version {RELEASE} ({HOSTNAME}) #1 SMP kvrm\n").into(),
+            SystemFile::Version => {
+                format!("Linux version {RELEASE} ({HOSTNAME}) #1 SMP kvrm\n").into()
+            }
             SystemFile::BootId => b"6b76726d-0000-4000-8000-000000000001\n".to_vec(),
-            SystemFile::Uuid => format!("6b76726d-0000-4000-8000-{:012x}\n", up & 0xffff_ffff_ffff).into(),
+            SystemFile::Uuid => {
+                format!("6b76726d-0000-4000-8000-{:012x}\n", up & 0xffff_ffff_ffff).into()
+            }
         })
     }
 }

@@ -8,9 +8,8 @@ mod areas;
 mod space;
 
 pub use areas::{Area, Areas, Backing};
+pub use kvrm_mem::Permissions;
 pub use space::{Memory, Placement, Remap};
-
-use bitflags::bitflags;
 
 /// Bytes in a page.
 pub const PAGE: u64 = 4096;
@@ -24,19 +23,6 @@ pub const PROGRAM: u64 = 0x40_0000;
 pub const MAPPINGS: u64 = 0x2000_0000;
 /// Bytes of the first thread's stack.
 pub const STACK: u64 = 8 << 20;
-
-bitflags! {
-    /// What a guest may do with a page.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Access: u8 {
-        /// Load from it.
-        const READ = 1;
-        /// Store to it.
-        const WRITE = 2;
-        /// Execute it.
-        const EXECUTE = 4;
-    }
-}
 
 /// Rounds up to whole pages; `None` if that is beyond all addresses.
 pub fn page_up(addr: u64) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! Finding, opening and closing files for a thread.
 
+use crate::Errno;
 use crate::answer::Answer;
 use crate::descriptors::Descriptor;
 use crate::files::{FileId, Kind, OpenFile};
@@ -9,11 +10,14 @@ use crate::process::Pid;
 use crate::resources::Limit;
 use crate::thread::Tid;
 use crate::vfs::{At, FileType, Found, NodeId, Processes, Stat, Timespec, Vfs};
-use crate::Errno;
 
 impl Kernel {
     /// Runs `f` with the files, and with what `/proc` tells a thread.
-    pub(crate) fn with_vfs<T>(&mut self, tid: Tid, f: impl FnOnce(&mut Vfs, &dyn Processes) -> T) -> T {
+    pub(crate) fn with_vfs<T>(
+        &mut self,
+        tid: Tid,
+        f: impl FnOnce(&mut Vfs, &dyn Processes) -> T,
+    ) -> T {
         let now = self.clock.since_1970(self.clock.now());
         self.vfs.set_time(timespec(now));
         let known = Known {
@@ -29,8 +33,15 @@ impl Kernel {
     }
 
     /// The node of a path, from a directory.
-    pub(crate) fn find(&mut self, tid: Tid, base: NodeId, path: &[u8], follow: bool) -> Answer<NodeId> {
-        let found = self.with_vfs(tid, |vfs, processes| vfs.lookup(At { processes, base, path }, follow))?;
+    pub(crate) fn find(
+        &mut self,
+        tid: Tid,
+        base: NodeId,
+        path: &[u8],
+        follow: bool,
+    ) -> Answer<NodeId> {
+        let found =
+            self.with_vfs(tid, |vfs, processes| vfs.lookup(At { processes, base, path }, follow))?;
         Ok(self.node_of(found)?)
     }
 
@@ -57,7 +68,8 @@ impl Kernel {
 
     /// A directory, before there are threads.
     pub(crate) fn directory_at(&mut self, base: NodeId, path: &[u8]) -> Result<NodeId, Errno> {
-        let found = self.with_vfs(0, |vfs, processes| vfs.lookup(At { processes, base, path }, true))?;
+        let found =
+            self.with_vfs(0, |vfs, processes| vfs.lookup(At { processes, base, path }, true))?;
         let node = found.node()?;
         if self.vfs.stat(node)?.file_type != FileType::Directory {
             return Err(Errno::NOTDIR);
@@ -67,7 +79,13 @@ impl Kernel {
     }
 
     /// Reads a file.
-    pub(crate) fn read_node(&mut self, tid: Tid, node: NodeId, offset: u64, bytes: &mut [u8]) -> Answer<usize> {
+    pub(crate) fn read_node(
+        &mut self,
+        tid: Tid,
+        node: NodeId,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Answer<usize> {
         Ok(self.with_vfs(tid, |vfs, processes| vfs.read(processes, node, offset, bytes))?)
     }
 
@@ -121,7 +139,11 @@ impl Kernel {
         let Some(file) = self.files.close(file) else { return };
         match file.kind {
             Kind::Node(node) | Kind::Device(_, node) => self.vfs.release(node),
-            Kind::Pipe { .. } | Kind::Console(_) | Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => {}
+            Kind::Pipe { .. }
+            | Kind::Console(_)
+            | Kind::Event { .. }
+            | Kind::Epoll(_)
+            | Kind::Timer { .. } => {}
         }
     }
 

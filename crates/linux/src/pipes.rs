@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::vfs::NodeId;
 
 /// Bytes that a pipe holds, as on Linux.
-pub const CAPACITY: usize = 1 << 16;
+pub(crate) const CAPACITY: usize = 1 << 16;
 /// Bytes that are written together or not at all.
-pub const ATOMIC: usize = 4096;
+pub(crate) const ATOMIC: usize = 4096;
 
 /// A pipe.
 #[derive(Debug, Default)]
-pub struct Pipe {
+pub(crate) struct Pipe {
     /// What was written and not read.
     pub bytes: VecDeque<u8>,
     /// Open files that read it.
@@ -30,12 +30,12 @@ pub struct Pipe {
 
 impl Pipe {
     /// Room that is left.
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.capacity - self.bytes.len().min(self.capacity)
     }
 
     /// Reads; how many bytes.
-    pub fn read(&mut self, bytes: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, bytes: &mut [u8]) -> usize {
         let len = bytes.len().min(self.bytes.len());
         self.moves += 1;
         for (to, from) in bytes.iter_mut().zip(self.bytes.drain(..len)) {
@@ -45,7 +45,7 @@ impl Pipe {
     }
 
     /// Writes what there is room for, small pieces only as a whole; how many bytes.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> usize {
         let room = self.room();
         if bytes.len() <= ATOMIC && room < bytes.len() {
             return 0;
@@ -59,32 +59,32 @@ impl Pipe {
 
 /// All pipes of a run.
 #[derive(Debug, Default)]
-pub struct Pipes {
+pub(crate) struct Pipes {
     pipes: BTreeMap<u32, Pipe>,
     last: u32,
 }
 
 impl Pipes {
     /// A new pipe; its number.
-    pub fn add(&mut self, node: Option<NodeId>) -> u32 {
+    pub(crate) fn add(&mut self, node: Option<NodeId>) -> u32 {
         self.last += 1;
         self.pipes.insert(self.last, Pipe { node, capacity: CAPACITY, ..Pipe::default() });
         self.last
     }
 
     /// The pipe of a FIFO, which is made if nobody has it open; its number.
-    pub fn of_fifo(&mut self, node: NodeId) -> u32 {
+    pub(crate) fn of_fifo(&mut self, node: NodeId) -> u32 {
         let found = self.pipes.iter().find(|(_, pipe)| pipe.node == Some(node));
         found.map(|(number, _)| *number).unwrap_or_else(|| self.add(Some(node)))
     }
 
     /// One of them.
-    pub fn get(&mut self, number: u32) -> &mut Pipe {
+    pub(crate) fn get(&mut self, number: u32) -> &mut Pipe {
         self.pipes.get_mut(&number).expect("it is open")
     }
 
     /// Forgets it if nobody has it open.
-    pub fn close(&mut self, number: u32) {
+    pub(crate) fn close(&mut self, number: u32) {
         let pipe = self.get(number);
         if pipe.readers == 0 && pipe.writers == 0 {
             self.pipes.remove(&number);

@@ -10,10 +10,10 @@ use crate::thread::Tid;
 use crate::vfs::NodeId;
 
 /// The number of a process.
-pub type Pid = u32;
+pub(crate) type Pid = u32;
 
 /// A process.
-pub struct Process {
+pub(crate) struct Process {
     /// Who is told when it ends; 1 is nobody.
     pub parent: Pid,
     /// Its process group.
@@ -54,7 +54,7 @@ pub struct Process {
 
 /// Whether a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// It does.
     Running {
         /// It was stopped before, and its parent has not heard of that.
@@ -96,11 +96,9 @@ impl Status {
 
 /// The program of a process.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     /// Its file.
     pub node: NodeId,
-    /// Its path.
-    pub path: Vec<u8>,
     /// What it was started with.
     pub args: Vec<Vec<u8>>,
     /// Its environment at the start.
@@ -115,7 +113,7 @@ pub struct Program {
 
 /// A timer that sends a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     /// When next.
     pub at: Time,
     /// Nanoseconds between two, or 0.
@@ -124,7 +122,7 @@ pub struct Alarm {
 
 /// A timer of `timer_create`.
 #[derive(Clone, Copy, Debug)]
-pub struct Timer {
+pub(crate) struct Timer {
     /// When it goes off, if it is set.
     pub alarm: Option<Alarm>,
     /// It counts from 1970 rather than from the machine's start.
@@ -141,7 +139,7 @@ pub struct Timer {
 
 /// Instructions that were executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Executed {
+pub(crate) struct Executed {
     /// By the process.
     pub own: u64,
     /// By children that have ended.

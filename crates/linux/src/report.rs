@@ -85,7 +85,8 @@ impl Report {
             Some(entry) => entry.name.to_owned(),
             None => format!("syscall_{number}"),
         };
-        let mut calls: Vec<_> = self.calls.iter().map(|(number, count)| (name(*number), *count)).collect();
+        let mut calls: Vec<_> =
+            self.calls.iter().map(|(number, count)| (name(*number), *count)).collect();
         calls.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         calls
     }

@@ -56,11 +56,11 @@ pub enum Limit {
 
 /// `RLIMIT_…` of a process, soft and hard.
 #[derive(Clone, Debug)]
-pub struct Resources([[u64; 2]; raw::RLIM_NLIMITS as usize]);
+pub(crate) struct Resources([[u64; 2]; raw::RLIM_NLIMITS as usize]);
 
 impl Resources {
     /// What a run's first process has.
-    pub fn new(limits: &Limits) -> Resources {
+    pub(crate) fn new(limits: &Limits) -> Resources {
         const NONE: u64 = u64::MAX;
         let mut all = [[NONE; 2]; raw::RLIM_NLIMITS as usize];
         let mut set = |which: u32, soft: u64, hard: u64| all[which as usize] = [soft, hard];
@@ -77,7 +77,7 @@ impl Resources {
     }
 
     /// As in `/proc/self/limits`.
-    pub fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         const NAMES: [(&str, &str); raw::RLIM_NLIMITS as usize] = [
             ("Max cpu time", "seconds"),
             ("Max file size", "bytes"),
@@ -96,8 +96,10 @@ impl Resources {
             ("Max realtime priority", ""),
             ("Max realtime timeout", "us"),
         ];
-        let text = |limit: u64| if limit == u64::MAX { "unlimited".into() } else { limit.to_string() };
-        let mut table = format!("{:<25} {:<20} {:<20} {:<10}\n", "Limit", "Soft Limit", "Hard Limit", "Units");
+        let text =
+            |limit: u64| if limit == u64::MAX { "unlimited".into() } else { limit.to_string() };
+        let mut table =
+            format!("{:<25} {:<20} {:<20} {:<10}\n", "Limit", "Soft Limit", "Hard Limit", "Units");
         for ((name, units), [soft, hard]) in NAMES.iter().zip(self.0) {
             table += &format!("{name:<25} {:<20} {:<20} {units:<10}\n", text(soft), text(hard));
         }
@@ -105,22 +107,22 @@ impl Resources {
     }
 
     /// Soft and hard limit, if there is such a one.
-    pub fn get(&self, which: u64) -> Option<[u64; 2]> {
+    pub(crate) fn get(&self, which: u64) -> Option<[u64; 2]> {
         self.0.get(usize::try_from(which).ok()?).copied()
     }
 
     /// Sets a limit that exists.
-    pub fn set(&mut self, which: u64, limit: [u64; 2]) {
+    pub(crate) fn set(&mut self, which: u64, limit: [u64; 2]) {
         self.0[which as usize] = limit;
     }
 
     /// How many files may be open.
-    pub fn open_files(&self) -> u64 {
+    pub(crate) fn open_files(&self) -> u64 {
         self.0[raw::RLIMIT_NOFILE as usize][0]
     }
 
     /// How large a file may become.
-    pub fn file_size(&self) -> u64 {
+    pub(crate) fn file_size(&self) -> u64 {
         self.0[raw::RLIMIT_FSIZE as usize][0]
     }
 }

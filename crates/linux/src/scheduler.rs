@@ -4,11 +4,11 @@ use kvrm_engine::{EngineError, FaultKind, RunControl, Stop};
 use linux_raw_sys::general as raw;
 
 use crate::Errno;
-use crate::answer::{Interrupted, Refusal, Wait};
+use crate::answer::{Interrupted, Refusal};
 use crate::calls;
 use crate::clock::{SECOND, Time};
 use crate::kernel::Kernel;
-use crate::memory::Access;
+use crate::memory::Permissions;
 use crate::process::{State, Status};
 use crate::report::Ending;
 use crate::resources::Limit;
@@ -59,7 +59,9 @@ impl Kernel {
                     last = tid;
                     self.turn(tid, control)?;
                 }
-                None if self.first_status.is_some() && !self.sleeps() => return Ok(Ending::Finished),
+                None if self.first_status.is_some() && !self.sleeps() => {
+                    return Ok(Ending::Finished);
+                }
                 None => {
                     if !self.idle(control) {
                         return Ok(Ending::Deadlock);
@@ -131,7 +133,8 @@ impl Kernel {
             if !self.deliver(tid)? || matches!(self.process_of(tid).state, State::Stopped { .. }) {
                 return Ok(());
             }
-            let next = self.next_time().map_or(u64::MAX, |next| next.0.saturating_sub(self.clock.now().0));
+            let next =
+                self.next_time().map_or(u64::MAX, |next| next.0.saturating_sub(self.clock.now().0));
             let rest = self.limits.instructions.saturating_sub(self.report.instructions);
             let most = left.min(next.max(1)).min(rest);
             if most == 0 {
@@ -179,7 +182,9 @@ impl Kernel {
             let thread = self.thread(tid);
             thread.waiting = None;
             thread.futex = None;
-            let again = restarts && waiting.wait.interrupted == Interrupted::Restarts && thread.progress == 0;
+            let again = restarts
+                && waiting.wait.interrupted == Interrupted::Restarts
+                && thread.progress == 0;
             if again {
                 thread.registers.pc -= 4;
             } else {
@@ -227,13 +232,17 @@ impl Kernel {
     fn fault(&mut self, tid: Tid, stop: Stop) -> Result<bool, EngineError> {
         let pc = self.thread(tid).registers.pc;
         let (signal, code, address) = match stop {
-            Stop::Fault { kind: FaultKind::Unaligned, address } => (Signal::BUS, BUS_ADRALN, address),
+            Stop::Fault { kind: FaultKind::Unaligned, address } => {
+                (Signal::BUS, BUS_ADRALN, address)
+            }
             Stop::Fault { kind: FaultKind::Fetch, address } if !address.is_multiple_of(4) => {
                 (Signal::BUS, BUS_ADRALN, address)
             }
             Stop::Fault { address, .. } => self.fault_at(tid, address),
             Stop::Breakpoint { .. } => (Signal::TRAP, TRAP_BRKPT, pc),
-            Stop::Halt { .. } | Stop::ZeroWord | Stop::Undefined { .. } => (Signal::ILL, ILL_ILLOPC, pc),
+            Stop::Halt { .. } | Stop::ZeroWord | Stop::Undefined { .. } => {
+                (Signal::ILL, ILL_ILLOPC, pc)
+            }
             Stop::OutOfMemory { lacking } => {
                 return Err(EngineError::DeviceFull(lacking.advice().into()));
             }
@@ -247,7 +256,9 @@ impl Kernel {
         let address = address & !(0xff << 56);
         match self.held_of(tid).memory.areas().find(address) {
             None => (Signal::SEGV, SEGV_MAPERR, address),
-            Some((_, area)) if area.beyond && !area.access.is_empty() => (Signal::BUS, BUS_ADRERR, address),
+            Some((_, area)) if area.beyond && area.access != Permissions::NONE => {
+                (Signal::BUS, BUS_ADRERR, address)
+            }
             Some(_) => (Signal::SEGV, SEGV_ACCERR, address),
         }
     }
@@ -308,11 +319,6 @@ impl Kernel {
     pub(crate) fn end_by_signal(&mut self, pid: u32, signal: Signal) {
         self.end_process(pid, Status::Killed(signal));
     }
-
-    /// Waits in a call, at the latest until the call's deadline.
-    pub(crate) fn waits_until(&mut self, until: Option<Time>) -> Refusal {
-        Refusal::Wait(Wait { until, interrupted: Interrupted::Fails })
-    }
 }
 
 impl crate::process::Alarm {
@@ -328,10 +334,14 @@ impl crate::process::Alarm {
 }
 
 /// What may be done with memory, from `PROT_…`.
-pub(crate) fn access_of(protection: u64) -> Access {
-    let bits = [(raw::PROT_READ, Access::READ), (raw::PROT_WRITE, Access::WRITE), (raw::PROT_EXEC, Access::EXECUTE)];
+pub(crate) fn access_of(protection: u64) -> Permissions {
+    let bits = [
+        (raw::PROT_READ, Permissions::READ),
+        (raw::PROT_WRITE, Permissions::WRITE),
+        (raw::PROT_EXEC, Permissions::EXECUTE),
+    ];
     let granted = bits.into_iter().filter(|(bit, _)| protection & u64::from(*bit) != 0);
-    let access = granted.fold(Access::empty(), |access, (_, one)| access | one);
+    let access = granted.fold(Permissions::NONE, |access, (_, one)| access | one);
     // The processor has no pages that can be written or executed but not read.
-    if access.is_empty() { access } else { access | Access::READ }
+    if access == Permissions::NONE { access } else { access | Permissions::READ }
 }

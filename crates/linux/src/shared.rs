@@ -12,7 +12,7 @@ use crate::thread::Tid;
 
 /// Shared anonymous memory.
 #[derive(Debug, Default)]
-pub struct Segments {
+pub(crate) struct Segments {
     segments: BTreeMap<u32, Segment>,
     last: u32,
 }
@@ -25,7 +25,7 @@ struct Segment {
 
 impl Segments {
     /// A new one; its number.
-    pub fn add(&mut self, _len: u64) -> u32 {
+    pub(crate) fn add(&mut self, _len: u64) -> u32 {
         self.last += 1;
         self.segments.insert(self.last, Segment::default());
         self.last
@@ -79,7 +79,11 @@ impl Kernel {
             }
             Backing::File { node, offset, .. } => {
                 let mut old = vec![0; PAGE as usize];
-                let Ok(len) = self.with_vfs(0, |vfs, processes| vfs.read(processes, node, offset, &mut old)) else { return };
+                let Ok(len) =
+                    self.with_vfs(0, |vfs, processes| vfs.read(processes, node, offset, &mut old))
+                else {
+                    return;
+                };
                 let same = old[..len] == bytes[..len];
                 if !same {
                     // A file that cannot be written any more keeps what it has.
@@ -99,8 +103,13 @@ impl Kernel {
             if *number == writer {
                 continue;
             }
-            let areas: Vec<(u64, Area)> =
-                held.memory.areas().iter().filter(|(_, area)| is_shared(area)).map(|(start, area)| (start, *area)).collect();
+            let areas: Vec<(u64, Area)> = held
+                .memory
+                .areas()
+                .iter()
+                .filter(|(_, area)| is_shared(area))
+                .map(|(start, area)| (start, *area))
+                .collect();
             for (start, area) in areas {
                 let Some(at) = position(start, &area, backing) else { continue };
                 // As above.
@@ -153,11 +162,18 @@ fn is_shared(area: &Area) -> bool {
 
 /// Where an area shows a page, if it does.
 fn position(start: u64, area: &Area, page: Backing) -> Option<u64> {
-    let (first, wanted) = match (area.backing, page) {
-        (Backing::Shared { segment: a, offset: x }, Backing::Shared { segment: b, offset: y }) if a == b => (x, y),
-        (Backing::File { node: a, offset: x, .. }, Backing::File { node: b, offset: y, .. }) if a == b => (x, y),
-        _ => return None,
-    };
+    let (first, wanted) =
+        match (area.backing, page) {
+            (
+                Backing::Shared { segment: a, offset: x },
+                Backing::Shared { segment: b, offset: y },
+            ) if a == b => (x, y),
+            (
+                Backing::File { node: a, offset: x, .. },
+                Backing::File { node: b, offset: y, .. },
+            ) if a == b => (x, y),
+            _ => return None,
+        };
     let at = start.checked_add(wanted.checked_sub(first)?)?;
     (at < area.end).then_some(at)
 }

@@ -3,8 +3,7 @@
 mod delivery;
 mod frame;
 
-pub use frame::{FRAME_BYTES, stack_flags};
-
+pub(crate) use frame::stack_flags;
 
 /// The number of a signal, 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,24 +88,19 @@ impl Signal {
 
 /// A set of signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Signals(u64);
+pub(crate) struct Signals(u64);
 
 impl Signals {
     /// No signals.
-    pub const NONE: Signals = Signals(0);
+    pub(crate) const NONE: Signals = Signals(0);
 
     /// A set from a guest's bits, without those that nobody can block.
-    pub fn blockable(bits: u64) -> Signals {
+    pub(crate) fn blockable(bits: u64) -> Signals {
         Signals(bits & !Signals::of(&[Signal::KILL, Signal::STOP]).0)
     }
 
-    /// A set from a guest's bits.
-    pub fn from_bits(bits: u64) -> Signals {
-        Signals(bits)
-    }
-
     /// The set of some.
-    pub const fn of(signals: &[Signal]) -> Signals {
+    pub(crate) const fn of(signals: &[Signal]) -> Signals {
         let (mut bits, mut i) = (0, 0);
         while i < signals.len() {
             bits |= 1 << (signals[i].0 - 1);
@@ -116,34 +110,34 @@ impl Signals {
     }
 
     /// As guests have it.
-    pub fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
     /// True if it is one of them.
-    pub fn has(self, signal: Signal) -> bool {
+    pub(crate) fn has(self, signal: Signal) -> bool {
         self.0 >> signal.index() & 1 != 0
     }
 
     /// Those of either.
-    pub fn or(self, other: Signals) -> Signals {
+    pub(crate) fn or(self, other: Signals) -> Signals {
         Signals(self.0 | other.0)
     }
 
     /// Those that are not of the other.
-    pub fn without(self, other: Signals) -> Signals {
+    pub(crate) fn without(self, other: Signals) -> Signals {
         Signals(self.0 & !other.0)
     }
 
     /// Adds one.
-    pub fn insert(&mut self, signal: Signal) {
+    pub(crate) fn insert(&mut self, signal: Signal) {
         self.0 |= 1 << signal.index();
     }
 }
 
 /// What a process does about a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
+pub(crate) struct Action {
     /// The address of the handler, [`DEFAULT`](Action::DEFAULT) or [`IGNORE`](Action::IGNORE).
     pub handler: u64,
     /// `SA_…`.
@@ -156,49 +150,49 @@ pub struct Action {
 
 impl Action {
     /// `SIG_DFL`.
-    pub const DEFAULT: u64 = 0;
+    pub(crate) const DEFAULT: u64 = 0;
     /// `SIG_IGN`.
-    pub const IGNORE: u64 = 1;
+    pub(crate) const IGNORE: u64 = 1;
 
     const fn none() -> Action {
         Action { handler: Action::DEFAULT, flags: 0, restorer: 0, mask: Signals::NONE }
     }
 
     /// True if it has a flag.
-    pub fn has(&self, flag: u32) -> bool {
+    pub(crate) fn has(&self, flag: u32) -> bool {
         self.flags & u64::from(flag) != 0
     }
 }
 
 /// What a process does about every signal.
 #[derive(Clone, Debug)]
-pub struct Actions([Action; 64]);
+pub(crate) struct Actions([Action; 64]);
 
 impl Actions {
     /// What Linux does by itself.
-    pub fn new() -> Actions {
+    pub(crate) fn new() -> Actions {
         Actions([Action::none(); 64])
     }
 
     /// What is done about one.
-    pub fn get(&self, signal: Signal) -> Action {
+    pub(crate) fn get(&self, signal: Signal) -> Action {
         self.0[signal.index()]
     }
 
     /// Sets what is done about one.
-    pub fn set(&mut self, signal: Signal, action: Action) {
+    pub(crate) fn set(&mut self, signal: Signal, action: Action) {
         self.0[signal.index()] = action;
     }
 
     /// A new program has no handlers, but ignores what was ignored.
-    pub fn forget_handlers(&mut self) {
+    pub(crate) fn forget_handlers(&mut self) {
         for action in self.0.iter_mut().filter(|action| action.handler != Action::IGNORE) {
             *action = Action::none();
         }
     }
 
     /// True if the signal would have no effect.
-    pub fn ignores(&self, signal: Signal) -> bool {
+    pub(crate) fn ignores(&self, signal: Signal) -> bool {
         match self.get(signal).handler {
             Action::DEFAULT => signal.by_default() == ByDefault::Ignore,
             handler => handler == Action::IGNORE,
@@ -208,7 +202,7 @@ impl Actions {
 
 /// A signal that was sent, and what its handler is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
+pub(crate) struct Info {
     /// Which.
     pub signal: Signal,
     /// `si_code`.
@@ -219,7 +213,7 @@ pub struct Info {
 
 /// Where a signal comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// A process sent it.
     Sent {
         /// Its number.
@@ -257,18 +251,18 @@ pub enum Cause {
 
 impl Info {
     /// Sent by `kill`.
-    pub fn sent(signal: Signal, pid: u32) -> Info {
+    pub(crate) fn sent(signal: Signal, pid: u32) -> Info {
         Info { signal, code: linux_raw_sys::general::SI_USER as i32, cause: Cause::Sent { pid } }
     }
 
     /// Sent by the kernel.
-    pub fn kernel(signal: Signal) -> Info {
+    pub(crate) fn kernel(signal: Signal) -> Info {
         const SI_KERNEL: i32 = 0x80;
         Info { signal, code: SI_KERNEL, cause: Cause::Sent { pid: 0 } }
     }
 
     /// A `siginfo_t`.
-    pub fn bytes(&self) -> [u8; 128] {
+    pub(crate) fn bytes(&self) -> [u8; 128] {
         let mut bytes = [0; 128];
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
         put(0, &i32::from(self.signal.0).to_le_bytes());
@@ -296,11 +290,11 @@ impl Info {
 
 /// Signals that have not been delivered.
 #[derive(Clone, Debug, Default)]
-pub struct Pending(Vec<Info>);
+pub(crate) struct Pending(Vec<Info>);
 
 impl Pending {
     /// Adds a signal, unless one that is not queued is there already. Queued ones are limited as by `RLIMIT_SIGPENDING`.
-    pub fn add(&mut self, info: Info) -> bool {
+    pub(crate) fn add(&mut self, info: Info) -> bool {
         const MOST: usize = 4096;
         let is_there = self.0.iter().any(|other| other.signal == info.signal);
         if info.signal.is_queued() && self.0.len() >= MOST {
@@ -313,21 +307,21 @@ impl Pending {
     }
 
     /// Which there are.
-    pub fn signals(&self) -> Signals {
+    pub(crate) fn signals(&self) -> Signals {
         let mut signals = Signals::NONE;
         self.0.iter().for_each(|info| signals.insert(info.signal));
         signals
     }
 
     /// Takes out the lowest of a set; those of the same number in the order they came.
-    pub fn take(&mut self, among: Signals) -> Option<Info> {
+    pub(crate) fn take(&mut self, among: Signals) -> Option<Info> {
         let candidates = self.0.iter().enumerate().filter(|(_, info)| among.has(info.signal));
         let (index, _) = candidates.min_by_key(|(index, info)| (priority(info), *index))?;
         Some(self.0.remove(index))
     }
 
     /// Forgets one.
-    pub fn remove(&mut self, signals: Signals) {
+    pub(crate) fn remove(&mut self, signals: Signals) {
         self.0.retain(|info| !signals.has(info.signal));
     }
 }
@@ -339,7 +333,7 @@ fn priority(info: &Info) -> (bool, Signal) {
 
 /// A stack for handlers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SignalStack {
+pub(crate) struct SignalStack {
     /// Its lowest address.
     pub start: u64,
     /// Its bytes; none if there is no such stack.
@@ -350,7 +344,7 @@ pub struct SignalStack {
 
 impl SignalStack {
     /// True if it is there and has the address.
-    pub fn has(&self, addr: u64) -> bool {
+    pub(crate) fn has(&self, addr: u64) -> bool {
         self.len > 0 && addr > self.start && addr - self.start <= self.len
     }
 }

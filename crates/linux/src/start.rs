@@ -6,7 +6,7 @@ use linux_raw_sys::auxvec::*;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::elf::Loaded;
-use crate::memory::{Access, Area, Backing, Memory, PAGE, Placement, STACK};
+use crate::memory::{Area, Backing, Memory, PAGE, Permissions, Placement, STACK};
 
 /// `AT_MINSIGSTKSZ`: the least that a signal's frame takes, which ARM64's Linux gives as this without SVE.
 const LEAST_SIGNAL_STACK: u64 = 4720;
@@ -16,7 +16,7 @@ const MOST_STRINGS: u64 = STACK / 4;
 const RETURN_FROM_SIGNAL: [u32; 2] = [0xd280_1168, 0xd400_0001];
 
 /// What a program is started with.
-pub struct Start<'a> {
+pub(crate) struct Start<'a> {
     /// The path that it was found at.
     pub path: &'a [u8],
     /// Its arguments, the first of which is its name.
@@ -32,7 +32,7 @@ pub struct Start<'a> {
 }
 
 /// Registers and other addresses of a program that was started.
-pub struct Started {
+pub(crate) struct Started {
     /// The first thread's registers.
     pub registers: CpuState,
     /// What handlers of signals return to.
@@ -43,7 +43,7 @@ pub struct Started {
 
 impl Start<'_> {
     /// Puts everything on a new stack.
-    pub fn put(&self, memory: &mut Memory) -> Answer<Started> {
+    pub(crate) fn put(&self, memory: &mut Memory) -> Answer<Started> {
         memory.begin_heap(self.program.end);
         let top = memory.map_stack()?;
         let signal_return = map_signal_return(memory)?;
@@ -122,7 +122,8 @@ impl Stack<'_> {
 
     /// Pushes strings so that the first is lowest, as `ps` expects it; their addresses.
     fn push_strings(&mut self, strings: &[Vec<u8>]) -> Answer<Vec<u64>> {
-        let mut at = strings.iter().rev().map(|s| self.push_string(s)).collect::<Answer<Vec<u64>>>()?;
+        let mut at =
+            strings.iter().rev().map(|s| self.push_string(s)).collect::<Answer<Vec<u64>>>()?;
         at.reverse();
         Ok(at)
     }
@@ -130,7 +131,7 @@ impl Stack<'_> {
 
 /// Maps the code that handlers of signals return to; programs have no vDSO, which would have it.
 fn map_signal_return(memory: &mut Memory) -> Answer {
-    let access = Access::READ | Access::EXECUTE;
+    let access = Permissions::READ | Permissions::EXECUTE;
     let label = "[sigreturn]";
     let area = Area { end: 0, access, backing: Backing::Anonymous, beyond: false, label };
     let at = memory.map(Placement::Anywhere(0), PAGE, area)?;

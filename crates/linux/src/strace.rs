@@ -21,7 +21,13 @@ impl Kernel {
         if self.strace.is_none() {
             return;
         }
-        let ends = matches!(find(number), Some(Entry { name: "exit" | "exit_group" | "execve" | "execveat" | "rt_sigreturn", .. }));
+        let ends = matches!(
+            find(number),
+            Some(Entry {
+                name: "exit" | "exit_group" | "execve" | "execveat" | "rt_sigreturn",
+                ..
+            })
+        );
         if ends {
             let line = self.line(tid, number, args, "?");
             self.print(tid, &line);
@@ -59,7 +65,8 @@ impl Kernel {
                 let mut text = format!("{}(", entry.name);
                 for (index, kind) in entry.arguments.iter().enumerate() {
                     let separator = if index > 0 { ", " } else { "" };
-                    write!(text, "{separator}{}", shown(*kind, index, args, memory)).expect("strings take everything");
+                    write!(text, "{separator}{}", shown(*kind, index, args, memory))
+                        .expect("strings take everything");
                 }
                 text + ")"
             }
@@ -78,7 +85,8 @@ fn shown(kind: Argument, index: usize, args: &[u64; 6], memory: &Memory) -> Stri
         Argument::Pointer if value == 0 => "NULL".into(),
         Argument::Pointer | Argument::Flags => format!("{value:#x}"),
         Argument::Mode => format!("{value:#o}"),
-        Argument::Signal => Signal::from_number(value).map_or(value.to_string(), |signal| format!("SIG{}", signal.name())),
+        Argument::Signal => Signal::from_number(value)
+            .map_or(value.to_string(), |signal| format!("SIG{}", signal.name())),
         Argument::Text if value == 0 => "NULL".into(),
         Argument::Text => match memory.read_string(value, 4096) {
             Ok(text) => quoted(&text, SHOWN * 8),
@@ -100,4 +108,3 @@ fn quoted(bytes: &[u8], most: usize) -> String {
     let rest = if bytes.len() > most { "..." } else { "" };
     format!("\"{shown}\"{rest}")
 }
-

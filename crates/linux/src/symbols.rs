@@ -32,7 +32,8 @@ fn function_at(bytes: &[u8], offset: u64) -> Option<(String, u64)> {
         is_in.then(|| segment.p_vaddr.get(LittleEndian) + (offset - first))
     })?;
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() <= addr);
+    let functions =
+        symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() <= addr);
     let nearest = functions.max_by_key(|symbol| symbol.address())?;
     let distance = addr - nearest.address();
     let is_in = nearest.size() == 0 || distance < nearest.size();

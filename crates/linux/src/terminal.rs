@@ -14,7 +14,10 @@ mod host {
     /// Control characters that the kernel's structure has.
     const CHARACTERS: usize = 19;
 
-    fn with<T>(stream: Stream, f: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<T>) -> Result<T> {
+    fn with<T>(
+        stream: Stream,
+        f: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<T>,
+    ) -> Result<T> {
         let done = match stream {
             Stream::Input => f(rustix::stdio::stdin()),
             Stream::Output => f(rustix::stdio::stdout()),
@@ -27,9 +30,23 @@ mod host {
         use SpecialCodeIndex as Index;
         // In the order of Linux's numbers.
         const ALL: [SpecialCodeIndex; 17] = [
-            Index::VINTR, Index::VQUIT, Index::VERASE, Index::VKILL, Index::VEOF, Index::VTIME, Index::VMIN,
-            Index::VSWTC, Index::VSTART, Index::VSTOP, Index::VSUSP, Index::VEOL, Index::VREPRINT,
-            Index::VDISCARD, Index::VWERASE, Index::VLNEXT, Index::VEOL2,
+            Index::VINTR,
+            Index::VQUIT,
+            Index::VERASE,
+            Index::VKILL,
+            Index::VEOF,
+            Index::VTIME,
+            Index::VMIN,
+            Index::VSWTC,
+            Index::VSTART,
+            Index::VSTOP,
+            Index::VSUSP,
+            Index::VEOL,
+            Index::VREPRINT,
+            Index::VDISCARD,
+            Index::VWERASE,
+            Index::VLNEXT,
+            Index::VEOL2,
         ];
         ALL[number]
     }
@@ -63,7 +80,12 @@ mod host {
 
     pub(crate) fn window_size(stream: Stream) -> Result<WindowSize> {
         let size = with(stream, |fd| termios::tcgetwinsize(fd))?;
-        Ok(WindowSize { rows: size.ws_row, columns: size.ws_col, width: size.ws_xpixel, height: size.ws_ypixel })
+        Ok(WindowSize {
+            rows: size.ws_row,
+            columns: size.ws_col,
+            width: size.ws_xpixel,
+            height: size.ws_ypixel,
+        })
     }
 }
 

@@ -9,10 +9,10 @@ use crate::process::Pid;
 use crate::signals::{Pending, SignalStack, Signals};
 
 /// The number of a thread. The first thread of a process has the process's number.
-pub type Tid = u32;
+pub(crate) type Tid = u32;
 
 /// A thread.
-pub struct Thread {
+pub(crate) struct Thread {
     /// Its process.
     pub pid: Pid,
     /// Its registers, while it does not run.
@@ -49,7 +49,7 @@ pub struct Thread {
 
 /// A system call that waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub(crate) struct Waiting {
     /// For what.
     pub wait: Wait,
     /// How often something had happened when it was last made.
@@ -58,7 +58,7 @@ pub struct Waiting {
 
 /// A thread in a queue of a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FutexWait {
+pub(crate) struct FutexWait {
     /// Which.
     pub key: FutexKey,
     /// Who may wake it.
@@ -71,7 +71,7 @@ pub struct FutexWait {
 
 /// What a futex is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FutexKey {
+pub(crate) enum FutexKey {
     /// In the memory with that number, at that address.
     Private(u32, u64),
     /// In memory that processes share: a segment, and the offset in it.
@@ -80,7 +80,12 @@ pub enum FutexKey {
 
 impl Thread {
     /// A thread that begins with these registers.
-    pub fn new(pid: Pid, registers: CpuState, vectors: VectorState, name: [u8; 16]) -> Thread {
+    pub(crate) fn new(
+        pid: Pid,
+        registers: CpuState,
+        vectors: VectorState,
+        name: [u8; 16],
+    ) -> Thread {
         Thread {
             pid,
             registers,
@@ -102,7 +107,7 @@ impl Thread {
     }
 
     /// The number of the system call in its registers, and the arguments.
-    pub fn call(&self) -> (u64, [u64; 6]) {
+    pub(crate) fn call(&self) -> (u64, [u64; 6]) {
         let x = &self.registers.x;
         (x[8], [x[0], x[1], x[2], x[3], x[4], x[5]])
     }

@@ -150,7 +150,8 @@ pub(super) fn getrusage(call: &mut Call<'_>) -> Answer {
         _ => return Err(Errno::INVAL.into()),
     };
     let used = call.memory().used();
-    let mut usage = ResourceUsage { user: TimeVal::from_nanoseconds(user), ..ResourceUsage::default() };
+    let mut usage =
+        ResourceUsage { user: TimeVal::from_nanoseconds(user), ..ResourceUsage::default() };
     usage.others[0] = (used >> 10) as i64;
     call.write(call.args[1], &usage)?;
     Ok(0)

@@ -3,12 +3,12 @@
 use linux_raw_sys::general as raw;
 
 use super::Call;
+use crate::Errno;
 use crate::answer::Answer;
 use crate::files::Kind;
-use crate::memory::{Access, Area, Backing, PAGE, Placement, Remap, TOP, page_up};
+use crate::memory::{Area, Backing, PAGE, Permissions, Placement, Remap, TOP, page_up};
 use crate::scheduler::access_of;
 use crate::vfs::NodeId;
-use crate::Errno;
 
 /// Bytes of a file that are brought to memory at a time.
 const PIECE: usize = 1 << 20;
@@ -49,12 +49,12 @@ pub(super) fn mmap(call: &mut Call<'_>) -> Answer {
 }
 
 /// The file that is to be mapped, if its descriptor allows it.
-fn mappable(call: &mut Call<'_>, shared: bool, access: Access) -> Answer<NodeId> {
+fn mappable(call: &mut Call<'_>, shared: bool, access: Permissions) -> Answer<NodeId> {
     let file = call.file(4)?;
     let file = call.kernel.files.get(file);
     let Kind::Node(node) = file.kind else { return Err(Errno::NODEV.into()) };
     let (mode, node) = (file.mode, node);
-    let writes = shared && access.contains(Access::WRITE);
+    let writes = shared && access.contains(Permissions::WRITE);
     if !mode.reads || writes && !mode.writes {
         return Err(Errno::ACCES.into());
     }
@@ -63,7 +63,7 @@ fn mappable(call: &mut Call<'_>, shared: bool, access: Access) -> Answer<NodeId>
 
 fn map(call: &mut Call<'_>, placement: Placement, len: u64, area: Area) -> Answer {
     let used = call.kernel.memory_used();
-    if !area.access.is_empty() && used.saturating_add(len) > call.kernel.limits.memory {
+    if area.access != Permissions::NONE && used.saturating_add(len) > call.kernel.limits.memory {
         call.kernel.report.hit(crate::resources::Limit::Memory);
         return Err(Errno::NOMEM.into());
     }
@@ -76,15 +76,15 @@ fn map_file(
     call: &mut Call<'_>,
     placement: Placement,
     len: u64,
-    access: Access,
+    access: Permissions,
     (node, offset, shared): (NodeId, u64, bool),
 ) -> Answer {
     let size = call.kernel.node_size(call.tid, node)?;
     let there = page_up(size.saturating_sub(offset)).unwrap_or(TOP).min(len);
     let backing = Backing::File { node, offset, shared };
     let area = Area { end: 0, access, backing, beyond: false, label: "" };
-    let at = map(call, placement, len, Area { access: Access::empty(), ..area })?;
-    call.kernel.vfs.retain(node);
+    let at = map(call, placement, len, Area { access: Permissions::NONE, ..area })?;
+    call.kernel.vfs.retain(node)?;
     if there < len {
         let backing = Backing::File { node, offset: offset + there, shared };
         let area = Area { access, backing, beyond: true, ..area };
@@ -168,7 +168,9 @@ pub(super) fn madvise(call: &mut Call<'_>) -> Answer {
 pub(super) fn msync(call: &mut Call<'_>) -> Answer {
     let [addr, len, ..] = call.args;
     let end = addr.checked_add(len).and_then(page_up);
-    let Some(end) = end.filter(|_| addr.is_multiple_of(PAGE)) else { return Err(Errno::INVAL.into()) };
+    let Some(end) = end.filter(|_| addr.is_multiple_of(PAGE)) else {
+        return Err(Errno::INVAL.into());
+    };
     let mut at = addr;
     while at < end {
         let found = call.memory().areas().find(at).map(|(_, area)| area.end);

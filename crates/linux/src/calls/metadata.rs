@@ -25,7 +25,9 @@ impl Call<'_> {
                 return Ok(self.kernel.with_vfs(self.tid, |vfs, _| vfs.stat(node))?);
             }
             Kind::Pipe { .. } => FileType::Fifo,
-            Kind::Console(stream) if self.kernel.console.is_terminal(*stream) => FileType::Character,
+            Kind::Console(stream) if self.kernel.console.is_terminal(*stream) => {
+                FileType::Character
+            }
             Kind::Console(_) => FileType::Fifo,
             Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => FileType::Regular,
         };
@@ -54,7 +56,9 @@ impl Call<'_> {
             vfs.lookup(vfs::At { processes, base, path: &path }, follow)
         })?;
         match found {
-            vfs::Found::Node(node) => Ok(self.kernel.with_vfs(self.tid, |vfs, _| vfs.stat(node))?),
+            vfs::Found::Node(node) => {
+                Ok(self.kernel.with_vfs(self.tid, |vfs, _| vfs.stat(node))?)
+            }
             vfs::Found::Descriptor { pid, fd } => {
                 let file = self.kernel.process_with(pid)?.descriptors.get(fd.into())?.file;
                 self.stat_file(file)
@@ -206,7 +210,8 @@ fn access(call: &mut Call<'_>, flags: u32) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let node = call.node(0, flags)?;
-    let access = vfs::Access { read: wanted & 4 != 0, write: wanted & 2 != 0, execute: wanted & 1 != 0 };
+    let access =
+        vfs::Access { read: wanted & 4 != 0, write: wanted & 2 != 0, execute: wanted & 1 != 0 };
     call.kernel.with_vfs(call.tid, |vfs, _| vfs.access(node, access))?;
     Ok(0)
 }

@@ -4,11 +4,11 @@ use linux_raw_sys::general as raw;
 
 use super::flags::{self, open_flags};
 use super::{Call, PATH_MAX};
+use crate::Errno;
 use crate::answer::{Answer, Refusal, Wait};
 use crate::files::{Kind, Mode, OpenFile};
 use crate::layout::OpenHow;
 use crate::vfs::{At, FileType, Found, NodeId, RenameMode, Special};
-use crate::Errno;
 
 /// `AT_FDCWD`.
 const HERE: i32 = -100;
@@ -53,9 +53,9 @@ impl Call<'_> {
     ) -> Answer<T> {
         let path = self.path(index + 1)?;
         let base = self.base_of(index, &path)?;
-        let done = self.kernel.with_vfs(self.tid, |vfs, processes| {
-            work(vfs, At { processes, base, path: &path })
-        });
+        let done = self
+            .kernel
+            .with_vfs(self.tid, |vfs, processes| work(vfs, At { processes, base, path: &path }));
         if matches!(done, Err(Errno::NOSPC)) {
             self.kernel.note_file_limit();
         }
@@ -90,7 +90,11 @@ fn open(call: &mut Call<'_>, bits: u32, permissions: u32) -> Answer {
     let base = call.base_of(0, &path)?;
     let umask = call.process().umask;
     let found = call.kernel.with_vfs(call.tid, |vfs, processes| {
-        vfs.open(At { processes, base, path: &path }, open_flags(bits), permissions & 0o7777 & !umask)
+        vfs.open(
+            At { processes, base, path: &path },
+            open_flags(bits),
+            permissions & 0o7777 & !umask,
+        )
     });
     if matches!(found, Err(Errno::NOSPC)) {
         call.kernel.note_file_limit();
@@ -290,7 +294,9 @@ pub(super) fn chdir(call: &mut Call<'_>) -> Answer {
 
 pub(super) fn fchdir(call: &mut Call<'_>) -> Answer {
     let file = call.file(0)?;
-    let Kind::Node(node) = call.kernel.files.get(file).kind else { return Err(Errno::NOTDIR.into()) };
+    let Kind::Node(node) = call.kernel.files.get(file).kind else {
+        return Err(Errno::NOTDIR.into());
+    };
     enter(call, node)
 }
 
@@ -328,7 +334,8 @@ pub(super) fn getdents64(call: &mut Call<'_>) -> Answer {
         return Err(Errno::NOTDIR.into());
     }
     if call.kernel.files.get(id).listing.is_none() {
-        let entries = call.kernel.with_vfs(call.tid, |vfs, processes| vfs.read_dir(processes, node))?;
+        let entries =
+            call.kernel.with_vfs(call.tid, |vfs, processes| vfs.read_dir(processes, node))?;
         call.kernel.files.get_mut(id).listing = Some(entries);
     }
     let room = call.args[2] as usize;

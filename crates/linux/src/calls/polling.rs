@@ -3,13 +3,13 @@
 use linux_raw_sys::general as raw;
 
 use super::{Call, flags};
+use crate::Errno;
 use crate::answer::Answer;
 use crate::clock::Time;
 use crate::files::{Epoll, FileId, Interest, Kind, Mode, OpenFile};
 use crate::layout::{EpollEvent, PollFd, TimeSpec};
 use crate::signals::Signals;
 use crate::vfs::Device;
-use crate::Errno;
 
 const IN: u32 = raw::POLLIN;
 const OUT: u32 = raw::POLLOUT;
@@ -46,7 +46,8 @@ impl Call<'_> {
                 let pipe = self.kernel.files.pipes.get(*pipe);
                 let when = |is: bool, events: u32| if is { events } else { 0 };
                 let reading = when(!pipe.bytes.is_empty(), READABLE) | when(pipe.writers == 0, HUP);
-                let writing = when(pipe.room() >= crate::pipes::ATOMIC, WRITABLE) | when(pipe.readers == 0, ERR);
+                let writing = when(pipe.room() >= crate::pipes::ATOMIC, WRITABLE)
+                    | when(pipe.readers == 0, ERR);
                 when(mode.reads, reading) | when(mode.writes, writing)
             }
             Kind::Event { count, .. } => {
@@ -59,7 +60,8 @@ impl Call<'_> {
             }
             Kind::Epoll(_) if depth >= MOST_NESTED => 0,
             Kind::Epoll(epoll) => {
-                let files: Vec<_> = epoll.interests.iter().map(|((_, file), i)| (*file, i.events)).collect();
+                let files: Vec<_> =
+                    epoll.interests.iter().map(|((_, file), i)| (*file, i.events)).collect();
                 let mut any = 0;
                 for (file, wanted) in files {
                     if !self.kernel.files.has(file) {
@@ -219,7 +221,8 @@ pub(super) fn epoll_ctl(call: &mut Call<'_>) -> Answer {
         raw::EPOLL_CTL_DEL => EpollEvent::default(),
         _ => call.read(call.args[3])?,
     };
-    let interest = Interest { events: event.events, data: event.data, told: 0, seen: 0, disabled: false };
+    let interest =
+        Interest { events: event.events, data: event.data, told: 0, seen: 0, disabled: false };
     let key = (fd, file);
     let interests = &mut call.epoll(set).interests;
     match (operation, interests.contains_key(&key)) {
@@ -252,7 +255,8 @@ impl Call<'_> {
         }
         let Kind::Epoll(epoll) = &self.kernel.files.get(from).kind else { return false };
         let files: Vec<FileId> = epoll.interests.keys().map(|(_, file)| *file).collect();
-        let open: Vec<FileId> = files.into_iter().filter(|file| self.kernel.files.has(*file)).collect();
+        let open: Vec<FileId> =
+            files.into_iter().filter(|file| self.kernel.files.has(*file)).collect();
         open.into_iter().any(|file| self.reaches(file, to, depth + 1))
     }
 

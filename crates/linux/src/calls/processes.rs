@@ -4,13 +4,13 @@ use kvrm_a64::state::SP;
 use linux_raw_sys::general as raw;
 
 use super::Call;
+use crate::Errno;
 use crate::answer::{Answer, Interrupted, Refusal, Wait};
 use crate::exec;
 use crate::layout::{CloneArgs, ResourceUsage, TimeVal};
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::signals::{Pending, Signal, SignalStack};
 use crate::thread::Thread;
-use crate::Errno;
 
 /// Strings of arguments and environment, at the most.
 const MOST_STRINGS: usize = 1 << 16;
@@ -22,7 +22,15 @@ const LONGEST_STRING: usize = 1 << 17;
 pub(super) fn clone(call: &mut Call<'_>) -> Answer {
     let [flags, stack, parent_tid, tls, child_tid, _] = call.args;
     let exit_signal = flags & 0xff;
-    let args = CloneArgs { flags: flags & !0xff, stack, parent_tid, tls, child_tid, exit_signal, ..CloneArgs::default() };
+    let args = CloneArgs {
+        flags: flags & !0xff,
+        stack,
+        parent_tid,
+        tls,
+        child_tid,
+        exit_signal,
+        ..CloneArgs::default()
+    };
     start(call, &args)
 }
 
@@ -53,11 +61,18 @@ fn start(call: &mut Call<'_>, args: &CloneArgs) -> Answer {
     let flags = args.flags;
     let has = |flag: u32| flags & u64::from(flag) != 0;
     let makes_thread = has(raw::CLONE_THREAD);
-    if makes_thread && !(has(raw::CLONE_VM) && has(raw::CLONE_SIGHAND)) || has(raw::CLONE_SIGHAND) && !has(raw::CLONE_VM) {
+    if makes_thread && !(has(raw::CLONE_VM) && has(raw::CLONE_SIGHAND))
+        || has(raw::CLONE_SIGHAND) && !has(raw::CLONE_VM)
+    {
         return Err(Errno::INVAL.into());
     }
-    const NAMESPACES: u32 = raw::CLONE_NEWNS | raw::CLONE_NEWUSER | raw::CLONE_NEWPID | raw::CLONE_NEWNET
-        | raw::CLONE_NEWUTS | raw::CLONE_NEWIPC | raw::CLONE_NEWCGROUP;
+    const NAMESPACES: u32 = raw::CLONE_NEWNS
+        | raw::CLONE_NEWUSER
+        | raw::CLONE_NEWPID
+        | raw::CLONE_NEWNET
+        | raw::CLONE_NEWUTS
+        | raw::CLONE_NEWIPC
+        | raw::CLONE_NEWCGROUP;
     if has(NAMESPACES) || has(raw::CLONE_PIDFD) {
         return Err(Errno::INVAL.into());
     }
@@ -110,7 +125,8 @@ fn start(call: &mut Call<'_>, args: &CloneArgs) -> Answer {
 /// Waits until the child has ended or runs another program.
 fn finish_vfork(call: &mut Call<'_>, child: Pid) -> Answer {
     let own = call.tid;
-    let is_busy = call.kernel.processes.get(&child).is_some_and(|process| process.vfork == Some(own));
+    let is_busy =
+        call.kernel.processes.get(&child).is_some_and(|process| process.vfork == Some(own));
     if is_busy {
         return Err(Refusal::Wait(Wait { until: None, interrupted: Interrupted::Never }));
     }
@@ -205,7 +221,8 @@ fn run(call: &mut Call<'_>, base: crate::vfs::NodeId, path: &[u8], args: u64, en
     let loaded = exec::load_for(call.kernel, call.tid, base, path, &args, &env)?;
     let (tid, pid) = (call.tid, call.pid());
     // Its other threads end, and it has the number of the process from now on.
-    let others: Vec<u32> = call.process().threads.iter().copied().filter(|other| *other != tid).collect();
+    let others: Vec<u32> =
+        call.process().threads.iter().copied().filter(|other| *other != tid).collect();
     for other in others {
         call.kernel.threads.remove(&other);
     }
@@ -292,9 +309,17 @@ struct Wanted {
 }
 
 /// Looks for a child with news; `ECHILD` if there is no such child.
-fn look(call: &mut Call<'_>, is_meant: impl Fn(Pid, Pid) -> bool, wanted: Wanted) -> Result<Option<Change>, Errno> {
+fn look(
+    call: &mut Call<'_>,
+    is_meant: impl Fn(Pid, Pid) -> bool,
+    wanted: Wanted,
+) -> Result<Option<Change>, Errno> {
     let own = call.pid();
-    let children = call.kernel.processes.iter().filter(|(pid, process)| process.parent == own && is_meant(**pid, process.group));
+    let children = call
+        .kernel
+        .processes
+        .iter()
+        .filter(|(pid, process)| process.parent == own && is_meant(**pid, process.group));
     let children: Vec<Pid> = children.map(|(pid, _)| *pid).collect();
     if children.is_empty() {
         return Err(Errno::CHILD);
@@ -302,7 +327,13 @@ fn look(call: &mut Call<'_>, is_meant: impl Fn(Pid, Pid) -> bool, wanted: Wanted
     for pid in children {
         let process = call.kernel.processes.get_mut(&pid).expect("it was just found");
         let executed = process.executed;
-        let change = |code: u32, status: i32, wait_status: u32| Change { pid, code, status, wait_status, executed };
+        let change = |code: u32, status: i32, wait_status: u32| Change {
+            pid,
+            code,
+            status,
+            wait_status,
+            executed,
+        };
         match process.state {
             State::Ended(status) if wanted.ended => {
                 let (code, number) = match status {
@@ -345,7 +376,12 @@ fn usage(executed: Executed) -> ResourceUsage {
 }
 
 pub(super) fn wait4(call: &mut Call<'_>) -> Answer {
-    const KNOWN: u32 = raw::WNOHANG | raw::WUNTRACED | raw::WCONTINUED | raw::__WALL | raw::__WCLONE | raw::__WNOTHREAD;
+    const KNOWN: u32 = raw::WNOHANG
+        | raw::WUNTRACED
+        | raw::WCONTINUED
+        | raw::__WALL
+        | raw::__WCLONE
+        | raw::__WNOTHREAD;
     let (which, options) = (call.int(0), call.bits(2));
     if options & !KNOWN != 0 {
         return Err(Errno::INVAL.into());
@@ -451,7 +487,11 @@ pub(super) fn setpgid(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let leads_session = process.session == pid;
-    let exists = call.kernel.processes.values().any(|other| other.group == group && other.session == session);
+    let exists = call
+        .kernel
+        .processes
+        .values()
+        .any(|other| other.group == group && other.session == session);
     if leads_session || process.session != session || group != pid && !exists {
         return Err(Errno::PERM.into());
     }

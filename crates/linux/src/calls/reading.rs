@@ -3,11 +3,11 @@
 use linux_raw_sys::general as raw;
 
 use super::{Call, MOST_BYTES};
+use crate::Errno;
 use crate::answer::{Answer, Refusal, Wait};
 use crate::files::{FileId, Kind};
-use crate::memory::Access;
+use crate::memory::Permissions;
 use crate::vfs::Allocation;
-use crate::Errno;
 
 impl Call<'_> {
     /// Waits instead, if there is nothing yet and the file is not opened otherwise.
@@ -24,7 +24,7 @@ impl Call<'_> {
     fn read_into(&mut self, file: FileId, mut at: Option<u64>, buffers: &[(u64, u64)]) -> Answer {
         let mut total = 0;
         for (addr, len) in buffers {
-            let len = self.memory().accessible(*addr, (*len).min(MOST_BYTES), Access::WRITE);
+            let len = self.memory().accessible(*addr, (*len).min(MOST_BYTES), Permissions::WRITE);
             if len == 0 {
                 return if total > 0 { Ok(total) } else { Err(Errno::FAULT.into()) };
             }
@@ -248,7 +248,8 @@ pub(super) fn fallocate(call: &mut Call<'_>) -> Answer {
         mode if mode == KEEP_SIZE | PUNCH_HOLE => Allocation::PunchHole,
         _ => return Err(Errno::OPNOTSUPP.into()),
     };
-    let done = call.kernel.with_vfs(call.tid, |vfs, _| vfs.allocate(node, how, offset as u64, len as u64));
+    let done =
+        call.kernel.with_vfs(call.tid, |vfs, _| vfs.allocate(node, how, offset as u64, len as u64));
     if done == Err(Errno::NOSPC) {
         call.kernel.note_file_limit();
     }
@@ -326,7 +327,8 @@ fn copy(
         if read == 0 {
             break;
         }
-        let answer = call.kernel.write_file(call.tid, to, at_to.map(|at| at + moved), &bytes[..read]);
+        let answer =
+            call.kernel.write_file(call.tid, to, at_to.map(|at| at + moved), &bytes[..read]);
         let written = match call.wait_if_blocked(to, answer) {
             Ok(written) => written,
             Err(refusal) => {

@@ -19,7 +19,8 @@ pub(super) fn pipe2(call: &mut Call<'_>) -> Answer {
     let (nonblocking, closes) = (bits & flags::NONBLOCK != 0, bits & flags::CLOEXEC != 0);
     let reads = Mode { reads: true, nonblocking, ..Mode::default() };
     let writes = Mode { writes: true, nonblocking, ..Mode::default() };
-    let first = call.kernel.add_file(call.tid, OpenFile::new(Kind::Pipe { pipe }, reads), closes)?;
+    let first =
+        call.kernel.add_file(call.tid, OpenFile::new(Kind::Pipe { pipe }, reads), closes)?;
     let second = call.kernel.add_file(call.tid, OpenFile::new(Kind::Pipe { pipe }, writes), closes);
     let second = match second {
         Ok(second) => second,
@@ -40,7 +41,12 @@ pub(super) fn eventfd2(call: &mut Call<'_>) -> Answer {
     }
     let semaphore = bits & raw::EFD_SEMAPHORE != 0;
     let kind = Kind::Event { count: call.bits(0).into(), semaphore };
-    let mode = Mode { reads: true, writes: true, nonblocking: bits & flags::NONBLOCK != 0, ..Mode::default() };
+    let mode = Mode {
+        reads: true,
+        writes: true,
+        nonblocking: bits & flags::NONBLOCK != 0,
+        ..Mode::default()
+    };
     call.kernel.add_file(call.tid, OpenFile::new(kind, mode), bits & flags::CLOEXEC != 0)
 }
 
@@ -55,7 +61,12 @@ pub(super) fn timerfd_create(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let kind = Kind::Timer { alarm: None, since_1970 };
-    let mode = Mode { reads: true, writes: true, nonblocking: bits & flags::NONBLOCK != 0, ..Mode::default() };
+    let mode = Mode {
+        reads: true,
+        writes: true,
+        nonblocking: bits & flags::NONBLOCK != 0,
+        ..Mode::default()
+    };
     call.kernel.add_file(call.tid, OpenFile::new(kind, mode), bits & flags::CLOEXEC != 0)
 }
 

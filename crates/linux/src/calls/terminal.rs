@@ -74,7 +74,11 @@ fn on_terminal(call: &mut Call<'_>, id: FileId, what: u32, argument: u64) -> Ans
             let size: WindowSize = terminal::window_size(stream)?;
             call.write(argument, &size)?;
         }
-        request::TIOCSWINSZ | request::TCFLSH | request::TCSBRK | request::TCXONC | request::TIOCSCTTY => {}
+        request::TIOCSWINSZ
+        | request::TCFLSH
+        | request::TCSBRK
+        | request::TCXONC
+        | request::TIOCSCTTY => {}
         request::TIOCGPGRP => {
             let group = call.kernel.foreground;
             call.write(argument, &group)?;

@@ -26,16 +26,20 @@ pub(super) fn futex(call: &mut Call<'_>) -> Answer {
             call.kernel.wait_for_futex(tid, addr, value as u32, bits as u32, until)
         }
         raw::FUTEX_WAKE => call.kernel.wake_futex_checked(tid, addr, most(value), ANY),
-        raw::FUTEX_WAKE_BITSET => call.kernel.wake_futex_checked(tid, addr, most(value), bits as u32),
+        raw::FUTEX_WAKE_BITSET => {
+            call.kernel.wake_futex_checked(tid, addr, most(value), bits as u32)
+        }
         raw::FUTEX_REQUEUE => {
-            let moved = call.kernel.requeue_futex(tid, [addr, other], most(value), most(timeout))?;
+            let moved =
+                call.kernel.requeue_futex(tid, [addr, other], most(value), most(timeout))?;
             Ok(moved.0)
         }
         raw::FUTEX_CMP_REQUEUE => {
             if call.memory().read_u32(addr)? != bits as u32 {
                 return Err(Errno::AGAIN.into());
             }
-            let moved = call.kernel.requeue_futex(tid, [addr, other], most(value), most(timeout))?;
+            let moved =
+                call.kernel.requeue_futex(tid, [addr, other], most(value), most(timeout))?;
             Ok(moved.0 + moved.1)
         }
         raw::FUTEX_WAKE_OP => wake_op(call),

@@ -29,11 +29,15 @@ fn which(clock: u64) -> Result<Which, Errno> {
     const OWN_PROCESS: u32 = -6i32 as u32;
     const OWN_THREAD: u32 = -2i32 as u32;
     match clock as u32 {
-        raw::CLOCK_REALTIME | raw::CLOCK_REALTIME_COARSE | raw::CLOCK_TAI | raw::CLOCK_REALTIME_ALARM => {
-            Ok(Which::Since1970)
-        }
-        raw::CLOCK_MONOTONIC | raw::CLOCK_MONOTONIC_RAW | raw::CLOCK_MONOTONIC_COARSE
-        | raw::CLOCK_BOOTTIME | raw::CLOCK_BOOTTIME_ALARM => Ok(Which::SinceBoot),
+        raw::CLOCK_REALTIME
+        | raw::CLOCK_REALTIME_COARSE
+        | raw::CLOCK_TAI
+        | raw::CLOCK_REALTIME_ALARM => Ok(Which::Since1970),
+        raw::CLOCK_MONOTONIC
+        | raw::CLOCK_MONOTONIC_RAW
+        | raw::CLOCK_MONOTONIC_COARSE
+        | raw::CLOCK_BOOTTIME
+        | raw::CLOCK_BOOTTIME_ALARM => Ok(Which::SinceBoot),
         raw::CLOCK_PROCESS_CPUTIME_ID | OWN_PROCESS => Ok(Which::Process),
         raw::CLOCK_THREAD_CPUTIME_ID | OWN_THREAD => Ok(Which::Thread),
         _ => Err(Errno::INVAL),
@@ -185,7 +189,8 @@ pub(super) fn timer_create(call: &mut Call<'_>) -> Answer {
         return Err(Errno::AGAIN.into());
     }
     let id = (0..).find(|id| !timers.contains_key(id)).expect("few are taken");
-    let default = SigEvent { signal: Signal::ALRM.number().into(), value: id.into(), ..SigEvent::default() };
+    let default =
+        SigEvent { signal: Signal::ALRM.number().into(), value: id.into(), ..SigEvent::default() };
     let event: SigEvent = call.read_optional(call.args[1])?.unwrap_or(default);
     let signal = Signal::from_number(event.signal as u64);
     let (signal, thread) = match event.notify {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Access, BOTTOM, TOP};
+use super::{BOTTOM, Permissions, TOP};
 use crate::vfs::NodeId;
 
 /// What an area shows.
@@ -35,7 +35,9 @@ impl Backing {
     pub(crate) fn skip(self, bytes: u64) -> Backing {
         match self {
             Backing::Anonymous => self,
-            Backing::Shared { segment, offset } => Backing::Shared { segment, offset: offset + bytes },
+            Backing::Shared { segment, offset } => {
+                Backing::Shared { segment, offset: offset + bytes }
+            }
             Backing::File { node, offset, shared } => {
                 Backing::File { node, offset: offset + bytes, shared }
             }
@@ -49,7 +51,7 @@ pub struct Area {
     /// The address behind the last byte.
     pub end: u64,
     /// What the guest may do with it.
-    pub access: Access,
+    pub access: Permissions,
     /// What it shows.
     pub backing: Backing,
     /// It lies behind the end of its file, where accesses raise SIGBUS.
@@ -152,7 +154,7 @@ impl Areas {
     }
 
     /// True if all of a range may be accessed so; otherwise the first address that may not.
-    pub fn allows(&self, addr: u64, len: u64, access: Access) -> Result<(), u64> {
+    pub fn allows(&self, addr: u64, len: u64, access: Permissions) -> Result<(), u64> {
         let end = addr.checked_add(len).ok_or(addr)?;
         let mut at = addr;
         while at < end {
@@ -167,6 +169,7 @@ impl Areas {
 
 /// True if an area goes on where another one ends.
 fn continues(start: u64, left: &Area, right: &Area) -> bool {
-    let same = left.access == right.access && left.label == right.label && left.beyond == right.beyond;
+    let same =
+        left.access == right.access && left.label == right.label && left.beyond == right.beyond;
     same && left.backing.skip(left.end - start) == right.backing
 }

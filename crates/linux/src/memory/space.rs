@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use super::{Access, Area, Areas, BOTTOM, Backing, MAPPINGS, PAGE, STACK, TOP, page_down, page_up};
+use super::{
+    Area, Areas, BOTTOM, Backing, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down, page_up,
+};
+use crate::Errno;
 use crate::answer::Answer;
 use crate::guest::Guest;
-use crate::Errno;
 
 /// Areas that a process may have, as Linux's `vm.max_map_count`.
 const MOST_AREAS: usize = 65_530;
@@ -95,7 +97,7 @@ impl Memory {
     /// Adds an area of zeros where nothing is.
     fn add(&mut self, start: u64, area: Area) -> Answer<()> {
         let (len, access) = (area.end - start, effective(&area));
-        if !access.is_empty() {
+        if access != Permissions::NONE {
             let used = self.used.checked_add(len).filter(|used| *used <= self.limit);
             self.used = used.ok_or(Errno::NOMEM)?;
             self.guest.protect(start, len, access)?;
@@ -114,9 +116,9 @@ impl Memory {
     fn clear(&mut self, range: Range<u64>) -> Answer<()> {
         for (start, area) in self.areas.remove(range) {
             let len = area.end - start;
-            if !effective(&area).is_empty() {
+            if effective(&area) != Permissions::NONE {
                 self.used -= len;
-                self.guest.protect(start, len, Access::empty())?;
+                self.guest.protect(start, len, Permissions::NONE)?;
             }
             self.guest.discard(start, len)?;
         }
@@ -124,7 +126,7 @@ impl Memory {
     }
 
     /// Changes what may be done with pages, all of which must be mapped.
-    pub fn protect(&mut self, addr: u64, len: u64, access: Access) -> Answer {
+    pub fn protect(&mut self, addr: u64, len: u64, access: Permissions) -> Answer {
         if len == 0 {
             return Ok(0);
         }
@@ -139,7 +141,7 @@ impl Memory {
             let changed = Area { access, ..area };
             let (before, after) = (effective(&area), effective(&changed));
             let len = area.end - start;
-            match (before.is_empty(), after.is_empty()) {
+            match (before == Permissions::NONE, after == Permissions::NONE) {
                 (true, false) if self.used + len > self.limit => {
                     self.areas.insert(start, area);
                     return Err(Errno::NOMEM.into());
@@ -159,7 +161,9 @@ impl Memory {
     /// Makes pages zero that are the process's own.
     pub fn forget(&mut self, addr: u64, len: u64) -> Answer {
         let range = whole_pages(addr, len).ok_or(Errno::INVAL)?;
-        self.areas.allows(range.start, range.end - range.start, Access::empty()).map_err(|_| Errno::NOMEM)?;
+        self.areas
+            .allows(range.start, range.end - range.start, Permissions::NONE)
+            .map_err(|_| Errno::NOMEM)?;
         let parts: Vec<Range<u64>> = self
             .areas
             .within(range.clone())
@@ -191,7 +195,10 @@ impl Memory {
             return Ok(old.start);
         }
         let more = old.end..old.start.checked_add(len).ok_or(Errno::NOMEM)?;
-        if more.end <= TOP && area.end == old.end && self.areas.within(more.clone()).next().is_none() {
+        if more.end <= TOP
+            && area.end == old.end
+            && self.areas.within(more.clone()).next().is_none()
+        {
             let backing = backing.skip(old_len);
             self.add(more.start, Area { end: more.end, backing, ..area })?;
             return Ok(old.start);
@@ -205,7 +212,7 @@ impl Memory {
     }
 
     fn move_to(&mut self, old: Range<u64>, to: Placement, len: u64, area: Area) -> Answer {
-        let at = self.map(to, len, Area { access: Access::empty(), ..area })?;
+        let at = self.map(to, len, Area { access: Permissions::NONE, ..area })?;
         let kept = len.min(old.end - old.start);
         self.copy(old.start, at, kept)?;
         self.clear(old)?;
@@ -245,7 +252,7 @@ impl Memory {
             self.clear(new..old)?;
         } else if new > old {
             let label = "[heap]";
-            let access = Access::READ | Access::WRITE;
+            let access = Permissions::READ | Permissions::WRITE;
             let area = Area { end: new, access, backing: Backing::Anonymous, beyond: false, label };
             if self.areas.within(old..new).next().is_some() || self.add(old, area).is_err() {
                 return Ok(self.heap.end);
@@ -259,7 +266,7 @@ impl Memory {
     pub fn map_stack(&mut self) -> Answer {
         let area = Area {
             end: 0,
-            access: Access::READ | Access::WRITE,
+            access: Permissions::READ | Permissions::WRITE,
             backing: Backing::Anonymous,
             beyond: false,
             label: "[stack]",
@@ -275,24 +282,26 @@ impl Memory {
 
     /// Reads what the guest may read.
     pub fn read(&self, addr: u64, bytes: &mut [u8]) -> Answer<()> {
-        self.allows(addr, bytes.len() as u64, Access::READ)?;
+        self.allows(addr, bytes.len() as u64, Permissions::READ)?;
         Ok(self.guest.read(addr, bytes)?)
     }
 
     /// Writes what the guest may write.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) -> Answer<()> {
-        self.allows(addr, bytes.len() as u64, Access::WRITE)?;
+        self.allows(addr, bytes.len() as u64, Permissions::WRITE)?;
         Ok(self.guest.write(addr, bytes)?)
     }
 
     /// Checks an access that is about to be made.
-    pub fn allows(&self, addr: u64, len: u64, access: Access) -> Result<(), Errno> {
+    pub fn allows(&self, addr: u64, len: u64, access: Permissions) -> Result<(), Errno> {
         self.areas.allows(addr, len, access).map_err(|_| Errno::FAULT)
     }
 
     /// How many of `len` bytes may be accessed from `addr` on.
-    pub fn accessible(&self, addr: u64, len: u64, access: Access) -> u64 {
-        self.areas.allows(addr, len, access).map_or_else(|first| first.saturating_sub(addr), |()| len)
+    pub fn accessible(&self, addr: u64, len: u64, access: Permissions) -> u64 {
+        self.areas
+            .allows(addr, len, access)
+            .map_or_else(|first| first.saturating_sub(addr), |()| len)
     }
 
     /// Reads bytes up to a zero; `ENAMETOOLONG` if there is none in the first `most` bytes.
@@ -339,8 +348,8 @@ pub enum Remap {
 }
 
 /// What the machine lets a guest do with an area.
-fn effective(area: &Area) -> Access {
-    if area.beyond { Access::empty() } else { area.access }
+fn effective(area: &Area) -> Permissions {
+    if area.beyond { Permissions::NONE } else { area.access }
 }
 
 /// The pages of a range that begins with one; `None` if it does not or is not within memory.
@@ -348,4 +357,3 @@ fn whole_pages(addr: u64, len: u64) -> Option<Range<u64>> {
     let end = page_up(addr.checked_add(len).filter(|end| *end <= TOP)?)?;
     (addr.is_multiple_of(PAGE) && addr < end).then_some(addr..end)
 }
-

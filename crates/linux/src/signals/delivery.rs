@@ -8,7 +8,7 @@ use super::frame::{self, Interrupted};
 use super::{Action, ByDefault, Cause, Info, Pending, Signal, SignalStack, Signals};
 use crate::answer::Answer;
 use crate::kernel::Kernel;
-use crate::memory::Access;
+use crate::memory::Permissions;
 use crate::process::{Pid, State};
 use crate::report::Crash;
 use crate::thread::Tid;
@@ -20,7 +20,9 @@ const STOPS: Signals = Signals::of(&[Signal::STOP, Signal::TSTP, Signal::TTIN, S
 impl Kernel {
     /// Sends a signal to a process; false if its queue is full.
     pub(crate) fn send(&mut self, pid: Pid, info: Info) -> bool {
-        self.sent(pid, info, |kernel| &mut kernel.processes.get_mut(&pid).expect("it is there").pending)
+        self.sent(pid, info, |kernel| {
+            &mut kernel.processes.get_mut(&pid).expect("it is there").pending
+        })
     }
 
     /// Sends a signal to a thread; false if its queue is full.
@@ -115,7 +117,9 @@ impl Kernel {
         let next = signals.into_iter().find(|s| deliverable.has(*s) && !actions.ignores(*s))?;
         let action = actions.get(next);
         match action.handler {
-            Action::DEFAULT => Some(matches!(next.by_default(), ByDefault::Stop | ByDefault::Continue)),
+            Action::DEFAULT => {
+                Some(matches!(next.by_default(), ByDefault::Stop | ByDefault::Continue))
+            }
             _ => Some(action.has(raw::SA_RESTART)),
         }
     }
@@ -129,7 +133,9 @@ impl Kernel {
             }
             let thread = self.thread(tid);
             let own = thread.pending.take(deliverable);
-            let Some(info) = own.or_else(|| self.process_of(tid).pending.take(deliverable)) else { break };
+            let Some(info) = own.or_else(|| self.process_of(tid).pending.take(deliverable)) else {
+                break;
+            };
             let action = self.process_of(tid).actions.get(info.signal);
             match action.handler {
                 Action::IGNORE => {}
@@ -214,7 +220,7 @@ impl Kernel {
         };
         let bytes = frame::build(&interrupted, &info, fault);
         let memory = &mut self.held_of(tid).memory;
-        memory.allows(at, bytes.len() as u64, Access::WRITE)?;
+        memory.allows(at, bytes.len() as u64, Permissions::WRITE)?;
         memory.guest.write(at, &bytes)?;
         let process = self.process_of(tid);
         let back = match action.has(raw::SA_RESTORER) {

@@ -4,9 +4,6 @@ use kvrm_a64::state::{CpuState, DIT, FPCR_MASK, FPSR_MASK, SP, SSBS, VectorState
 
 use super::{Info, SignalStack, Signals};
 
-/// Bytes of the frame and its record.
-pub const FRAME_BYTES: u64 = (FRAME + 16) as u64;
-
 const FRAME: usize = CONTEXT + 176 + 288 + 4096;
 /// Where `ucontext` is, behind `siginfo`.
 pub(super) const CONTEXT: usize = 128;
@@ -68,7 +65,7 @@ pub(super) fn build(interrupted: &Interrupted, info: &Info, fault: u64) -> Vec<u
 }
 
 /// `ss_flags` of a stack, for code with that stack pointer.
-pub fn stack_flags(stack: &SignalStack, sp: u64) -> u32 {
+pub(crate) fn stack_flags(stack: &SignalStack, sp: u64) -> u32 {
     const ON_STACK: u32 = linux_raw_sys::general::SS_ONSTACK;
     const DISABLE: u32 = linux_raw_sys::general::SS_DISABLE;
     const AUTO_DISARM: u32 = linux_raw_sys::general::SS_AUTODISARM;

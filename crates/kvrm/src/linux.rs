@@ -1,0 +1,25 @@
+//! Linux programs in a sandbox.
+//!
+//! A [`Process`] is what [`std::process::Command`] is for the host: a program, its arguments and its files. The program sees
+//! an in-memory file system, its own file and what it is given, and nothing else of the host. Time, random numbers,
+//! process numbers and the order of threads are virtual, so that the same process gives the same result each time.
+//!
+//! ```no_run
+//! use kvrm::linux::Process;
+//!
+//! let outcome = Process::new("./program").arg("--verbose").stdin("1 2 3").run()?;
+//! assert!(outcome.success());
+//! println!("{}", String::from_utf8_lossy(&outcome.stdout));
+//! # Ok::<(), kvrm::Error>(())
+//! ```
+
+mod guest;
+mod outcome;
+mod process;
+
+pub use kvrm_linux::vfs::{Change, ChangeKind};
+pub use kvrm_linux::{
+    Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Request, Signal, Status, Stream, calls,
+};
+pub use outcome::{Outcome, WrittenFile};
+pub use process::Process;
