@@ -14,6 +14,7 @@ use crate::interpreter::{Decoded, Ending};
 use crate::kept::Unit;
 use crate::record::{Record, SHEET_BYTES, Sheets, Table, UNCOUNTED};
 use crate::stubs::Stubs;
+use crate::translate::HostTarget;
 
 #[cfg(test)]
 mod tests;
@@ -108,9 +109,10 @@ impl Translations {
     }
 
     fn new(stubs: &Arc<Stubs>, is_own: bool) -> Translations {
+        let HostTarget { memory_size, kind, .. } = stubs.target;
         Translations {
             stubs: Arc::clone(stubs),
-            sheets: Sheets::new(stubs.target.memory_size, stubs.interpreter.empty()),
+            sheets: Sheets::new(memory_size, kind.mapped, stubs.interpreter.empty()),
             regions: HashMap::new(),
             tails: HashMap::new(),
             goals: HashSet::new(),
@@ -317,10 +319,7 @@ impl Translations {
             return BTreeSet::new();
         }
         let (keys, mut pages) = self.index.take(addr, len);
-        for pc in (addr / 4..=(addr + len - 1) / 4).map(|word| 4 * word) {
-            if !self.index.overlaps(pc, 4) {
-                continue;
-            }
+        for pc in self.index.noted(addr, len) {
             if by_guest && !keys.is_empty() {
                 let word = self.unsettled.entry(pc).or_default();
                 (word.writes, word.settled) = (word.writes.saturating_add(1), false);

@@ -54,6 +54,9 @@ pub(crate) struct Tables {
     pub(crate) handlers: *const AtomicPtr<u8>,
 }
 
+/// Added to the length of a probe that is for a load.
+pub(crate) const READS: u64 = 1 << 32;
+
 /// The most arguments or results of a function.
 pub(crate) const FUNCTION_VALUES: usize = 4;
 
@@ -90,7 +93,7 @@ pub(crate) struct LaneContext {
     pub(crate) reason: u32,
     /// On return: the detail of an exit, or the undefined word. For probes, the address.
     pub(crate) detail: u64,
-    /// For probes: the length.
+    /// For probes: the length, and [`READS`] if memory is not written.
     pub(crate) len: u64,
     /// Flags still to be computed.
     pub(crate) flags: LeftFlags,

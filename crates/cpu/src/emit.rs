@@ -149,7 +149,7 @@ impl Translator<'_> {
             }
             Op::Load { order, place, index } => {
                 let (at, offset) = self.element(*place, *index);
-                vec![match (order, self.target.shared) {
+                vec![match (order, self.target.kind.atomic) {
                     (Order::AcquireRelease, true) => {
                         let at = self.b.ins().iadd_imm_s(at, i64::from(offset));
                         self.b.ins().atomic_load(result_type(), guest_flags(), at)
@@ -161,7 +161,7 @@ impl Translator<'_> {
             }
             Op::Store { order, place, index, value } => {
                 let (at, offset) = self.element(*place, *index);
-                match (order, self.target.shared) {
+                match (order, self.target.kind.atomic) {
                     (Order::AcquireRelease, true) => {
                         let at = self.b.ins().iadd_imm_s(at, i64::from(offset));
                         let value = self.value(*value);
@@ -190,7 +190,7 @@ impl Translator<'_> {
                 self.cas128(at, operands)
             }
             Op::Fence => {
-                if self.target.shared {
+                if self.target.kind.atomic {
                     self.b.ins().fence();
                 }
                 vec![]

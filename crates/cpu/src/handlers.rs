@@ -2,7 +2,7 @@
 //!
 //! They are those of the kernels for GPUs ([`kvrm_engine::kernel`]). A handler finds its parameters in the record that
 //! it is entered with and the registers in the lane context, and goes on with the next record by a tail call. Nothing
-//! of it depends on the guest or its memory, except whether that is shared.
+//! of it depends on the guest or its memory, except on what kind of memory that is.
 //!
 //! The fuel is looked at where control branches or a sheet of records ends. Branches also count how often their target
 //! is reached.

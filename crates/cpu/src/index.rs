@@ -129,11 +129,9 @@ impl Index {
     /// Notes that the words of these bytes are neither decoded nor translated any more.
     pub(crate) fn remove(&mut self, addr: u64, len: u64) {
         let words = words_of(addr, len);
-        for number in words.0 / PAGE_WORDS..=words.1 / PAGE_WORDS {
+        for number in self.pages_of(words).collect::<Vec<_>>() {
             let part = within(number, words).expect("the page has some of them");
-            if let Some(page) = self.pages.get_mut(&number) {
-                page.remove(part.0, part.1);
-            }
+            self.pages.get_mut(&number).expect("it is there").remove(part.0, part.1);
         }
     }
 
@@ -174,9 +172,8 @@ impl Index {
     pub(crate) fn take(&mut self, addr: u64, len: u64) -> (Vec<Key>, BTreeSet<u64>) {
         let words = words_of(addr, len);
         let (mut taken, mut pages) = (Vec::new(), BTreeSet::new());
-        for page in words.0 / PAGE_WORDS..=words.1 / PAGE_WORDS {
-            let Some(found) = self.pages.get(&page) else { continue };
-            for number in found.translations.clone() {
+        for page in self.pages_of(words).collect::<Vec<_>>() {
+            for number in self.pages[&page].translations.clone() {
                 let slot = &mut self.translations[number as usize];
                 if let Some(translation) = slot.take_if(|translation| translation.has_any(words)) {
                     taken.push(translation.key);
@@ -200,10 +197,36 @@ impl Index {
     /// True if some of the bytes are words that are decoded or translated.
     pub(crate) fn overlaps(&self, addr: u64, len: u64) -> bool {
         let words = words_of(addr, len);
-        (words.0 / PAGE_WORDS..=words.1 / PAGE_WORDS).any(|number| {
+        self.pages_of(words).any(|number| {
             let part = within(number, words).expect("the page has some of them");
-            self.pages.get(&number).is_some_and(|page| page.has_any(part.0, part.1))
+            self.pages[&number].has_any(part.0, part.1)
         })
+    }
+
+    /// Addresses of such words among these bytes.
+    pub(crate) fn noted(&self, addr: u64, len: u64) -> Vec<u64> {
+        let words = words_of(addr, len);
+        let mut noted = Vec::new();
+        for number in self.pages_of(words) {
+            let (first, last) = within(number, words).expect("the page has some of them");
+            let page = &self.pages[&number];
+            let here = (first..=last).filter(|word| page.has_any(*word, *word));
+            noted.extend(here.map(|word| 4 * (number * PAGE_WORDS + word)));
+        }
+        noted
+    }
+
+    /// The pages of these words, of those that have or had decoded ones. Takes time for whatever are fewer.
+    fn pages_of(&self, (first, last): (u64, u64)) -> impl Iterator<Item = u64> + '_ {
+        let numbers = first / PAGE_WORDS..=last / PAGE_WORDS;
+        let is_short = numbers.end() - numbers.start() < self.pages.len() as u64;
+        let of_all = (!is_short).then(|| self.pages());
+        let of_all = of_all.into_iter().flatten().filter({
+            let numbers = numbers.clone();
+            move |number| numbers.contains(number)
+        });
+        let of_range = is_short.then_some(numbers).into_iter().flatten();
+        of_range.filter(|number| self.pages.contains_key(number)).chain(of_all)
     }
 
     /// The granules of a page that hold such words, a bit each.
@@ -267,6 +290,19 @@ mod tests {
         assert_eq!(index.take(0x103e, 4).0, [Key::Region(0x1000)]);
         assert_eq!(index.take(0x1000, 64).0, [Key::Region(0x1004)]);
         assert_eq!(index.held, 0);
+    }
+
+    #[test]
+    fn long_ranges_take_no_time_for_pages_without_words() {
+        let mut index = Index::default();
+        assert!([0x1000, 1 << 38, 1 << 50].iter().all(|addr| index.note(*addr)));
+        index.note(0x1008);
+        let mut noted = index.noted(0x1004, 1 << 39);
+        noted.sort();
+        assert_eq!(noted, [0x1008, 1 << 38]);
+        assert!(index.overlaps(1 << 40, 1 << 60) && !index.overlaps(1 << 40, 1 << 49));
+        index.remove(0x1004, 1 << 60);
+        assert_eq!(index.noted(0, 1 << 60), [0x1000]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::handlers::{
 use crate::library::{Addresses, Library, Piece, callee};
 use crate::slow;
 use crate::stubs::{Enter, fill_enter, fill_stub, host_signature};
-use crate::translate::{HostTarget, function_signature, stub_signature};
+use crate::translate::{HostTarget, MemoryKind, function_signature, stub_signature};
 
 /// Where control goes after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,20 +94,22 @@ unsafe impl Send for Interpreter {}
 unsafe impl Sync for Interpreter {}
 
 impl Interpreter {
-    /// That for memory which lanes share, or for memory of their own.
-    pub(crate) fn get(shared: bool) -> Result<&'static Interpreter, EngineError> {
-        static ALL: [Mutex<Option<&Interpreter>>; 2] = [const { Mutex::new(None) }; 2];
-        let mut made = ALL[usize::from(shared)].lock().unwrap_or_else(PoisonError::into_inner);
+    /// That for a kind of memory.
+    pub(crate) fn get(kind: MemoryKind) -> Result<&'static Interpreter, EngineError> {
+        static ALL: [[Mutex<Option<&Interpreter>>; 2]; 2] =
+            [const { [const { Mutex::new(None) }; 2] }; 2];
+        let made = &ALL[usize::from(kind.mapped)][usize::from(kind.atomic)];
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(interpreter) = *made {
             return Ok(interpreter);
         }
-        let interpreter = Box::leak(Box::new(Interpreter::new(shared, KernelCache::open())?));
+        let interpreter = Box::leak(Box::new(Interpreter::new(kind, KernelCache::open())?));
         *made = Some(interpreter);
         Ok(interpreter)
     }
 
-    fn new(shared: bool, cache: KernelCache) -> Result<Interpreter, EngineError> {
-        let mut library = Library::open(HostTarget::new(0, shared, false, false)?, cache);
+    fn new(kind: MemoryKind, cache: KernelCache) -> Result<Interpreter, EngineError> {
+        let mut library = Library::open(HostTarget::new(kind)?, cache);
         let mut exits = [std::ptr::null(); EXIT_KINDS.len()];
         for kind in EXIT_KINDS {
             let name = format!("exit {kind:?}");
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn records_are_those_of_the_kernels() {
-        let interpreter = Interpreter::get(false).unwrap();
+        let interpreter = Interpreter::get(MemoryKind::default()).unwrap();
         let mut handlers = kvrm_engine::kernel::Handlers::new();
         for row in kvrm_a64::table() {
             let word = row.pattern.value | row.pattern.preferred;

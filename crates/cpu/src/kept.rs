@@ -312,13 +312,15 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::translate::MemoryKind;
 
     fn kept(folder: &Path, memory_size: u64) -> Kept {
         kept_in(KernelCache::at(folder), memory_size)
     }
 
     fn kept_in(cache: KernelCache, memory_size: u64) -> Kept {
-        Kept::new(&HostTarget::new(memory_size, false, false, false).unwrap(), cache)
+        let target = HostTarget::new(MemoryKind::default()).unwrap();
+        Kept::new(&HostTarget { memory_size, ..target }, cache)
     }
 
     fn unit(entry: u64, word: u32) -> Arc<Unit> {

@@ -27,7 +27,8 @@
 //!
 //! **Memory.** Loads are checked against the size. Stores are also checked against a byte of state per
 //! 64-byte granule, which finds in one look the first write to a page (for cheap resets) and
-//! writes to decoded words. A lane that changes code it shares with others through the image gets
+//! writes to decoded words. In mapped memory, whose pages have permissions, loads are checked against that byte, too: it
+//! says what was found out about the page (`mapped`). A lane that changes code it shares with others through the image gets
 //! records of its own. Words that are written are decoded anew, and translations made from them are forgotten; words that
 //! change again and again are interpreted, and what is around them is translated without them.
 //!
@@ -49,6 +50,7 @@ mod interpreter;
 mod kept;
 mod lane;
 mod library;
+mod mapped;
 mod memory;
 mod packed;
 mod record;
@@ -68,7 +70,7 @@ use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
-use kvrm_mem::{Image, PAGE, Space, View as MemoryView};
+use kvrm_mem::{Image, PAGE, Permissions, Space, View as MemoryView, branch_target};
 
 use code::Translations;
 use lane::Lane;
@@ -123,7 +125,7 @@ impl CpuEngine {
 
     /// The same, with translations kept in `cache`.
     pub fn with_cache(mut config: Config, cache: KernelCache) -> Result<CpuEngine, EngineError> {
-        config.refuse_mapped("cpu")?;
+        config.check_mapped();
         let size = config.memory_size;
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         if config.threads == 0 {
@@ -140,9 +142,10 @@ impl CpuEngine {
         }
         match config.model {
             MemoryModel::Shared => {
-                let space = match config.read_only {
-                    true => Space::read_only(&image),
-                    false => Space::shared(&image),
+                let space = match config {
+                    Config { mapped: true, .. } => Space::mapped(&image),
+                    Config { read_only: true, .. } => Space::read_only(&image),
+                    _ => Space::shared(&image),
                 };
                 shared = Some(space.map_err(|e| memory((0, e)))?);
                 lanes.extend((0..config.lanes).map(|_| Lane::new(None)));
@@ -494,6 +497,28 @@ impl Engine for CpuEngine {
         Ok(())
     }
 
+    fn protect(
+        &mut self,
+        _: usize,
+        addr: u64,
+        len: u64,
+        permissions: Permissions,
+    ) -> Result<(), EngineError> {
+        self.protect_mapped(addr, len, permissions).map_err(EngineError::MappedMemory)
+    }
+
+    fn discard(&mut self, _: usize, addr: u64, len: u64) -> Result<(), EngineError> {
+        self.discard_mapped(addr, len).map_err(EngineError::MappedMemory)
+    }
+
+    fn mapped_memory(&self, _: usize) -> Option<&Space> {
+        self.shared.as_ref().filter(|_| self.config.mapped)
+    }
+
+    fn copy_memory(&mut self, _: usize, from: &Space) -> Result<(), EngineError> {
+        self.copy_mapped(from).map_err(EngineError::MappedMemory)
+    }
+
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         if self.breakpoints != request.breakpoints {
             self.breakpoints = request.breakpoints.to_vec();
@@ -504,6 +529,9 @@ impl Engine for CpuEngine {
                 continue;
             }
             lane.budget = request.max_cycles;
+            if self.config.mapped {
+                lane.context.state.pc = branch_target(lane.context.state.pc);
+            }
             lane.status.stop = (request.max_cycles == 0).then_some(Stop::MaxCycles);
             if request.max_cycles == 0 {
                 request.control.report(0, 1);

@@ -18,7 +18,7 @@ use crate::arena::Arena;
 use crate::compiler::{Compiler, Reference, Target, fill_in};
 use crate::file::{read_bytes, read_list, read_number, read_text, write_bytes, write_number};
 use crate::slow;
-use crate::translate::{HostTarget, LACKS, stub_signature, translate_function};
+use crate::translate::{HostTarget, LACKS, MemoryKind, stub_signature, translate_function};
 
 /// What was made is put on disk no more often than this.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -237,11 +237,13 @@ pub(crate) fn code_key<'k>(text: &'k str, host: &'k str) -> KernelKey<'k> {
     KernelKey { engine: "cpu", text, device: host, driver: cranelift::codegen::VERSION }
 }
 
-/// Everything about the host that its code may depend on.
+/// Everything about the host and the kind of memory that host code may depend on.
 pub(crate) fn host_key(target: &HostTarget) -> String {
+    let MemoryKind { atomic, mapped } = target.kind;
     let flags = target.isa.isa_flags();
     let flags: Vec<String> = flags.iter().map(|flag| flag.to_string()).collect();
-    format!("{} {} {}", target.isa.triple(), target.isa.flags(), flags.join(" "))
+    let memory = format!("atomic {atomic}, mapped {mapped}");
+    format!("{} {} {} {memory}", target.isa.triple(), target.isa.flags(), flags.join(" "))
 }
 
 /// The pieces in a file, which the checksum says is as it was written; what cannot be read is made again.
@@ -316,7 +318,7 @@ mod tests {
     use crate::stubs::{fill_stub, host_signature};
 
     fn open(folder: &Path) -> Library {
-        Library::open(HostTarget::new(0, false, false, false).unwrap(), KernelCache::at(folder))
+        Library::open(HostTarget::new(MemoryKind::default()).unwrap(), KernelCache::at(folder))
     }
 
     /// Makes a piece that calls another, which calls the engine.

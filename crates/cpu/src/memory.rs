@@ -5,9 +5,9 @@ use std::mem::offset_of;
 use cranelift::codegen::ir::{AtomicRmwOp, MemFlagsData};
 use cranelift::prelude::*;
 use kvrm_ir::{Access, Place, PlaceData, RmwOp};
-use kvrm_mem::GRANULE;
+use kvrm_mem::{GRANULE, OPEN, READABLE};
 
-use crate::context::LaneContext;
+use crate::context::{LaneContext, READS};
 use crate::translate::{Translator, context_flags, stub_signature};
 
 // The first and the last byte of a place are in neighbouring granules at the most.
@@ -37,16 +37,41 @@ impl Translator<'_> {
 
     /// Tells the engine of an access. Stored rather than passed, so that nothing has to be kept in registers
     /// for it.
-    fn tell(&mut self, addr: Value, len: u32) {
-        let len = self.b.ins().iconst(types::I64, i64::from(len));
+    fn tell(&mut self, addr: Value, len: u64) {
+        let len = self.b.ins().iconst(types::I64, len as i64);
         self.store_context(offset_of!(LaneContext, detail), addr);
         self.store_context(offset_of!(LaneContext, len), len);
     }
 
     fn check_read(&mut self, addr: Value, len: u32) {
+        if self.target.kind.mapped {
+            self.check_mapped_read(addr, len);
+            return;
+        }
         let last = self.last_place(len);
         let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThan, addr, last);
         self.leave_if(outside, |t| t.refuse());
+    }
+
+    /// The granule of the first byte tells whether the place may be read, wherever it ends.
+    fn check_mapped_read(&mut self, addr: Value, len: u32) {
+        let [inside, slow, go_on] = std::array::from_fn(|_| self.b.create_block());
+        self.b.set_cold_block(slow);
+        let log_granule = i64::from(GRANULE.trailing_zeros());
+        let granule = self.b.ins().ushr_imm_u(addr, log_granule);
+        let granules = self.memory_units(log_granule);
+        let fits = self.b.ins().icmp(IntCC::UnsignedLessThan, granule, granules);
+        self.b.ins().brif(fits, inside, &[], slow, &[]);
+        self.b.switch_to_block(inside);
+        self.b.seal_block(inside);
+        let state = self.granule_state(granule);
+        let readable = self.b.ins().band_imm_u(state, i64::from(READABLE));
+        self.b.ins().brif(readable, go_on, &[], slow, &[]);
+        self.b.switch_to_block(slow);
+        self.b.seal_block(slow);
+        self.ask(addr, u64::from(len) | READS, go_on);
+        self.b.switch_to_block(go_on);
+        self.b.seal_block(go_on);
     }
 
     /// The last address where a place of that length fits.
@@ -56,8 +81,8 @@ impl Translator<'_> {
     }
 
     fn check_write(&mut self, addr: Value, len: u32) {
-        let [slow, slower, out, go_on] = std::array::from_fn(|_| self.b.create_block());
-        [slow, slower, out].into_iter().for_each(|block| self.b.set_cold_block(block));
+        let [slow, slower, go_on] = std::array::from_fn(|_| self.b.create_block());
+        [slow, slower].into_iter().for_each(|block| self.b.set_cold_block(block));
         if len.is_power_of_two() {
             self.check_aligned_write(addr, len, go_on, slow);
         } else {
@@ -68,6 +93,15 @@ impl Translator<'_> {
         self.check_any_write(addr, len, go_on, slower);
         self.b.switch_to_block(slower);
         self.b.seal_block(slower);
+        self.ask(addr, len.into(), go_on);
+        self.b.switch_to_block(go_on);
+        self.b.seal_block(go_on);
+    }
+
+    /// Has the engine decide: goes on, or leaves.
+    fn ask(&mut self, addr: Value, len: u64, go_on: Block) {
+        let out = self.b.create_block();
+        self.b.set_cold_block(out);
         self.tell(addr, len);
         self.call_stub(offset_of!(LaneContext, probe_stub));
         let allowed_at = offset_of!(LaneContext, allowed) as i32;
@@ -76,8 +110,6 @@ impl Translator<'_> {
         self.b.switch_to_block(out);
         self.b.seal_block(out);
         self.refuse();
-        self.b.switch_to_block(go_on);
-        self.b.seal_block(go_on);
     }
 
     /// The usual case: an aligned address in an open granule. Rotating the address makes one comparison
@@ -93,7 +125,8 @@ impl Translator<'_> {
         self.b.switch_to_block(aligned);
         self.b.seal_block(aligned);
         let granule = self.b.ins().ushr_imm_u(unit, log_granule - log_len);
-        let open = self.granule_state(granule);
+        let state = self.granule_state(granule);
+        let open = self.is_open(state);
         self.b.ins().brif(open, go_on, &[], otherwise, &[]);
     }
 
@@ -112,8 +145,17 @@ impl Translator<'_> {
             let granule = self.b.ins().ushr_imm_u(at, log_granule);
             self.granule_state(granule)
         });
-        let open = self.b.ins().band(first, second);
+        let both = self.b.ins().band(first, second);
+        let open = self.is_open(both);
         self.b.ins().brif(open, go_on, &[], otherwise, &[]);
+    }
+
+    /// Whether a state says that stores may proceed: only mapped memory has others than open and closed.
+    fn is_open(&mut self, state: Value) -> Value {
+        match self.target.kind.mapped {
+            true => self.b.ins().band_imm_u(state, i64::from(OPEN)),
+            false => state,
+        }
     }
 
     pub(crate) fn granule_state(&mut self, granule: Value) -> Value {
@@ -130,7 +172,7 @@ impl Translator<'_> {
 
     pub(crate) fn rmw(&mut self, op: RmwOp, at: Value, value: Value) -> Value {
         let ty = self.b.func.dfg.value_type(value);
-        if self.target.shared {
+        if self.target.kind.atomic {
             let op = match op {
                 RmwOp::Add => AtomicRmwOp::Add,
                 RmwOp::And => AtomicRmwOp::And,
@@ -161,7 +203,7 @@ impl Translator<'_> {
     }
 
     pub(crate) fn cas(&mut self, at: Value, expected: Value, new: Value) -> Value {
-        if self.target.shared {
+        if self.target.kind.atomic {
             return self.b.ins().atomic_cas(guest_flags(), at, expected, new);
         }
         let ty = self.b.func.dfg.value_type(new);

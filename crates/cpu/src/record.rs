@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use kvrm_engine::kernel;
+use kvrm_mem::sparse_zeros;
+use memmap2::MmapMut;
 
 /// Instructions in a sheet. Interpreted code looks at its fuel where it branches or a sheet ends, so this bounds by how
 /// much it can overrun.
@@ -130,18 +132,37 @@ pub(crate) const LOG_FOLDER: u32 = 6;
 pub(crate) struct Folder([AtomicPtr<Sheet>; 1 << LOG_FOLDER]);
 
 /// Where records are found: a pointer for every folder that memory has room for, or null. Any thread may look.
-pub(crate) struct Table(Box<[AtomicPtr<Folder>]>);
+pub(crate) enum Table {
+    Allocated(Box<[AtomicPtr<Folder>]>),
+    /// For memory of which little is used: the system need not have room for all of it.
+    Sparse(MmapMut),
+}
 
 impl Table {
-    fn new(memory_size: u64) -> Table {
+    fn new(memory_size: u64, is_sparse: bool) -> Table {
         let count = memory_size.div_ceil(SHEET_BYTES << LOG_FOLDER) as usize;
+        let bytes = (count * size_of::<AtomicPtr<Folder>>()) as u64;
+        if let Some(mapping) = is_sparse.then(|| sparse_zeros(bytes).ok()).flatten() {
+            return Table::Sparse(mapping);
+        }
         // SAFETY: all bits zero are a null pointer. Large tables take no memory where nobody looks.
-        Table(unsafe { Box::new_zeroed_slice(count).assume_init() })
+        Table::Allocated(unsafe { Box::new_zeroed_slice(count).assume_init() })
+    }
+
+    fn folders(&self) -> &[AtomicPtr<Folder>] {
+        match self {
+            Table::Allocated(folders) => folders,
+            Table::Sparse(mapping) => {
+                let count = mapping.len() / size_of::<AtomicPtr<Folder>>();
+                // SAFETY: it is as long, aligned to a page, and started as null pointers.
+                unsafe { std::slice::from_raw_parts(mapping.as_ptr().cast(), count) }
+            }
+        }
     }
 
     /// As running code sees it.
     pub(crate) fn as_ptr(&self) -> *const AtomicPtr<Folder> {
-        self.0.as_ptr()
+        self.folders().as_ptr()
     }
 
     /// The record of an address in memory, if it is there.
@@ -152,7 +173,7 @@ impl Table {
     }
 
     fn sheet(&self, number: u64) -> Option<*mut Sheet> {
-        let folder = self.0.get((number >> LOG_FOLDER) as usize)?.load(Ordering::Acquire);
+        let folder = self.folders().get((number >> LOG_FOLDER) as usize)?.load(Ordering::Acquire);
         // SAFETY: folders stay as long as the table points to them.
         let folder = unsafe { folder.as_ref() }?;
         let sheet = folder.0[number as usize % folder.0.len()].load(Ordering::Acquire);
@@ -173,9 +194,9 @@ pub(crate) struct Sheets {
 }
 
 impl Sheets {
-    /// No records of a memory of that size; `empty` is what new ones run.
-    pub(crate) fn new(memory_size: u64, empty: *const u8) -> Sheets {
-        let table = Arc::new(Table::new(memory_size));
+    /// No records of a memory of that size, of which little may be used; `empty` is what new ones run.
+    pub(crate) fn new(memory_size: u64, is_sparse: bool, empty: *const u8) -> Sheets {
+        let table = Arc::new(Table::new(memory_size, is_sparse));
         let (made_folders, made_sheets) = (Vec::new(), Vec::new());
         Sheets { table, made_folders, made_sheets, outside: HashMap::new(), empty }
     }
@@ -188,7 +209,8 @@ impl Sheets {
     /// The record of an address, which is made if there is none.
     pub(crate) fn record(&mut self, pc: u64) -> *mut Record {
         let number = pc / SHEET_BYTES;
-        let is_inside = pc.is_multiple_of(4) && number >> LOG_FOLDER < self.table.0.len() as u64;
+        let is_inside =
+            pc.is_multiple_of(4) && number >> LOG_FOLDER < self.table.folders().len() as u64;
         if !is_inside {
             let made = || Box::new(Record::new(pc, self.empty));
             return &raw mut **self.outside.entry(pc).or_insert_with(made);
@@ -200,7 +222,7 @@ impl Sheets {
     }
 
     fn make(&mut self, number: u64) {
-        let slot = &self.table.0[(number >> LOG_FOLDER) as usize];
+        let slot = &self.table.folders()[(number >> LOG_FOLDER) as usize];
         if slot.load(Ordering::Relaxed).is_null() {
             let folder = Folder(std::array::from_fn(|_| AtomicPtr::default()));
             let folder = Box::into_raw(Box::new(folder));

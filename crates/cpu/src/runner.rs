@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_engine::{EngineError, RunControl, Stop, fetch, step};
 use kvrm_ir::{Access, Order, Type};
-use kvrm_mem::{CLOSED, GRANULE, GuestMemory, PAGE, RawMemory};
+use kvrm_mem::{GRANULE, GuestMemory, OPEN, PAGE, RawMemory, branch_target};
 
 use crate::code::{CloseGranules, Translations};
 use crate::context::{ExitKind, LaneContext};
@@ -37,6 +37,10 @@ pub(crate) struct Run<'a> {
 impl<'r> Run<'r> {
     fn shared(&self) -> bool {
         self.stubs.target.shared
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.stubs.target.kind.mapped
     }
 
     fn is_breakpoint(&self, pc: u64) -> bool {
@@ -161,10 +165,11 @@ impl<'r> Run<'r> {
     }
 
     fn memory(&self, lane: &Lane) -> RawMemory<'r> {
-        let target = &self.stubs.target;
+        if self.shared() {
+            return self.source;
+        }
         // SAFETY: lanes keep their memory for the whole run, and only guests use it.
-        let memory = unsafe { RawMemory::new(lane.context.memory, target.memory_size) };
-        if target.read_only { memory.read_only() } else { memory }
+        unsafe { RawMemory::new(lane.context.memory, self.stubs.target.memory_size) }
     }
 
     /// The words translations are made from, but for addresses where they must end.
@@ -226,6 +231,9 @@ impl<'r> Run<'r> {
         }
         let LaneContext { flags, state, .. } = &mut *context;
         flags.settle(state);
+        if self.is_mapped() {
+            state.pc = branch_target(state.pc);
+        }
         self.exited(lane, scratch)
     }
 
@@ -237,7 +245,10 @@ impl<'r> Run<'r> {
             ExitKind::Fuel => return self.finish(lane, scratch),
             // The instruction at PC faults, or it writes near decoded words.
             ExitKind::Probe => self.step(lane),
-            ExitKind::Exit => lane.stop(Stop::from_exit(reason as u8, detail)),
+            ExitKind::Exit => {
+                let stop = Stop::from_exit(reason as u8, detail);
+                lane.stop(if self.is_mapped() { stop.untagged() } else { stop });
+            }
             ExitKind::Undefined => lane.stop(Stop::Undefined { word: detail as u32 }),
             ExitKind::Stale => lane.part_from_image(self.stubs),
         }
@@ -390,12 +401,12 @@ fn view<'l>(
     }
 }
 
-/// Closes granules of shared memory, which other threads may be looking at.
+/// Closes granules of shared memory, which other threads may be looking at, for stores.
 fn close_shared(granules: *mut u8, page: u64, closed: u64) {
     for index in (0..PAGE / GRANULE).filter(|index| closed >> index & 1 != 0) {
         let granule = page * (PAGE / GRANULE) + index;
         // SAFETY: translated words lie in memory, so their granule has a state byte.
         let state = unsafe { AtomicU8::from_ptr(granules.add(granule as usize)) };
-        state.store(CLOSED, Ordering::SeqCst);
+        state.fetch_and(!OPEN, Ordering::SeqCst);
     }
 }

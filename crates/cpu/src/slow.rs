@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use kvrm_ir::Access;
 use kvrm_mem::{GuestMemory, OPEN, PAGE, RawMemory, Space};
 
 use crate::code::Translations;
-use crate::context::LaneContext;
+use crate::context::{LaneContext, READS};
 
 /// Which translations a lane runs in.
 pub(crate) enum CodeView<'a> {
@@ -33,6 +34,24 @@ pub(crate) struct SlowPath<'a> {
     pub(crate) view: CodeView<'a>,
 }
 
+impl SlowPath<'_> {
+    /// Opens granules of mapped memory for an access; true if it may proceed. What may be written, but not read, is left to
+    /// the evaluator, as are addresses with tags.
+    fn admit(&mut self, addr: u64, len: u64, reads: bool) -> bool {
+        let access = if reads { Access::Read } else { Access::ReadWrite };
+        if self.memory.probe(access, addr, len as u32).is_err() {
+            return false;
+        }
+        // Locked, so that nobody decodes words of what is opened meanwhile.
+        self.view.with(|code| {
+            for page in addr / PAGE..=(addr + len - 1) / PAGE {
+                self.memory.admit(page * PAGE, code.granules_of_page(page));
+            }
+            reads || !code.overlaps(addr, len)
+        })
+    }
+}
+
 /// Opens granules for a write that is about to happen; true if no translation has to hear of it. For the image's that is
 /// if all granules could be opened, because none holds translated words: a closed one tells that the lane has not
 /// written there.
@@ -57,13 +76,17 @@ pub(crate) fn begin_write(space: &mut Space, view: &mut CodeView<'_>, addr: u64,
         || matches!(view, CodeView::Own(code) if !code.overlaps(addr, len))
 }
 
-/// A store that was not let through at once: decides in `allowed`.
+/// An access that was not let through at once: decides in `allowed`.
 pub(crate) unsafe extern "C" fn probe(context: *mut LaneContext) {
     // SAFETY: translated code passes the context it was entered with, whose `host` the engine has set
     // to a `SlowPath` that nobody else uses meanwhile.
     let (context, slow) = unsafe { (&mut *context, &mut *(*context).host.cast::<SlowPath<'_>>()) };
-    let (addr, len) = (context.detail, context.len);
-    let inside = slow.memory.probe(kvrm_ir::Access::Write, addr, len as u32).is_ok();
+    let (addr, len, reads) = (context.detail, context.len & !READS, context.len & READS != 0);
+    if slow.memory.is_mapped() {
+        context.allowed = slow.admit(addr, len, reads).into();
+        return;
+    }
+    let inside = slow.memory.probe(Access::Write, addr, len as u32).is_ok();
     context.allowed = match &mut slow.space {
         Some(space) if inside => begin_write(space, &mut slow.view, addr, len).into(),
         // In shared memory only translated words are closed.

@@ -14,7 +14,7 @@ use crate::context::LaneContext;
 use crate::interpreter::Interpreter;
 use crate::kept::Kept;
 use crate::record::Record;
-use crate::translate::{HostTarget, function_signature};
+use crate::translate::{HostTarget, MemoryKind, function_signature};
 
 /// Calls the code of a record: lane context, record, end of the fuel, guest memory, code.
 pub(crate) type Enter =
@@ -40,7 +40,7 @@ impl Drop for Stubs {
     }
 }
 
-fn host_flags(shared: bool) -> settings::Flags {
+fn host_flags(atomic: bool) -> settings::Flags {
     let mut flags = settings::builder();
     let mut set = |name, value| flags.set(name, value).expect("the setting exists");
     set("opt_level", "speed");
@@ -52,7 +52,7 @@ fn host_flags(shared: bool) -> settings::Flags {
     set("preserve_frame_pointers", "true");
     set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" });
     // Redundant loads of memory that other lanes write are not redundant.
-    set("enable_alias_analysis", if shared { "false" } else { "true" });
+    set("enable_alias_analysis", if atomic { "false" } else { "true" });
     settings::Flags::new(flags)
 }
 
@@ -61,32 +61,44 @@ fn unsupported(error: &dyn std::fmt::Display) -> EngineError {
 }
 
 impl HostTarget {
-    /// For a machine, or for code that all machines use.
-    pub(crate) fn new(
-        memory_size: u64,
-        shared: bool,
-        read_only: bool,
-        profile: bool,
-    ) -> Result<HostTarget, EngineError> {
+    /// For code that all machines with such memory use.
+    pub(crate) fn new(kind: MemoryKind) -> Result<HostTarget, EngineError> {
         let isa = cranelift_native::builder().map_err(|e| unsupported(&e))?;
-        let isa = isa.finish(host_flags(shared)).map_err(|e| unsupported(&e))?;
+        let isa = isa.finish(host_flags(kind.atomic)).map_err(|e| unsupported(&e))?;
         let flags = isa.isa_flags();
         let has = |name| flags.iter().any(|flag| flag.name == name && flag.as_bool() == Some(true));
         let has_fma = !cfg!(target_arch = "x86_64") || has("has_fma");
         let has_pshufb = has("has_ssse3");
-        Ok(HostTarget { isa, memory_size, shared, read_only, profile, has_fma, has_pshufb })
+        Ok(HostTarget {
+            isa,
+            kind,
+            memory_size: 0,
+            shared: false,
+            read_only: false,
+            profile: false,
+            has_fma,
+            has_pshufb,
+        })
+    }
+
+    /// For a machine.
+    fn of(config: &Config) -> Result<HostTarget, EngineError> {
+        let &Config { lanes, memory_size, model, read_only, mapped, profile, .. } = config;
+        let shared = model == MemoryModel::Shared;
+        // One lane has memory for itself.
+        let kind = MemoryKind { atomic: shared && lanes > 1, mapped };
+        let target = HostTarget::new(kind)?;
+        Ok(HostTarget { memory_size, shared, read_only, profile, ..target })
     }
 }
 
 impl Stubs {
     pub(crate) fn new(config: &Config, cache: KernelCache) -> Result<Stubs, EngineError> {
-        let &Config { memory_size, model, read_only, profile, .. } = config;
-        let shared = model == MemoryModel::Shared;
-        let target = HostTarget::new(memory_size, shared, read_only, profile)?;
+        let target = HostTarget::of(config)?;
         let kept = Kept::new(&target, cache);
         Ok(Stubs {
+            interpreter: Interpreter::get(target.kind)?,
             target,
-            interpreter: Interpreter::get(shared)?,
             compilers: Compilers::default(),
             memory: CodeMemory::new(config.code_memory),
             translate_after: config.translate_after,

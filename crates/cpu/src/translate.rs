@@ -27,11 +27,21 @@ use crate::packed::Forms;
 use crate::record::{self, LOG_FOLDER, LOG_RECORD, SHEET, SLACK, UNCOUNTED};
 use crate::registers::Registers;
 
+/// What all host code has to know of guest memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryKind {
+    /// Other threads may use it at the same time.
+    pub(crate) atomic: bool,
+    /// Its pages have permissions.
+    pub(crate) mapped: bool,
+}
+
 /// What all translations for a machine have in common.
 pub(crate) struct HostTarget {
     pub(crate) isa: OwnedTargetIsa,
+    pub(crate) kind: MemoryKind,
     pub(crate) memory_size: u64,
-    /// Whether other threads use the same guest memory.
+    /// All lanes have the same guest memory.
     pub(crate) shared: bool,
     /// Stores fault.
     pub(crate) read_only: bool,

@@ -6,8 +6,11 @@ use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_cpu::CpuEngine;
 use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{CodeUse, Config, Engine, LaneStatus, MemoryModel, RunControl, RunRequest};
+use kvrm_mem::Permissions;
 
 const BASE: u64 = 0x1_0000;
+
+const ALL: Permissions = Permissions::READ.union(Permissions::WRITE).union(Permissions::EXECUTE);
 
 /// What a run gave.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +28,7 @@ struct Setup<'a> {
     iterations: u64,
     memory_size: u64,
     model: MemoryModel,
+    mapped: bool,
     breakpoints: &'a [u64],
     /// A word that is changed before the run.
     patch: Option<(u64, u32)>,
@@ -35,6 +39,7 @@ const SHA256: Setup<'_> = Setup {
     iterations: 300,
     memory_size: 1 << 20,
     model: MemoryModel::Private,
+    mapped: false,
     breakpoints: &[],
     patch: None,
 };
@@ -45,13 +50,16 @@ fn run(setup: Setup<'_>, cache: KernelCache) -> (Outcome, CodeUse) {
         memory_size: setup.memory_size,
         model: setup.model,
         read_only: false,
-        mapped: false,
+        mapped: setup.mapped,
         threads: 1,
         translate_after: 2000,
         code_memory: 64 << 20,
         profile: false,
     };
     let mut engine = CpuEngine::with_cache(config, cache).unwrap();
+    if setup.mapped {
+        engine.protect(0, 0, setup.memory_size, ALL).unwrap();
+    }
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/bin");
     let program = std::fs::read(guests.join(setup.guest).with_extension("bin")).unwrap();
     let mut writes = vec![(BASE, program)];
@@ -95,8 +103,13 @@ fn compare(first: Setup<'_>, second: Setup<'_>) -> CodeUse {
 #[test]
 fn a_second_run_translates_nothing() {
     for (guest, iterations) in [("sha256", 300), ("nbody", 300), ("json", 20), ("sort", 100)] {
-        for model in [MemoryModel::Private, MemoryModel::Shared] {
-            let setup = Setup { guest, iterations, model, ..SHA256 };
+        let kinds = [
+            (MemoryModel::Private, false),
+            (MemoryModel::Shared, false),
+            (MemoryModel::Shared, true),
+        ];
+        for (model, mapped) in kinds {
+            let setup = Setup { guest, iterations, model, mapped, ..SHA256 };
             let used = compare(setup, setup);
             assert!(used.kept * 10 >= used.translated * 9, "{guest}: {used:?}");
         }
@@ -109,6 +122,11 @@ fn other_programs_get_none_of_it() {
     assert_eq!(used.kept, 0);
     let used = compare(SHA256, Setup { memory_size: 2 << 20, ..SHA256 });
     assert_eq!(used.kept, 0);
+    let shared = Setup { model: MemoryModel::Shared, ..SHA256 };
+    let mapped = Setup { mapped: true, ..shared };
+    for (first, second) in [(shared, mapped), (mapped, shared)] {
+        assert_eq!(compare(first, second).kept, 0);
+    }
     let used = compare(SHA256, Setup { model: MemoryModel::Shared, ..SHA256 });
     assert_eq!(used.kept, 0);
 }

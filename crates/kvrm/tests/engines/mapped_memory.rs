@@ -14,6 +14,10 @@ use crate::support::{CODE, Subject};
 /// Makes tests of functions that take a `Subject`, for the engines with mapped memory.
 macro_rules! for_mapped_engines {
     ($($test:ident),* $(,)?) => {
+        for_every_engine! { @module cpu_translating, TRANSLATING, []: $($test)* }
+        for_every_engine! { @module cpu_interpreting, INTERPRETING, []: $($test)* }
+        for_every_engine! { @module cpu_switching, SWITCHING, []: $($test)* }
+        for_every_engine! { @module cpu, CPU, []: $($test)* }
         for_every_engine! { @module eval, EVAL, []: $($test)* }
     };
 }

@@ -9,6 +9,8 @@ use crate::support::HALT;
 
 for_mapped_engines! { copies_are_equal_and_separate, machines_cost_what_they_use, lanes_share_pages }
 
+for_evicting_engines! { copies_are_equal_and_separate, machines_cost_what_they_use, lanes_share_pages }
+
 const DATA: u64 = 0x40_0000_0000;
 
 fn copies_are_equal_and_separate(subject: Subject) {
