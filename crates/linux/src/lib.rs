@@ -1,5 +1,6 @@
 //! The Linux that guests see.
 
 mod errno;
+pub mod vfs;
 
 pub use errno::{Errno, Result};

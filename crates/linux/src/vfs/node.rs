@@ -1,0 +1,216 @@
+//! Files, directories and so on, and the table that holds them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use cap_std::fs::File;
+
+use super::contents::Contents;
+use super::host::{Key, Place};
+use super::proc::Generated;
+use super::stat::{Device, FileType, Timespec};
+use crate::{Errno, Result};
+
+/// A name in a directory.
+pub(super) type Name = Arc<[u8]>;
+
+/// The number of a stored node. It is the number of the inode and is never used again.
+pub(super) type Id = u64;
+
+/// A file, directory, link and so on. It stays valid as long as the file has a name or is held
+/// ([`Vfs::retain`](super::Vfs::retain)); after that, calls fail with `ESTALE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub(super) Inner);
+
+/// What a [`NodeId`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Inner {
+    /// In the table.
+    Stored(Id),
+    /// In `/proc`: made anew whenever someone looks.
+    Generated(Generated),
+}
+
+impl NodeId {
+    pub(super) fn stored(id: Id) -> NodeId {
+        NodeId(Inner::Stored(id))
+    }
+
+    /// Returns the number in the table; files of `/proc` have none, and may not be changed.
+    pub(super) fn id(self) -> Result<Id> {
+        match self.0 {
+            Inner::Stored(id) => Ok(id),
+            Inner::Generated(_) => Err(Errno::PERM),
+        }
+    }
+}
+
+/// Permissions, owners and times.
+#[derive(Clone, Copy)]
+pub(super) struct Attributes {
+    pub(super) permissions: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) atime: Timespec,
+    pub(super) mtime: Timespec,
+    pub(super) ctime: Timespec,
+    pub(super) btime: Timespec,
+}
+
+impl Attributes {
+    pub(super) fn new(permissions: u32, time: Timespec) -> Attributes {
+        let permissions = permissions & 0o7777;
+        let (atime, mtime, ctime, btime) = (time, time, time, time);
+        Attributes { permissions, uid: 0, gid: 0, atime, mtime, ctime, btime }
+    }
+}
+
+/// Where the contents are: the bytes of a file, the entries of a directory.
+pub(super) enum Source {
+    /// In memory only.
+    Memory,
+    /// A host's file until it is written, or a host's directory below the entries in memory.
+    Below(Arc<Place>),
+    /// On the host, with all changes.
+    Through(Arc<Place>, Key),
+    /// On the host, where it has lost its last name.
+    Nameless(Arc<File>),
+}
+
+/// What a node is.
+pub(super) enum Kind {
+    File(Contents),
+    Directory(Directory),
+    Symlink(Name),
+    Fifo,
+    Device(Device),
+    /// A device, socket or FIFO of the host, which nobody may open.
+    Special(FileType),
+}
+
+/// The entries of a directory, as far as they are not only known to the host.
+#[derive(Default)]
+pub(super) struct Directory {
+    pub(super) entries: BTreeMap<Name, Entry>,
+    pub(super) subdirectories: u64,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// What has the name; nothing if something given was deleted.
+    pub(super) node: Option<NodeId>,
+    /// The guest was given something with this name.
+    pub(super) given: bool,
+    /// The name counts towards the limits.
+    pub(super) counted: bool,
+}
+
+/// A file, directory and so on.
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) source: Source,
+    pub(super) attributes: Attributes,
+    /// The file system: an index of mounts.
+    pub(super) mount: u16,
+    /// Something is mounted here, so that the name must stay.
+    pub(super) mount_point: bool,
+    /// The directories it is in, with the names it has there.
+    pub(super) names: BTreeSet<(Id, Name)>,
+    /// The last name, if it has none any more. The directory is held.
+    pub(super) gone: Option<(Id, Name)>,
+    /// Where the guest was given it.
+    pub(super) origin: Option<(Id, Name)>,
+    /// Contents or attributes are not those that were given.
+    pub(super) changed: bool,
+    /// How many open files, mappings and so on hold it.
+    pub(super) holders: u64,
+    /// It counts towards the limits.
+    pub(super) counted: bool,
+    /// It has no name yet, but may get one.
+    pub(super) linkable: bool,
+}
+
+impl Node {
+    pub(super) fn new(kind: Kind, source: Source, attributes: Attributes, mount: u16) -> Node {
+        Node {
+            kind,
+            source,
+            attributes,
+            mount,
+            mount_point: false,
+            names: BTreeSet::new(),
+            gone: None,
+            origin: None,
+            changed: false,
+            holders: 0,
+            counted: false,
+            linkable: false,
+        }
+    }
+
+    pub(super) fn file_type(&self) -> FileType {
+        match &self.kind {
+            Kind::File(_) => FileType::Regular,
+            Kind::Directory(_) => FileType::Directory,
+            Kind::Symlink(_) => FileType::Symlink,
+            Kind::Fifo => FileType::Fifo,
+            Kind::Device(_) => FileType::Character,
+            Kind::Special(file_type) => *file_type,
+        }
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory(_))
+    }
+
+    pub(super) fn directory(&self) -> Result<&Directory> {
+        match &self.kind {
+            Kind::Directory(directory) => Ok(directory),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    pub(super) fn directory_mut(&mut self) -> Result<&mut Directory> {
+        match &mut self.kind {
+            Kind::Directory(directory) => Ok(directory),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// Returns where it is, or was before it lost its last name.
+    pub(super) fn location(&self) -> Option<&(Id, Name)> {
+        self.names.first().or(self.gone.as_ref())
+    }
+}
+
+/// All nodes that are stored.
+pub(super) struct Nodes {
+    nodes: HashMap<Id, Node>,
+    next: Id,
+}
+
+impl Nodes {
+    pub(super) fn new() -> Nodes {
+        Nodes { nodes: HashMap::new(), next: 1 }
+    }
+
+    pub(super) fn add(&mut self, node: Node) -> Id {
+        let id = self.next;
+        self.next += 1;
+        self.nodes.insert(id, node);
+        id
+    }
+
+    pub(super) fn get(&self, id: Id) -> Result<&Node> {
+        self.nodes.get(&id).ok_or(Errno::STALE)
+    }
+
+    pub(super) fn get_mut(&mut self, id: Id) -> Result<&mut Node> {
+        self.nodes.get_mut(&id).ok_or(Errno::STALE)
+    }
+
+    pub(super) fn remove(&mut self, id: Id) -> Option<Node> {
+        self.nodes.remove(&id)
+    }
+}
