@@ -36,6 +36,8 @@ impl Vfs {
         let mut stat = self.stat_known(id, node);
         let host = match &node.source {
             Source::Memory | Source::Below(_) => return Ok(stat),
+            // A directory that is deleted on the host.
+            Source::Through(..) if node.names.is_empty() => return Ok(stat),
             Source::Nameless(file) => stat_open(file)?,
             Source::Through(place, _) => {
                 let place = place.clone();
@@ -88,9 +90,9 @@ impl Vfs {
     /// Returns how many links a directory has. On the host, that is not known without reading it, which 1 says.
     fn links(&self, id: Id, node: &Node, subdirectories: u64) -> u64 {
         match node.source {
-            Source::Memory if id == self.root || !node.names.is_empty() => 2 + subdirectories,
-            Source::Memory => 0,
-            _ => 1,
+            _ if id != self.root && node.names.is_empty() => 0,
+            Source::Memory => 2 + subdirectories,
+            Source::Below(_) | Source::Through(..) | Source::Nameless(_) => 1,
         }
     }
 

@@ -193,11 +193,11 @@ mod tests {
                 0 | 1 => {
                     let bytes = vec![step as u8; len as usize % 2000];
                     assert_eq!(contents.write(&mut usage, at, &bytes), Ok(bytes.len()));
-                    let end = at as usize + bytes.len();
-                    if !bytes.is_empty() && end > model.len() {
-                        model.resize(end, 0);
+                    let range = at as usize..at as usize + bytes.len();
+                    if !range.is_empty() {
+                        model.resize(model.len().max(range.end), 0);
+                        model[range].copy_from_slice(&bytes);
                     }
-                    model.splice(at as usize..end, bytes).for_each(drop);
                 }
                 2 => {
                     contents.truncate(&mut usage, at);
@@ -205,8 +205,8 @@ mod tests {
                 }
                 3 => {
                     contents.clear(&mut usage, at, at + len);
-                    let len = model.len();
-                    model[(at as usize).min(len)..((at + len as u64) as usize).min(len)].fill(0);
+                    let [from, to] = [at, at + len].map(|end| model.len().min(end as usize));
+                    model[from..to].fill(0);
                 }
                 _ => contents.allocate(&mut usage, at, at + len).unwrap(),
             }

@@ -92,7 +92,7 @@ impl Vfs {
         let mut walk = self.walk(at)?;
         loop {
             let last = self.walk_to_last(&mut walk)?;
-            if flags.create && walk.slash {
+            if flags.create && walk.slash && matches!(last, Last::Name(_)) {
                 return Err(Errno::ISDIR);
             }
             let Some(node) = self.find_last(&walk, &last)? else {
@@ -196,7 +196,8 @@ impl Vfs {
         if matches!(self.nodes.get(directory)?.source, Source::Through(..)) {
             return Err(Errno::OPNOTSUPP);
         }
-        self.may_add(directory)?;
+        // What ext4 says.
+        self.may_add(directory).map_err(|_| Errno::PERM)?;
         let mut node = self.new_node(directory, New::File, permissions)?;
         node.linkable = !flags.exclusive;
         node.holders = 1;

@@ -165,6 +165,10 @@ fn list(fd: OwnedFd) -> Outcome {
         let entry = entry.map_err(number)?;
         names.push(entry.file_name().to_str().unwrap().to_owned());
     }
+    // rustix takes the error that a deleted directory gives for the end.
+    if names.is_empty() {
+        return Err(number(Errno::NOENT));
+    }
     names.sort();
     Ok(names.join(" "))
 }
