@@ -40,6 +40,7 @@ impl Vfs {
         let from = self.find_end(from, from_directory, from_name)?;
         let Some(node) = from.node else { return Err(Errno::NOENT) };
         let to = self.find_end(to, to_directory, to_name)?;
+        self.may_add(to.directory.id()?)?;
         self.may_rename(node, &from, &to, mode)?;
         if to.node == Some(node) {
             return Ok(());
@@ -104,7 +105,6 @@ impl Vfs {
 
     fn rename_checked(&mut self, node: NodeId, from: End, to: End, mode: RenameMode) -> Result<()> {
         let (from_id, to_id) = (from.directory.id()?, to.directory.id()?);
-        self.may_add(to_id)?;
         match (mode, to.node) {
             (RenameMode::Exchange, Some(other)) => {
                 self.rename_on_host(from_id, &from.name, to_id, &to.name, true)?;

@@ -25,7 +25,8 @@ fn done<T>(result: Result<T, Errno>) -> Outcome {
 
 impl HostSide {
     pub(crate) fn new(top: &std::path::Path, base: &std::path::Path, slots: usize) -> HostSide {
-        let open = |path| fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let open =
+            |path| fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
         HostSide { top: open(top), base: open(base), slots: (0..slots).map(|_| None).collect() }
     }
 
@@ -34,7 +35,13 @@ impl HostSide {
         slot.unwrap_or(&self.base).as_fd()
     }
 
-    pub(crate) fn open(&mut self, base: Option<usize>, path: &str, flags: OpenFlags, slot: usize) -> Outcome {
+    pub(crate) fn open(
+        &mut self,
+        base: Option<usize>,
+        path: &str,
+        flags: OpenFlags,
+        slot: usize,
+    ) -> Outcome {
         let mut bits = match (flags.read, flags.write) {
             (_, false) => OFlags::RDONLY,
             (true, true) => OFlags::RDWR,
@@ -80,12 +87,22 @@ impl HostSide {
         done(fs::symlinkat(target, self.base(base), path))
     }
 
-    pub(crate) fn link(&mut self, from: (Option<usize>, &str), follow: bool, to: (Option<usize>, &str)) -> Outcome {
+    pub(crate) fn link(
+        &mut self,
+        from: (Option<usize>, &str),
+        follow: bool,
+        to: (Option<usize>, &str),
+    ) -> Outcome {
         let flags = if follow { AtFlags::SYMLINK_FOLLOW } else { AtFlags::empty() };
         done(fs::linkat(self.base(from.0), from.1, self.base(to.0), to.1, flags))
     }
 
-    pub(crate) fn rename(&mut self, from: (Option<usize>, &str), to: (Option<usize>, &str), mode: RenameMode) -> Outcome {
+    pub(crate) fn rename(
+        &mut self,
+        from: (Option<usize>, &str),
+        to: (Option<usize>, &str),
+        mode: RenameMode,
+    ) -> Outcome {
         let flags = match mode {
             RenameMode::Replace => RenameFlags::empty(),
             RenameMode::NoReplace => RenameFlags::NOREPLACE,
@@ -130,7 +147,8 @@ impl HostSide {
 
     pub(crate) fn read_dir(&mut self, slot: usize) -> Outcome {
         // A description of its own, so that it starts with the first entry.
-        let fd = fs::openat(self.slot(slot)?, ".", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+        let fd =
+            fs::openat(self.slot(slot)?, ".", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
         list(fd.map_err(number)?)
     }
 
@@ -193,7 +211,9 @@ fn tree(directory: &OwnedFd, path: &str, text: &mut String) {
                 let file = fs::openat(directory, name, OFlags::RDONLY, Mode::empty()).unwrap();
                 let mut bytes = vec![0; stat.st_size as usize];
                 let count = io::pread(&file, &mut bytes, 0).unwrap();
-                let sum = bytes[..count].iter().fold(7u64, |sum, byte| sum * 31 % 1_000_003 + u64::from(*byte));
+                let sum = bytes[..count]
+                    .iter()
+                    .fold(7u64, |sum, byte| sum * 31 % 1_000_003 + u64::from(*byte));
                 text.push_str(&format!(" sum {sum}\n"));
             }
         }

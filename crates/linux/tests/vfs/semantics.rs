@@ -14,7 +14,8 @@ const LATER: Timespec = Timespec { seconds: 2000, nanoseconds: 0 };
 #[test]
 fn the_root_has_what_programs_need() {
     let mut vfs = memory();
-    let root = ["bin", "dev", "etc", "home", "lib", "proc", "root", "run", "sys", "tmp", "usr", "var"];
+    let root =
+        ["bin", "dev", "etc", "home", "lib", "proc", "root", "run", "sys", "tmp", "usr", "var"];
     assert_eq!(names(&mut vfs, "/").unwrap(), root);
     assert_eq!(get(&mut vfs, "/etc/passwd").unwrap(), "root:x:0:0:root:/root:/bin/sh\n");
     let tmp = find(&mut vfs, "/tmp").unwrap();
