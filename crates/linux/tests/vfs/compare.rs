@@ -182,10 +182,15 @@ fn path(random: &mut Random, top: &str) -> String {
 
 fn flags(random: &mut Random, through: bool) -> OpenFlags {
     let access = random.below(4);
+    let (read, write) = (access != 1, access > 0);
+    if random.once_in(15) && !through {
+        // Other flags have no meaning besides.
+        return OpenFlags { read: true, write, temporary: true, ..OpenFlags::default() };
+    }
     let create = random.once_in(2);
     OpenFlags {
-        read: access != 1,
-        write: access > 0,
+        read,
+        write,
         create,
         exclusive: random.once_in(4) && create,
         truncate: random.once_in(5),
@@ -193,21 +198,6 @@ fn flags(random: &mut Random, through: bool) -> OpenFlags {
         no_follow: random.once_in(6),
         path_only: random.once_in(12),
         temporary: false,
-    }
-    .with_temporary(random.once_in(15) && !through)
-}
-
-trait WithTemporary {
-    fn with_temporary(self, temporary: bool) -> Self;
-}
-
-impl WithTemporary for OpenFlags {
-    fn with_temporary(self, temporary: bool) -> OpenFlags {
-        // As bits, O_TMPFILE includes O_DIRECTORY; other flags have no meaning besides.
-        match temporary {
-            true => OpenFlags { read: true, write: self.write, temporary, ..OpenFlags::default() },
-            false => self,
-        }
     }
 }
 
@@ -357,7 +347,7 @@ fn guest_side(given: Given, top: &Path, copy: &Path) -> GuestSide {
     if matches!(given, Given::Memory) {
         let all = format!("{}/{BASE}", top.display());
         for (index, _) in all.match_indices('/').skip(1).chain([(all.len(), "")]) {
-            let at = At { processes: &NOBODY, base: vfs.root(), path: all[..index].as_bytes() };
+            let at = At { processes: &NOBODY, base: vfs.root(), path: &all.as_bytes()[..index] };
             let made = vfs.mkdir(at, 0o755).map(drop);
             assert!(matches!(made, Ok(()) | Err(Errno::EXIST)), "{made:?}");
         }
@@ -404,21 +394,21 @@ fn compare(seed: u64, given: Given, steps: usize) {
 
 #[test]
 fn in_memory() {
-    for seed in 3000..6000 {
+    for seed in 0..100 {
         compare(seed, Given::Memory, 160);
     }
 }
 
 #[test]
 fn over_a_directory_of_the_host() {
-    for seed in 10000..10400 {
+    for seed in 1000..1100 {
         compare(seed, Given::Overlay, 160);
     }
 }
 
 #[test]
 fn in_a_writable_directory_of_the_host() {
-    for seed in 20900..24000 {
+    for seed in 2000..2100 {
         compare(seed, Given::Through, 160);
     }
 }

@@ -84,6 +84,19 @@ fn names_of_one_file_count() {
 }
 
 #[test]
+fn targets_of_links_count() {
+    let mut vfs = limited(100_000, 50);
+    let (before, target) = (vfs.used(), [b'x'; 4000]);
+    let made =
+        (0..).take_while(|index| vfs.symlink(at(&vfs, &format!("/tmp/{index}")), &target).is_ok());
+    assert_eq!((made.count(), vfs.limit_hit()), (23, Some(Limit::Bytes)));
+    for index in 0..23 {
+        vfs.unlink(at(&vfs, &format!("/tmp/{index}"))).unwrap();
+    }
+    assert_eq!(vfs.used(), before);
+}
+
+#[test]
 fn deleted_files_that_are_open_count() {
     let mut vfs = limited(1 << 20, 50);
     let before = vfs.used();

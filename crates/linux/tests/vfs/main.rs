@@ -1,4 +1,6 @@
-//! Tests of the file system that guests see.
+//! Tests of the file system that guests see. They compare it with that of the host, which must be Linux.
+
+#![cfg(target_os = "linux")]
 
 mod changes;
 mod compare;

@@ -240,7 +240,7 @@ fn space_is_allocated_and_holes_are_made() {
     vfs.allocate(file, Allocation::PunchHole, 2, 5).unwrap();
     let mut buffer = [0; 10];
     vfs.read(&NOBODY, file, 0, &mut buffer).unwrap();
-    assert_eq!(&buffer, b"01\0\0\0\0\0789");
+    assert_eq!(&buffer, b"01\0\0\0\0\x00789");
     let tmp = find(&mut vfs, "/tmp").unwrap();
     assert_eq!(vfs.allocate(tmp, Allocation::Extend, 0, 1), Err(Errno::NODEV));
 }
