@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kvrm_linux::Errno;
-use kvrm_linux::vfs::{At, Bind, Found, NodeId, OpenFlags, RenameMode, Setup, Vfs};
+use kvrm_linux::vfs::{At, Bind, FileType, Found, NodeId, OpenFlags, RenameMode, Setup, Vfs};
 use kvrm_random::Random;
 
 use crate::host_side::{HostSide, Outcome};
@@ -148,6 +148,22 @@ impl GuestSide {
                     text.push_str(&format!(" sum {sum}\n"));
                 }
             }
+        }
+    }
+}
+
+/// Deletes everything in a directory but what leads to where operations start.
+fn delete_all(vfs: &mut Vfs, directory: NodeId) {
+    for entry in vfs.read_dir(&NOBODY, directory).unwrap().into_iter().skip(2) {
+        let at = At { processes: &NOBODY, base: directory, path: &entry.name };
+        if entry.file_type != FileType::Directory {
+            vfs.unlink(at).unwrap();
+            continue;
+        }
+        let inner = vfs.lookup(at, false).unwrap().node().unwrap();
+        delete_all(vfs, inner);
+        if entry.name != b"n" {
+            vfs.rmdir(at).unwrap();
         }
     }
 }
@@ -379,6 +395,7 @@ fn compare(seed: u64, given: Given, steps: usize) {
     let mut random = Random::new(seed);
     let text = top.to_str().unwrap();
     let mut done = Vec::new();
+    let used = guest.vfs.used();
     for index in 0..steps {
         let (what, expected, got) = step(&mut random, text, &mut host, &mut guest);
         done.push(format!("{what} = {expected:?}"));
@@ -390,6 +407,10 @@ fn compare(seed: u64, given: Given, steps: usize) {
             assert!(expected == got, "{}expected:\n{expected}\nhere:\n{got}", context());
         }
     }
+    // Everything that counted is given back in the end.
+    (0..SLOTS).for_each(|slot| guest.close(slot));
+    delete_all(&mut guest.vfs, guest.top);
+    assert_eq!(guest.vfs.used(), used, "seed {seed}, {given:?}");
 }
 
 #[test]
