@@ -125,7 +125,8 @@ impl Vfs {
         }
     }
 
-    /// Finds out whether the root user may do something: all but executing what nobody may execute, and writing `/proc`.
+    /// Finds out whether the root user may do something: all but executing what nobody may execute, and writing
+    /// `/proc`.
     pub fn access(&mut self, node: NodeId, access: Access) -> Result<()> {
         let stat = self.stat(node)?;
         let executable = stat.file_type == FileType::Directory || stat.permissions & 0o111 != 0;

@@ -38,8 +38,8 @@ struct Open {
 }
 
 impl Vfs {
-    /// Returns what the guest has created, changed and deleted, sorted by path; except in `/dev`, `/proc` and `/sys`, in
-    /// writable directories of the host (where everything is on the host), and where paths have over 4095 bytes.
+    /// Returns what the guest has created, changed and deleted, sorted by path; except in `/dev`, `/proc` and `/sys`,
+    /// in writable directories of the host (where everything is on the host), and where paths have over 4095 bytes.
     pub fn changes(&mut self) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
         let mut open = vec![Open { id: self.root, path: Vec::new(), new: false }];

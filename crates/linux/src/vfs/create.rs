@@ -118,14 +118,13 @@ impl Vfs {
         new: New<'_>,
         permissions: u32,
     ) -> Result<NodeId> {
-        self.usage.take_node()?;
-        let made = match self.usage.take_name() {
-            Ok(()) => self.make_counted(directory, name, new, permissions).inspect_err(|_| {
-                self.usage.give_name();
-            }),
-            Err(error) => Err(error),
+        let bytes = match new {
+            New::Symlink(target) => target.len() as u64,
+            New::File | New::Directory | New::Fifo => 0,
         };
-        made.inspect_err(|_| self.usage.give_node())
+        self.usage.take_new(bytes)?;
+        let made = self.make_counted(directory, name, new, permissions);
+        made.inspect_err(|_| self.usage.give_new(bytes))
     }
 
     fn make_counted(
@@ -210,8 +209,10 @@ impl Vfs {
     /// Says that a directory has changed.
     pub(super) fn touch(&mut self, directory: Id) -> Result<()> {
         let now = self.now;
-        let attributes = &mut self.nodes.get_mut(directory)?.attributes;
-        (attributes.mtime, attributes.ctime) = (now, now);
+        let node = self.nodes.get_mut(directory)?;
+        (node.attributes.mtime, node.attributes.ctime) = (now, now);
+        // On the host, the time is another one.
+        node.changed |= matches!(node.source, Source::Through(..));
         Ok(())
     }
 

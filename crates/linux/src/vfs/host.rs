@@ -40,8 +40,11 @@ pub(super) struct Place {
     at: Mutex<At>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 enum At {
+    /// Nowhere: it is being dropped.
+    #[default]
+    Nowhere,
     /// A directory that was given.
     Top(Arc<Dir>),
     /// A name in another one.
@@ -57,6 +60,19 @@ impl Place {
     pub(super) fn move_to(&self, directory: &Arc<Place>, name: &Name) {
         let at = At::Below(directory.clone(), name.clone());
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+}
+
+/// Guests can make directories as deep as they like, so dropping them may not recurse.
+impl Drop for Place {
+    fn drop(&mut self) {
+        let take = |place: &mut Place| {
+            std::mem::take(place.at.get_mut().unwrap_or_else(PoisonError::into_inner))
+        };
+        let mut at = take(self);
+        while let At::Below(above, _) = at {
+            at = Arc::into_inner(above).as_mut().map(take).unwrap_or_default();
+        }
     }
 }
 
@@ -184,6 +200,7 @@ impl Host {
                 break dir;
             }
             match place.at() {
+                At::Nowhere => return Err(Errno::STALE),
                 At::Top(dir) => break dir,
                 At::Below(above, name) => {
                     steps.push((place.id, name));
@@ -200,6 +217,7 @@ impl Host {
     /// Opens the directory that something is in, and returns its name there.
     fn named(&mut self, place: &Arc<Place>) -> Result<(Arc<Dir>, Name)> {
         match place.at() {
+            At::Nowhere => Err(Errno::STALE),
             At::Top(dir) => Ok((dir, Name::from(*b"."))),
             At::Below(above, name) => Ok((self.directory(&above)?, name)),
         }
@@ -374,4 +392,20 @@ pub(super) fn stat_open(file: &File) -> Result<HostStat> {
 
 fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_places_can_be_dropped() {
+        let mut host = Host::new();
+        let temporary = tempfile::tempdir().unwrap();
+        let (mut place, _) = host.given(temporary.path()).unwrap();
+        for _ in 0..1_000_000 {
+            place = host.below(&place, &Name::from(*b"d"));
+        }
+        drop(place);
+    }
 }

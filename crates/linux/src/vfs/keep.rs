@@ -100,7 +100,7 @@ impl Vfs {
 /// Opens a directory, which is made if it is not there.
 fn directory(dir: &Dir, name: &Path) -> io::Result<Dir> {
     match dir.create_dir(name) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => dir.open_dir_nofollow(name),
     }
 }

@@ -8,7 +8,8 @@ const NAME: u64 = 320;
 /// How much the files of a run may take beyond what the guest is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of contents in memory, as they are allocated; a name in a directory counts as 320 bytes.
+    /// Bytes of contents in memory, as they are allocated, and of the targets of links; a name in a directory counts
+    /// as 320 bytes.
     pub bytes: u64,
     /// Files, directories, links and so on that the guest creates.
     pub nodes: u64,
@@ -70,6 +71,17 @@ impl Usage {
 
     pub(super) fn give_node(&mut self) {
         self.nodes -= 1;
+    }
+
+    /// Takes what something new needs: a node, a name and some bytes.
+    pub(super) fn take_new(&mut self, bytes: u64) -> Result<()> {
+        self.take_node()?;
+        self.take_bytes(NAME + bytes).inspect_err(|_| self.give_node())
+    }
+
+    pub(super) fn give_new(&mut self, bytes: u64) {
+        self.give_node();
+        self.give_bytes(NAME + bytes);
     }
 
     pub(super) fn take_name(&mut self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What the guest is given: the root, directories of the host, and files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::contents::Contents;
@@ -311,11 +311,11 @@ impl Vfs {
     }
 }
 
-fn root_node(host: &mut Host, path: &PathBuf) -> std::result::Result<Node, SetupError> {
+fn root_node(host: &mut Host, path: &Path) -> std::result::Result<Node, SetupError> {
     let given = host.given(path);
-    let (place, stat) = given.map_err(|error| SetupError::Host { path: path.clone(), error })?;
+    let (place, stat) = given.map_err(|error| SetupError::Host { path: path.to_owned(), error })?;
     if stat.file_type != FileType::Directory {
-        return Err(SetupError::RootIsNoDirectory(path.clone()));
+        return Err(SetupError::RootIsNoDirectory(path.to_owned()));
     }
     Ok(host_node(place, stat, None, false, 0))
 }

@@ -3,7 +3,6 @@
 use super::Vfs;
 use super::create::New;
 use super::node::{Id, Inner, Kind, NodeId, Source};
-use super::proc::Generated;
 use super::stat::FileType;
 use super::walk::{At, Found, Last, Walk};
 use crate::{Errno, Result};
@@ -152,7 +151,9 @@ impl Vfs {
             FileType::Socket => Err(Errno::NXIO),
             FileType::Regular => match node.0 {
                 Inner::Stored(id) => self.may_open_file(id, flags),
-                Inner::Generated(generated) => may_open_generated(generated, flags),
+                // Nothing in /proc can be written.
+                Inner::Generated(_) if flags.write || flags.truncate => Err(Errno::ACCES),
+                Inner::Generated(_) => Ok(()),
             },
         }
     }
@@ -208,9 +209,4 @@ impl Vfs {
         self.nodes.get_mut(id)?.gone = Some((directory, format!("#{id}").into_bytes().into()));
         Ok(Found::Node(NodeId::stored(id)))
     }
-}
-
-/// Nothing in `/proc` can be written.
-fn may_open_generated(_: Generated, flags: OpenFlags) -> Result<()> {
-    if flags.write || flags.truncate { Err(Errno::ACCES) } else { Ok(()) }
 }

@@ -44,6 +44,7 @@ impl Vfs {
             let Some(mut node) = self.nodes.remove(id) else { continue };
             if node.counted {
                 self.usage.give_node();
+                self.usage.give_bytes(target_bytes(&node.kind));
             }
             if let Source::Through(place, _) = &node.source {
                 self.host.forget(place);
@@ -258,6 +259,14 @@ impl Vfs {
     /// Returns whether a directory still has a name, so that something can be created in it.
     pub(super) fn is_alive(&self, id: Id) -> Result<bool> {
         Ok(id == self.root || !self.nodes.get(id)?.names.is_empty())
+    }
+}
+
+/// Returns the bytes of a link's target.
+fn target_bytes(kind: &Kind) -> u64 {
+    match kind {
+        Kind::Symlink(target) => target.len() as u64,
+        Kind::File(_) | Kind::Directory(_) | Kind::Fifo | Kind::Device(_) | Kind::Special(_) => 0,
     }
 }
 
