@@ -13,6 +13,16 @@ pub(crate) enum Failure {
     Different,
     /// The time of `--timeout` was over. Useful results so far have been printed.
     TimedOut(String),
+    /// The program of `kvrm run` ended with this exit code.
+    Program(u8),
+    /// A signal ended the program of `kvrm run`.
+    Signal(u8),
+    /// The program of `kvrm run` hit a limit, or cannot go on.
+    Limited(String),
+    /// The program of `kvrm run` cannot be executed.
+    NotExecutable(String),
+    /// The program of `kvrm run` is not there.
+    NotFound(String),
     /// Ctrl-C. Useful results so far have been printed.
     Interrupted,
     /// The reader of the output has closed it (`kvrm isa | head`).
@@ -26,10 +36,17 @@ impl Failure {
     /// Returns the message for the user, if there is one.
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
-            Failure::Usage(message) | Failure::Host(message) | Failure::TimedOut(message) => {
-                Some(message)
-            }
-            Failure::Different | Failure::Interrupted | Failure::OutputClosed => None,
+            Failure::Usage(message)
+            | Failure::Host(message)
+            | Failure::TimedOut(message)
+            | Failure::Limited(message)
+            | Failure::NotExecutable(message)
+            | Failure::NotFound(message) => Some(message),
+            Failure::Different
+            | Failure::Interrupted
+            | Failure::OutputClosed
+            | Failure::Program(_)
+            | Failure::Signal(_) => None,
         }
     }
 
@@ -42,6 +59,12 @@ impl Failure {
             Failure::TimedOut(_) => 124,
             Failure::Interrupted => 130,
             Failure::OutputClosed => 0,
+            Failure::Program(code) => *code,
+            Failure::Signal(number) => 128 + number,
+            // As `env` and `timeout` of GNU's coreutils have them.
+            Failure::Limited(_) => 125,
+            Failure::NotExecutable(_) => 126,
+            Failure::NotFound(_) => 127,
         }
     }
 
@@ -63,6 +86,9 @@ impl From<kvrm::Error> for Failure {
     fn from(error: kvrm::Error) -> Failure {
         match error {
             kvrm::Error::Engine(_) | kvrm::Error::NoThread(_) => Failure::Host(error.to_string()),
+            kvrm::Error::Program(_) => Failure::NotExecutable(error.to_string()),
+            kvrm::Error::NoProgram(_) => Failure::NotFound(error.to_string()),
+            kvrm::Error::Sandbox(_) => Failure::Host(error.to_string()),
             // Everything else is about a number or name that came from the command line.
             _ => Failure::Usage(error.to_string()),
         }

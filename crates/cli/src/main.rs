@@ -19,6 +19,7 @@ mod picture;
 mod program;
 mod progress;
 mod registers;
+#[cfg(unix)]
 mod run;
 mod start;
 mod text;
@@ -58,6 +59,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Runs a Linux program in a sandbox
+    #[cfg(unix)]
     Run(run::Run),
     /// Draws the Mandelbrot set; a separate machine computes each row
     Demo(demo::Demo),
@@ -96,6 +98,10 @@ fn main() -> ExitCode {
                     failure.message().into_iter().for_each(|text| eprintln!("error: {text}"));
                 }
             }
+            #[cfg(unix)]
+            if let Failure::Signal(number) = failure {
+                run::die_by(number);
+            }
             failure.exit_code().into()
         }
     }
@@ -114,6 +120,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 
 fn run(command: &Command, out: &mut impl Write) -> Result<()> {
     match command {
+        #[cfg(unix)]
         Command::Run(run) => run.run(out),
         Command::Demo(demo) => demo.run(out),
         Command::Exec(exec) => exec.run(out),

@@ -15,6 +15,9 @@ pub enum Error {
     /// A Linux program cannot be run.
     #[error("{0}")]
     Program(String),
+    /// A Linux program is not there.
+    #[error("{0}")]
+    NoProgram(String),
     /// A program's files cannot be set up or kept.
     #[error("{0}")]
     Sandbox(String),

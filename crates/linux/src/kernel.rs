@@ -320,7 +320,8 @@ impl Kernel {
     /// Writes them to a directory of the host, which is made if it is not there.
     pub fn keep(&mut self, directory: &std::path::Path) -> std::io::Result<()> {
         std::fs::create_dir_all(directory)?;
-        let directory = cap_std::fs::Dir::open_ambient_dir(directory, cap_std::ambient_authority())?;
+        let directory =
+            cap_std::fs::Dir::open_ambient_dir(directory, cap_std::ambient_authority())?;
         self.vfs.keep(&directory).map_err(std::io::Error::other)?;
         Ok(())
     }

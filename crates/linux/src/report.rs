@@ -1,6 +1,7 @@
 //! What happened in a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
 
 use crate::calls;
 use crate::resources::Limit;
@@ -45,6 +46,19 @@ pub struct Crash {
     pub address: Option<u64>,
     /// The function that it was in, and how far from its beginning.
     pub symbol: Option<(String, u64)>,
+}
+
+impl Display for Crash {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "SIG{} at {:#x}", self.signal.name(), self.pc)?;
+        if let Some((name, offset)) = &self.symbol {
+            write!(f, " in {name}+{offset:#x}")?;
+        }
+        match self.address.filter(|address| *address != self.pc) {
+            Some(address) => write!(f, ", accessing {address:#x}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Report {

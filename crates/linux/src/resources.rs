@@ -1,5 +1,7 @@
 //! Limits: those of a whole run, and those that a process can ask for.
 
+use std::fmt::{self, Display, Formatter};
+
 use linux_raw_sys::general as raw;
 
 /// The limits of a run. What hits one is told in the report.
@@ -52,6 +54,20 @@ pub enum Limit {
     Threads,
     /// Of output.
     Output,
+}
+
+impl Display for Limit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::Instructions => "instructions",
+            Limit::Memory => "memory",
+            Limit::FileBytes => "bytes in files",
+            Limit::Files => "files",
+            Limit::OpenFiles => "open files",
+            Limit::Threads => "processes and threads",
+            Limit::Output => "output",
+        })
+    }
 }
 
 /// `RLIMIT_…` of a process, soft and hard.

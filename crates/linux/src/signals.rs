@@ -70,6 +70,11 @@ impl Signal {
         self.0
     }
 
+    /// True if Linux would write a core file.
+    pub fn dumps(self) -> bool {
+        self.by_default() == ByDefault::Dump
+    }
+
     /// Where it is in arrays.
     fn index(self) -> usize {
         usize::from(self.0) - 1

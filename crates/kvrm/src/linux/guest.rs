@@ -6,7 +6,8 @@ use kvrm_linux::Guest;
 use kvrm_mem::Permissions;
 
 /// Makes an engine with one lane of mapped memory.
-pub(super) type MakeEngine = std::sync::Arc<dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Send + Sync>;
+pub(super) type MakeEngine =
+    std::sync::Arc<dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Send + Sync>;
 
 /// An engine with one lane.
 pub(super) struct EngineGuest {
@@ -48,7 +49,12 @@ impl Guest for EngineGuest {
         self.engine.write_memory(LANE, addr, bytes)
     }
 
-    fn protect(&mut self, addr: u64, len: u64, permissions: Permissions) -> Result<(), EngineError> {
+    fn protect(
+        &mut self,
+        addr: u64,
+        len: u64,
+        permissions: Permissions,
+    ) -> Result<(), EngineError> {
         self.engine.protect(LANE, addr, len, permissions)
     }
 
@@ -56,7 +62,11 @@ impl Guest for EngineGuest {
         self.engine.discard(LANE, addr, len)
     }
 
-    fn run(&mut self, instructions: u64, control: &RunControl) -> Result<(Option<Stop>, u64), EngineError> {
+    fn run(
+        &mut self,
+        instructions: u64,
+        control: &RunControl,
+    ) -> Result<(Option<Stop>, u64), EngineError> {
         let before = self.engine.status(LANE)?.count;
         self.engine.run(&RunRequest {
             max_cycles: instructions,
@@ -71,7 +81,8 @@ impl Guest for EngineGuest {
 
     fn fork(&self) -> Result<Box<dyn Guest>, EngineError> {
         let mut child = EngineGuest::new(&self.make)?;
-        let memory = self.engine.mapped_memory(LANE).expect("the engine was made with mapped memory");
+        let memory =
+            self.engine.mapped_memory(LANE).expect("the engine was made with mapped memory");
         child.engine.copy_memory(LANE, memory)?;
         Ok(Box::new(child))
     }

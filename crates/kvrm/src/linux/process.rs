@@ -8,8 +8,8 @@ use kvrm_cpu::CpuEngine;
 use kvrm_engine::{Config, Engine, EngineError, EvalEngine, RunControl};
 use kvrm_linux::vfs::{self, Bind, GivenFile, Vfs};
 use kvrm_linux::{
-    Command, Console, Decision, Ending, Hook, HostInput, HostSignals, Input, Kernel, Limits, MakeGuest, Request, Setup, Sink,
-    Strace, Stream, memory,
+    Command, Console, Decision, Ending, Failure, Hook, HostInput, HostSignals, Input, Kernel,
+    Limits, MakeGuest, Request, Setup, Sink, Strace, Stream, memory,
 };
 
 use super::guest::{EngineGuest, MakeEngine};
@@ -17,7 +17,8 @@ use super::outcome::{Outcome, WrittenFile};
 use crate::{EngineKind, Error, MachineBuilder, Result};
 
 /// Where programs without a slash in their name are looked for.
-const PATHS: &[&str] = &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+const PATHS: &[&str] =
+    &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// A program that is about to run.
 pub struct Process {
@@ -104,7 +105,11 @@ impl Process {
 
     /// A file or directory of the host that it sees at a path. What it changes there stays in memory.
     pub fn bind(mut self, host: impl Into<PathBuf>, guest: impl AsRef<[u8]>) -> Process {
-        self.binds.push(Bind { host: host.into(), guest: guest.as_ref().to_vec(), writable: false });
+        self.binds.push(Bind {
+            host: host.into(),
+            guest: guest.as_ref().to_vec(),
+            writable: false,
+        });
         self
     }
 
@@ -166,7 +171,10 @@ impl Process {
     }
 
     /// Asks `decide` about each system call before it is served.
-    pub fn on_system_call(mut self, decide: impl FnMut(&mut Request<'_>) -> Decision + Send + 'static) -> Process {
+    pub fn on_system_call(
+        mut self,
+        decide: impl FnMut(&mut Request<'_>) -> Decision + Send + 'static,
+    ) -> Process {
         self.hook = Some(Box::new(decide));
         self
     }
@@ -207,7 +215,8 @@ impl Process {
             time: vfs::Timespec::default(),
         });
         let vfs = vfs.map_err(|error| Error::Sandbox(error.to_string()))?;
-        let [out, err] = self.outputs.map(|host| if host { Sink::Host } else { Sink::Captured(Vec::new()) });
+        let [out, err] =
+            self.outputs.map(|host| if host { Sink::Host } else { Sink::Captured(Vec::new()) });
         let make = make_engine(self.engine)?;
         let make_guest: MakeGuest = Box::new(move || Ok(Box::new(EngineGuest::new(&make)?)));
         let setup = Setup {
@@ -221,7 +230,11 @@ impl Process {
             hook: self.hook,
         };
         let command = Command { path, args, env, directory: self.directory };
-        Kernel::new(setup, &command).map_err(|failure| Error::Program(failure.to_string()))
+        Kernel::new(setup, &command).map_err(|failure| match failure {
+            Failure::Host(error) => Error::Engine(error),
+            Failure::Program { .. } => Error::Program(failure.to_string()),
+            Failure::Directory { .. } => Error::Sandbox(failure.to_string()),
+        })
     }
 
     /// Finds the program in the root, or gives the guest the host's file; its path in the guest.
@@ -240,8 +253,12 @@ impl Process {
         }
         let found = std::fs::canonicalize(&self.program);
         let host = found.map_err(|error| {
-            let advice = if self.root.is_some() { " (neither in the root nor on the host)" } else { "" };
-            Error::Program(format!("cannot find the program {}: {error}{advice}", self.program.display()))
+            let advice =
+                if self.root.is_some() { " (neither in the root nor on the host)" } else { "" };
+            Error::NoProgram(format!(
+                "cannot find the program {}: {error}{advice}",
+                self.program.display()
+            ))
         })?;
         let guest = host.clone().into_os_string().into_vec();
         self.binds.push(Bind { host, guest: guest.clone(), writable: false });
@@ -250,12 +267,15 @@ impl Process {
 
     /// True if the guest will have something at that path because of its root or a bind. Links are the guest's business.
     fn is_in_root(&self, path: &[u8]) -> bool {
-        let relative = Path::new(std::ffi::OsStr::from_bytes(path)).strip_prefix("/").unwrap_or(Path::new(""));
-        let in_root = self.root.as_ref().is_some_and(|root| root.join(relative).symlink_metadata().is_ok());
+        let relative =
+            Path::new(std::ffi::OsStr::from_bytes(path)).strip_prefix("/").unwrap_or(Path::new(""));
+        let in_root =
+            self.root.as_ref().is_some_and(|root| root.join(relative).symlink_metadata().is_ok());
         let in_bind = |bind: &Bind| {
             let guest = Path::new(std::ffi::OsStr::from_bytes(&bind.guest));
             let path = Path::new(std::ffi::OsStr::from_bytes(path));
-            path.strip_prefix(guest).is_ok_and(|rest| bind.host.join(rest).symlink_metadata().is_ok())
+            path.strip_prefix(guest)
+                .is_ok_and(|rest| bind.host.join(rest).symlink_metadata().is_ok())
         };
         in_root || self.binds.iter().any(in_bind)
     }
@@ -267,14 +287,19 @@ fn make_engine(kind: EngineKind) -> Result<MakeEngine> {
     let make: fn(Config) -> std::result::Result<Box<dyn Engine>, EngineError> = match kind {
         EngineKind::Auto | EngineKind::Cpu => |config| Ok(Box::new(CpuEngine::new(config)?)),
         EngineKind::Eval => |config| Ok(Box::new(EvalEngine::new(config)?)),
-        EngineKind::Cuda | EngineKind::Wgpu => return Err(EngineError::NotMapped(kind.name()).into()),
+        EngineKind::Cuda | EngineKind::Wgpu => {
+            return Err(EngineError::NotMapped(kind.name()).into());
+        }
     };
     Ok(Arc::new(move || make(config.clone())))
 }
 
 fn outcome(kernel: &mut Kernel, ending: Ending) -> Result<Outcome> {
-    let [stdout, stderr] = [Stream::Output, Stream::Error].map(|stream| kernel.console().take_output(stream));
-    let files = kernel.written_files().map_err(|errno| Error::Sandbox(format!("cannot read a file that was written: {errno}")))?;
+    let [stdout, stderr] =
+        [Stream::Output, Stream::Error].map(|stream| kernel.console().take_output(stream));
+    let files = kernel
+        .written_files()
+        .map_err(|errno| Error::Sandbox(format!("cannot read a file that was written: {errno}")))?;
     let file = |(path, contents, permissions)| WrittenFile { path, contents, permissions };
     let files = files.into_iter().map(file).collect();
     let report = kernel.report();

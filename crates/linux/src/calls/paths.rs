@@ -104,16 +104,21 @@ fn open(call: &mut Call<'_>, bits: u32, permissions: u32) -> Answer {
         Found::Node(node) => node,
         Found::Descriptor { pid, fd } => return reopen(call, pid, fd, mode, closes),
     };
+    // It is held from here on.
     let file_type = call.kernel.vfs.stat(node)?.file_type;
     if file_type == FileType::Fifo && !mode.path_only {
-        return open_fifo(call, node, mode, closes);
+        let answer = open_fifo(call, node, mode, closes);
+        call.kernel.vfs.release(node);
+        return answer;
     }
     let kind = match call.kernel.vfs.device(node) {
-        Some(crate::vfs::Device::Tty) if !has_terminal(call) => return Err(Errno::NXIO.into()),
+        Some(crate::vfs::Device::Tty) if !has_terminal(call) => {
+            call.kernel.vfs.release(node);
+            return Err(Errno::NXIO.into());
+        }
         Some(device) => Kind::Device(device, node),
         None => Kind::Node(node),
     };
-    call.kernel.vfs.retain(node)?;
     call.kernel.add_file(call.tid, OpenFile::new(kind, mode), closes)
 }
 
