@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use cranelift::codegen::ir::{AtomicRmwOp, MemFlagsData};
 use cranelift::prelude::*;
 use kvrm_ir::{Access, Place, PlaceData, RmwOp};
-use kvrm_mem::{GRANULE, OPEN, READABLE};
+use kvrm_mem::{GRANULE, HOLDS_READABLE, OPEN, READABLE};
 
 use crate::context::{LaneContext, READS};
 use crate::translate::{Translator, context_flags, stub_signature};
@@ -53,10 +53,11 @@ impl Translator<'_> {
         self.leave_if(outside, |t| t.refuse());
     }
 
-    /// The granule of the first byte tells whether the place may be read, wherever it ends.
+    /// The granule of the first byte tells whether the place may be read, wherever it ends. At the end of readable memory,
+    /// that of the last byte does, too.
     fn check_mapped_read(&mut self, addr: Value, len: u32) {
-        let [inside, slow, go_on] = std::array::from_fn(|_| self.b.create_block());
-        self.b.set_cold_block(slow);
+        let [inside, slow, slower, go_on] = std::array::from_fn(|_| self.b.create_block());
+        [slow, slower].into_iter().for_each(|block| self.b.set_cold_block(block));
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let granule = self.b.ins().ushr_imm_u(addr, log_granule);
         let granules = self.memory_units(log_granule);
@@ -65,10 +66,13 @@ impl Translator<'_> {
         self.b.switch_to_block(inside);
         self.b.seal_block(inside);
         let state = self.granule_state(granule);
-        let readable = self.b.ins().band_imm_u(state, i64::from(READABLE));
+        let readable = self.has(state, READABLE);
         self.b.ins().brif(readable, go_on, &[], slow, &[]);
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
+        self.check_any(addr, len, HOLDS_READABLE, go_on, slower);
+        self.b.switch_to_block(slower);
+        self.b.seal_block(slower);
         self.ask(addr, u64::from(len) | READS, go_on);
         self.b.switch_to_block(go_on);
         self.b.seal_block(go_on);
@@ -90,7 +94,7 @@ impl Translator<'_> {
         }
         self.b.switch_to_block(slow);
         self.b.seal_block(slow);
-        self.check_any_write(addr, len, go_on, slower);
+        self.check_any(addr, len, OPEN, go_on, slower);
         self.b.switch_to_block(slower);
         self.b.seal_block(slower);
         self.ask(addr, len.into(), go_on);
@@ -126,12 +130,13 @@ impl Translator<'_> {
         self.b.seal_block(aligned);
         let granule = self.b.ins().ushr_imm_u(unit, log_granule - log_len);
         let state = self.granule_state(granule);
-        let open = self.is_open(state);
+        let open = self.has(state, OPEN);
         self.b.ins().brif(open, go_on, &[], otherwise, &[]);
     }
 
-    /// Any address: the first and the last byte must lie in open granules. Places are not larger than one.
-    fn check_any_write(&mut self, addr: Value, len: u32, go_on: Block, otherwise: Block) {
+    /// Any address: the first and the last byte must lie in granules with a bit in their states. Places are not larger
+    /// than one.
+    fn check_any(&mut self, addr: Value, len: u32, bit: u8, go_on: Block, otherwise: Block) {
         let log_granule = i64::from(GRANULE.trailing_zeros());
         let last = self.last_place(len);
         let fits = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, addr, last);
@@ -146,14 +151,14 @@ impl Translator<'_> {
             self.granule_state(granule)
         });
         let both = self.b.ins().band(first, second);
-        let open = self.is_open(both);
-        self.b.ins().brif(open, go_on, &[], otherwise, &[]);
+        let has = self.has(both, bit);
+        self.b.ins().brif(has, go_on, &[], otherwise, &[]);
     }
 
-    /// Whether a state says that stores may proceed: only mapped memory has others than open and closed.
-    fn is_open(&mut self, state: Value) -> Value {
+    /// Whether a state has a bit: only mapped memory has others than open and closed.
+    fn has(&mut self, state: Value, bit: u8) -> Value {
         match self.target.kind.mapped {
-            true => self.b.ins().band_imm_u(state, i64::from(OPEN)),
+            true => self.b.ins().band_imm_u(state, i64::from(bit)),
             false => state,
         }
     }

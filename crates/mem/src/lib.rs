@@ -43,3 +43,6 @@ pub const CLOSED: u8 = 0;
 pub const OPEN: u8 = 1;
 /// A read of up to [`GRANULE`] bytes that begins in this granule of mapped memory may proceed.
 pub const READABLE: u8 = 2;
+/// The bytes of this granule of mapped memory may be read. The last granule of a page may be so without being
+/// [`READABLE`].
+pub const HOLDS_READABLE: u8 = 4;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use kvrm_ir::Access;
 
-use crate::{GRANULE, OPEN, PAGE, Permissions, READABLE};
+use crate::{GRANULE, HOLDS_READABLE, OPEN, PAGE, Permissions, READABLE};
 
 /// Granules in a page.
 const GRANULES: u64 = PAGE / GRANULE;
@@ -68,7 +68,9 @@ impl<'m> Pages<'m> {
             let ends_here = index < GRANULES - 1;
             let readable = reads && (ends_here || allows(page + 1, Permissions::READ));
             let open = writes && closed >> index & 1 == 0;
-            let state = if readable { READABLE } else { 0 } | if open { OPEN } else { 0 };
+            let bits = [(reads, HOLDS_READABLE), (readable, READABLE), (open, OPEN)];
+            let state =
+                bits.iter().fold(0, |state, (set, bit)| state | if *set { *bit } else { 0 });
             let granule = page * GRANULES + index;
             // SAFETY: there is a byte for each granule, as `new` was promised.
             let byte = unsafe { AtomicU8::from_ptr(self.granules.add(granule as usize)) };

@@ -105,7 +105,7 @@ mod tests {
     use kvrm_ir::Access;
 
     use super::*;
-    use crate::{GuestMemory, OPEN, READABLE};
+    use crate::{GuestMemory, HOLDS_READABLE, OPEN, READABLE};
 
     const READ: Permissions = Permissions::READ;
     const WRITE: Permissions = Permissions::WRITE;
@@ -151,10 +151,10 @@ mod tests {
         space.raw().admit(PAGE, 0);
         let states = [0, 64, PAGE - 1, PAGE, 2 * PAGE - 65, 2 * PAGE - 1];
         let states = states.map(|addr| space.granule(addr));
-        let both = READABLE | OPEN;
-        assert_eq!(states, [both, READABLE, both, both, both, OPEN]);
+        let all = HOLDS_READABLE | READABLE | OPEN;
+        assert_eq!(states, [all, all - OPEN, all, all, all, all - READABLE]);
         space.protect(PAGE, PAGE, READ).unwrap();
-        assert_eq!([PAGE - 65, PAGE - 64, PAGE].map(|addr| space.granule(addr)), [both, 0, 0]);
+        assert_eq!([PAGE - 65, PAGE - 64, PAGE].map(|addr| space.granule(addr)), [all, 0, 0]);
     }
 
     #[test]
