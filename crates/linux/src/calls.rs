@@ -3,6 +3,7 @@
 mod descriptors;
 mod flags;
 mod identity;
+mod locks;
 mod memory;
 mod metadata;
 mod paths;
@@ -10,6 +11,7 @@ mod polling;
 mod processes;
 mod reading;
 mod signals;
+mod sockets;
 mod sources;
 mod table;
 mod terminal;
@@ -19,6 +21,7 @@ mod time;
 pub use table::{Argument, Entry, TABLE, find};
 
 use bytemuck::Pod;
+use kvrm_engine::EngineError;
 
 use crate::Errno;
 use crate::answer::{Answer, Interrupted, Refusal, Wait};
@@ -64,6 +67,29 @@ pub(crate) fn serve(kernel: &mut Kernel, tid: Tid) -> Answer {
     };
     kernel.trace_answer(tid, number, &args, &answer);
     answer
+}
+
+/// A call is interrupted that waits until then: a sleep tells how much is left.
+pub(crate) fn interrupted(
+    kernel: &mut Kernel,
+    tid: Tid,
+    until: Option<Time>,
+) -> Result<(), EngineError> {
+    const NANOSLEEP: u64 = 101;
+    const CLOCK_NANOSLEEP: u64 = 115;
+    // The first argument is gone, but it is not needed.
+    let (number, args) = kernel.thread(tid).call();
+    let rest = match number {
+        NANOSLEEP => args[1],
+        CLOCK_NANOSLEEP => args[3],
+        _ => return Ok(()),
+    };
+    let Some(until) = until else { return Ok(()) };
+    match time::write_rest(&mut Call { kernel, tid, args }, until, rest) {
+        Err(Refusal::Host(error)) => Err(error),
+        // Where it cannot be written, nobody asked for it.
+        _ => Ok(()),
+    }
 }
 
 impl Call<'_> {

@@ -37,6 +37,13 @@ pub(crate) enum Kind {
         /// Its number.
         pipe: u32,
     },
+    /// One end of a pair of sockets.
+    Socket {
+        /// The pipe that it reads, unless that was shut down.
+        incoming: Option<u32>,
+        /// The pipe that it writes.
+        outgoing: Option<u32>,
+    },
     /// One of the streams that a program begins with.
     Console(Stream),
     /// A counter (`eventfd`).
@@ -125,6 +132,10 @@ impl Files {
             pipe.opened[0] += u64::from(file.mode.reads);
             pipe.opened[1] += u64::from(file.mode.writes);
         }
+        if let Kind::Socket { incoming, outgoing } = file.kind {
+            incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers += 1);
+            outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers += 1);
+        }
         self.files.insert(self.last, file);
         self.last
     }
@@ -162,6 +173,11 @@ impl Files {
             pipe.readers -= u32::from(file.mode.reads);
             pipe.writers -= u32::from(file.mode.writes);
             self.pipes.close(number);
+        }
+        if let Kind::Socket { incoming, outgoing } = file.kind {
+            incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers -= 1);
+            outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers -= 1);
+            incoming.into_iter().chain(outgoing).for_each(|pipe| self.pipes.close(pipe));
         }
         Some(file)
     }

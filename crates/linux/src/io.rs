@@ -40,7 +40,9 @@ impl Kernel {
                 Err(Errno::SPIPE.into())
             }
             Kind::Console(stream) => self.read_console(*stream, bytes),
-            Kind::Pipe { pipe } => {
+            Kind::Socket { .. } if at.is_some() => Err(Errno::SPIPE.into()),
+            Kind::Socket { incoming: None, .. } => Ok(0),
+            Kind::Pipe { pipe } | Kind::Socket { incoming: Some(pipe), .. } => {
                 let pipe = self.files.pipes.get(*pipe);
                 if pipe.bytes.is_empty() && pipe.writers > 0 && !bytes.is_empty() {
                     return Err(Errno::AGAIN.into());
@@ -135,7 +137,14 @@ impl Kernel {
                 Err(Errno::SPIPE.into())
             }
             Kind::Console(stream) => self.write_console(*stream, bytes),
-            Kind::Pipe { pipe } => self.write_pipe(tid, *pipe, bytes),
+            Kind::Socket { .. } if at.is_some() => Err(Errno::SPIPE.into()),
+            Kind::Socket { outgoing: None, .. } => {
+                self.send_to_thread(tid, Info::kernel(Signal::PIPE));
+                Err(Errno::PIPE.into())
+            }
+            Kind::Pipe { pipe } | Kind::Socket { outgoing: Some(pipe), .. } => {
+                self.write_pipe(tid, *pipe, bytes)
+            }
             Kind::Event { .. } => self.write_counter(id, bytes),
             Kind::Epoll(_) | Kind::Timer { .. } => Err(Errno::INVAL.into()),
         }
@@ -152,7 +161,9 @@ impl Kernel {
         if written == Err(Errno::NOSPC) {
             self.note_file_limit();
         }
-        Ok(written?)
+        let written = written?;
+        self.file_written(node, offset, &bytes[..written]);
+        Ok(written)
     }
 
     /// Notes which limit of files was hit.

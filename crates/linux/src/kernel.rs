@@ -13,6 +13,7 @@ use crate::exec;
 use crate::files::Files;
 use crate::guest::MakeGuest;
 use crate::hook::Hook;
+use crate::locks::Locks;
 use crate::memory::Memory;
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::report::Report;
@@ -36,6 +37,7 @@ pub struct Kernel {
     pub(crate) segments: Segments,
     pub(crate) vfs: Vfs,
     pub(crate) files: Files,
+    pub(crate) locks: Locks,
     pub(crate) console: Console,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
@@ -139,6 +141,7 @@ impl Kernel {
             segments: Segments::default(),
             vfs,
             files: Files::default(),
+            locks: Locks::default(),
             console,
             clock: Clock::new(realtime),
             random: Random::new(seed),
@@ -187,6 +190,9 @@ impl Kernel {
             vfork: None,
             program: loaded.program,
             alarm: None,
+            busy_alarms: [None; 2],
+            parent_death_signal: 0,
+            no_new_privileges: false,
             timers: BTreeMap::new(),
             resources: Resources::new(&self.limits),
             executed: Executed::default(),

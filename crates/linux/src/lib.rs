@@ -33,6 +33,7 @@ mod io;
 mod kernel;
 mod known;
 mod layout;
+mod locks;
 pub mod memory;
 mod opening;
 mod pipes;

@@ -6,6 +6,7 @@ use crate::descriptors::Descriptor;
 use crate::files::{FileId, Kind, OpenFile};
 use crate::kernel::Kernel;
 use crate::known::Known;
+use crate::locks::Owner;
 use crate::process::Pid;
 use crate::resources::Limit;
 use crate::thread::Tid;
@@ -134,12 +135,15 @@ impl Kernel {
     }
 
     /// A descriptor is closed.
-    pub(crate) fn close_file(&mut self, file: FileId) {
+    pub(crate) fn close_file(&mut self, id: FileId) {
         self.note();
-        let Some(file) = self.files.close(file) else { return };
+        let Some(file) = self.files.close(id) else { return };
+        self.locks.release(Owner::Record(id), None);
+        self.locks.release(Owner::Whole(id), None);
         match file.kind {
             Kind::Node(node) | Kind::Device(_, node) => self.vfs.release(node),
             Kind::Pipe { .. }
+            | Kind::Socket { .. }
             | Kind::Console(_)
             | Kind::Event { .. }
             | Kind::Epoll(_)
@@ -151,6 +155,7 @@ impl Kernel {
     pub(crate) fn close_all(&mut self, pid: Pid) {
         let process = self.processes.get_mut(&pid).expect("the caller has looked");
         let descriptors = std::mem::take(&mut process.descriptors);
+        self.locks.release(Owner::Process(pid), None);
         descriptors.iter().for_each(|(_, descriptor)| self.close_file(descriptor.file));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::clock::Time;
 use crate::descriptors::Descriptors;
 use crate::resources::Resources;
-use crate::signals::{Actions, Pending, Signal};
+use crate::signals::{Actions, Info, Pending, Signal};
 use crate::thread::Tid;
 use crate::vfs::NodeId;
 
@@ -44,6 +44,12 @@ pub(crate) struct Process {
     pub program: Program,
     /// `setitimer(ITIMER_REAL)`.
     pub alarm: Option<Alarm>,
+    /// `setitimer(ITIMER_VIRTUAL)` and `setitimer(ITIMER_PROF)`, in instructions of the process.
+    pub busy_alarms: [Option<Alarm>; 2],
+    /// The signal that it gets when its parent ends, which only is remembered.
+    pub parent_death_signal: u32,
+    /// `PR_SET_NO_NEW_PRIVS`.
+    pub no_new_privileges: bool,
     /// Timers of `timer_create`.
     pub timers: BTreeMap<u32, Timer>,
     /// Its limits.
@@ -144,4 +150,24 @@ pub(crate) struct Executed {
     pub own: u64,
     /// By children that have ended.
     pub children: u64,
+}
+
+impl Process {
+    /// True if an alarm that counts its instructions is due.
+    pub(crate) fn is_busy_alarm_due(&self) -> bool {
+        self.busy_alarms.iter().flatten().any(|alarm| alarm.at.0 <= self.executed.own)
+    }
+
+    /// The signals of such alarms, which are set anew.
+    pub(crate) fn busy_signals(&mut self) -> Vec<(Option<Tid>, Info)> {
+        let now = Time(self.executed.own);
+        let mut sent = Vec::new();
+        for (alarm, signal) in self.busy_alarms.iter_mut().zip([Signal::VTALRM, Signal::PROF]) {
+            if let Some(due) = alarm.filter(|alarm| alarm.at <= now) {
+                *alarm = due.next(now).0;
+                sent.push((None, Info::kernel(signal)));
+            }
+        }
+        sent
+    }
 }

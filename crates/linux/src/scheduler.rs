@@ -114,13 +114,18 @@ impl Kernel {
 
     /// The next moment that somebody waits for.
     fn next_time(&self) -> Option<Time> {
+        self.times().min()
+    }
+
+    /// Moments that somebody waits for.
+    fn times(&self) -> impl Iterator<Item = Time> + '_ {
         let waits = self.threads.values().filter_map(|thread| thread.waiting?.wait.until);
         let alarms = self.processes.values().filter(|process| !process.threads.is_empty());
         let alarms = alarms.flat_map(|process| {
             let timers = process.timers.values().filter_map(|timer| timer.alarm);
             process.alarm.into_iter().chain(timers).map(|alarm| alarm.at)
         });
-        waits.chain(alarms).min()
+        waits.chain(alarms)
     }
 
     /// A thread's turn.
@@ -133,10 +138,9 @@ impl Kernel {
             if !self.deliver(tid)? || matches!(self.process_of(tid).state, State::Stopped { .. }) {
                 return Ok(());
             }
-            let next =
-                self.next_time().map_or(u64::MAX, |next| next.0.saturating_sub(self.clock.now().0));
+            let next = self.time_left(tid);
             let rest = self.limits.instructions.saturating_sub(self.report.instructions);
-            let most = left.min(next.max(1)).min(rest);
+            let most = left.min(next).min(rest);
             if most == 0 {
                 return Ok(());
             }
@@ -147,7 +151,10 @@ impl Kernel {
             self.save_registers(tid)?;
             let goes_on = match stop {
                 None => false,
-                Some(Stop::MaxCycles) => left > 0,
+                Some(Stop::MaxCycles) => {
+                    self.sync_before_call(tid);
+                    left > 0 && self.is_alone(tid)
+                }
                 Some(Stop::Syscall { .. }) => {
                     left = left.saturating_sub(1);
                     self.call(tid)?
@@ -160,6 +167,17 @@ impl Kernel {
             self.sound_alarms();
         }
         Ok(())
+    }
+
+    /// Instructions of a thread until the next moment that somebody waits for. Those whose time has come wait for their
+    /// turn.
+    fn time_left(&self, tid: Tid) -> u64 {
+        let now = self.clock.now();
+        let later = self.times().filter(|time| *time > now).map(|time| time.0 - now.0);
+        let process = &self.processes[&self.threads[&tid].pid];
+        let busy = process.busy_alarms.iter().flatten();
+        let busy = busy.map(|alarm| alarm.at.0.saturating_sub(process.executed.own).max(1));
+        later.chain(busy).min().unwrap_or(u64::MAX)
     }
 
     fn is_alone(&self, tid: Tid) -> bool {
@@ -188,12 +206,14 @@ impl Kernel {
             if again {
                 thread.registers.pc -= 4;
             } else {
+                let until = thread.deadline;
                 let progress = std::mem::take(&mut thread.progress);
                 thread.deadline = None;
                 thread.registers.x[0] = match progress {
                     0 => Errno::INTR.as_result(),
                     written => written,
                 };
+                calls::interrupted(self, tid, until)?;
             }
             return Ok(true);
         }
@@ -238,7 +258,14 @@ impl Kernel {
             Stop::Fault { kind: FaultKind::Fetch, address } if !address.is_multiple_of(4) => {
                 (Signal::BUS, BUS_ADRALN, address)
             }
-            Stop::Fault { address, .. } => self.fault_at(tid, address),
+            Stop::Fault { address, .. } => {
+                match self.mend_access(tid, address) {
+                    Ok(true) => return Ok(true),
+                    Err(Refusal::Host(error)) => return Err(error),
+                    Ok(false) | Err(_) => {}
+                }
+                self.fault_at(tid, address)
+            }
             Stop::Breakpoint { .. } => (Signal::TRAP, TRAP_BRKPT, pc),
             Stop::Halt { .. } | Stop::ZeroWord | Stop::Undefined { .. } => {
                 (Signal::ILL, ILL_ILLOPC, pc)
@@ -270,11 +297,12 @@ impl Kernel {
         let due = due.into_iter().filter(|(_, process)| {
             let timers = process.timers.values().filter_map(|timer| timer.alarm);
             process.alarm.into_iter().chain(timers).any(|alarm| alarm.at <= now)
+                || process.is_busy_alarm_due()
         });
         let due: Vec<u32> = due.map(|(pid, _)| *pid).collect();
         for pid in due {
             let process = self.processes.get_mut(&pid).expect("it was just found");
-            let mut sent = Vec::new();
+            let mut sent = process.busy_signals();
             if process.alarm.is_some_and(|alarm| alarm.at <= now) {
                 process.alarm = process.alarm.and_then(|alarm| alarm.next(now).0);
                 sent.push((None, Info::kernel(Signal::ALRM)));

@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::answer::Answer;
 use crate::kernel::Kernel;
-use crate::memory::{Area, Backing, PAGE};
+use crate::memory::{Area, Backing, PAGE, TOP, page_up};
 use crate::thread::Tid;
+use crate::vfs::NodeId;
 
 /// Shared anonymous memory.
 #[derive(Debug, Default)]
@@ -128,6 +130,98 @@ impl Kernel {
 
     fn has_shared(&self, number: u32) -> bool {
         self.memories[&number].memory.areas().has_shared()
+    }
+
+    /// What was written to a file is seen in memory that shows it.
+    pub(crate) fn file_written(&mut self, node: NodeId, offset: u64, bytes: &[u8]) {
+        let end = offset + bytes.len() as u64;
+        for held in self.memories.values_mut() {
+            let shown: Vec<(u64, Area)> = held
+                .memory
+                .areas()
+                .iter()
+                .filter(|(_, area)| is_shared(area))
+                .map(|(start, area)| (start, *area))
+                .collect();
+            for (start, area) in shown {
+                let Backing::File { node: other, offset: first, .. } = area.backing else {
+                    continue;
+                };
+                let (from, to) = (offset.max(first), end.min(first + (area.end - start)));
+                if other == node && from < to {
+                    let part = &bytes[(from - offset) as usize..(to - offset) as usize];
+                    // Failures of the host come up when the process runs next.
+                    let _ = held.memory.guest.write(start + (from - first), part);
+                }
+            }
+        }
+    }
+
+    /// A file has another size: pages behind its end cannot be accessed, and those before it can.
+    pub(crate) fn file_resized(&mut self, node: NodeId) -> Answer<()> {
+        let size = self.with_vfs(0, |vfs, _| vfs.stat(node))?.size;
+        let numbers: Vec<u32> = self.memories.keys().copied().collect();
+        for number in numbers {
+            let areas: Vec<(u64, Area)> = self.memories[&number]
+                .memory
+                .areas()
+                .iter()
+                .map(|(start, area)| (start, *area))
+                .collect();
+            for (start, area) in areas {
+                let Backing::File { node: other, offset, .. } = area.backing else { continue };
+                if other == node {
+                    self.area_resized(number, start, area, size.saturating_sub(offset))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `there` are the bytes from the area's beginning to the end of its file.
+    fn area_resized(&mut self, number: u32, start: u64, area: Area, there: u64) -> Answer<()> {
+        let end = start.saturating_add(page_up(there).unwrap_or(TOP)).min(area.end);
+        match area.beyond {
+            false if end < area.end => {
+                let memory = &mut self.memories.get_mut(&number).expect("it was just there").memory;
+                memory.set_beyond(end..area.end, true)?;
+                Ok(memory.guest.discard(end, area.end - end)?)
+            }
+            true if start < end => {
+                let Backing::File { node, offset, .. } = area.backing else { return Ok(()) };
+                for at in (start..end).step_by(PAGE as usize) {
+                    let mut page = vec![0; PAGE as usize];
+                    let from = offset + (at - start);
+                    self.with_vfs(0, |vfs, processes| vfs.read(processes, node, from, &mut page))?;
+                    self.memories
+                        .get_mut(&number)
+                        .expect("as above")
+                        .memory
+                        .guest
+                        .write(at, &page)?;
+                }
+                self.memories
+                    .get_mut(&number)
+                    .expect("as above")
+                    .memory
+                    .set_beyond(start..end, false)
+            }
+            false | true => Ok(()),
+        }
+    }
+
+    /// True if an access failed because it lies behind the end of a file that has grown since, and was mended.
+    pub(crate) fn mend_access(&mut self, tid: Tid, addr: u64) -> Answer<bool> {
+        let Some((start, area)) = self.held_of(tid).memory.areas().find(addr) else {
+            return Ok(false);
+        };
+        let Backing::File { node, offset, .. } = area.backing else { return Ok(false) };
+        let at = offset + (addr - start);
+        if !area.beyond || at >= self.with_vfs(tid, |vfs, _| vfs.stat(node))?.size {
+            return Ok(false);
+        }
+        self.file_resized(node)?;
+        Ok(true)
     }
 
     /// Files that a forked process has mapped stay as long as it does.

@@ -2,20 +2,33 @@
 
 use linux_raw_sys::general as raw;
 
+use super::locks::{self, Asked};
 use super::{Call, flags};
 use crate::Errno;
 use crate::answer::Answer;
 use crate::descriptors::Descriptor;
 use crate::files::Kind;
-use crate::layout::FileLock;
+use crate::locks::Owner;
 use crate::pipes::CAPACITY;
 use crate::resources::Limit;
 
 pub(super) fn close(call: &mut Call<'_>) -> Answer {
     let number = call.bits(0).into();
     let descriptor = call.process().descriptors.remove(number)?;
+    release_locks(call, descriptor);
     call.kernel.close_file(descriptor.file);
     Ok(0)
+}
+
+/// A process loses its locks of a file with the first descriptor that it closes.
+fn release_locks(call: &mut Call<'_>, descriptor: Descriptor) {
+    if call.kernel.locks.is_empty() {
+        return;
+    }
+    let pid = call.pid();
+    if let Kind::Node(node) = call.kernel.files.get(descriptor.file).kind {
+        call.kernel.locks.release(Owner::Process(pid), Some(node));
+    }
 }
 
 pub(super) fn close_range(call: &mut Call<'_>) -> Answer {
@@ -96,12 +109,12 @@ pub(super) fn fcntl(call: &mut Call<'_>) -> Answer {
             call.kernel.files.get_mut(id).mode.set_bits(argument as u32);
             Ok(0)
         }
-        raw::F_GETLK | raw::F_OFD_GETLK => {
-            let lock: FileLock = call.read(argument)?;
-            call.write(argument, &FileLock { kind: raw::F_UNLCK as i16, ..lock })?;
-            Ok(0)
-        }
-        raw::F_SETLK | raw::F_SETLKW | raw::F_OFD_SETLK | raw::F_OFD_SETLKW => lock(call, argument),
+        raw::F_GETLK => locks::get(call, Asked { of_file: false, waits: false }),
+        raw::F_OFD_GETLK => locks::get(call, Asked { of_file: true, waits: false }),
+        raw::F_SETLK => locks::set(call, Asked { of_file: false, waits: false }),
+        raw::F_SETLKW => locks::set(call, Asked { of_file: false, waits: true }),
+        raw::F_OFD_SETLK => locks::set(call, Asked { of_file: true, waits: false }),
+        raw::F_OFD_SETLKW => locks::set(call, Asked { of_file: true, waits: true }),
         raw::F_GETOWN | raw::F_SETOWN | raw::F_GETSIG | raw::F_SETSIG => Ok(0),
         GETPIPE_SIZE | SETPIPE_SIZE => {
             let Kind::Pipe { pipe } = call.kernel.files.get(id).kind else {
@@ -120,28 +133,6 @@ pub(super) fn fcntl(call: &mut Call<'_>) -> Answer {
             }
             Ok(pipe.capacity as u64)
         }
-        _ => Err(Errno::INVAL.into()),
-    }
-}
-
-/// Locks of records: processes of a run never get in each other's way.
-fn lock(call: &mut Call<'_>, addr: u64) -> Answer {
-    let lock: FileLock = call.read(addr)?;
-    let id = call.file(0)?;
-    let mode = call.kernel.files.get(id).mode;
-    match lock.kind as u32 {
-        raw::F_RDLCK if !mode.reads => Err(Errno::BADF.into()),
-        raw::F_WRLCK if !mode.writes => Err(Errno::BADF.into()),
-        raw::F_RDLCK | raw::F_WRLCK | raw::F_UNLCK => Ok(0),
-        _ => Err(Errno::INVAL.into()),
-    }
-}
-
-pub(super) fn flock(call: &mut Call<'_>) -> Answer {
-    const NONBLOCKING: u32 = 4;
-    call.file(0)?;
-    match call.bits(1) & !NONBLOCKING {
-        1 | 2 | 8 => Ok(0),
         _ => Err(Errno::INVAL.into()),
     }
 }

@@ -187,11 +187,19 @@ pub(super) fn prctl(call: &mut Call<'_>) -> Answer {
         pr::PR_GET_DUMPABLE => Ok(1),
         pr::PR_SET_DUMPABLE | pr::PR_SET_KEEPCAPS if argument > 1 => Err(Errno::INVAL.into()),
         pr::PR_SET_DUMPABLE | pr::PR_SET_KEEPCAPS | pr::PR_SET_PTRACER => Ok(0),
-        pr::PR_GET_KEEPCAPS | pr::PR_GET_NO_NEW_PRIVS | pr::PR_GET_SECCOMP => Ok(0),
-        pr::PR_SET_NO_NEW_PRIVS if argument == 1 => Ok(0),
-        pr::PR_SET_PDEATHSIG if argument <= 64 => Ok(0),
+        pr::PR_GET_KEEPCAPS | pr::PR_GET_SECCOMP => Ok(0),
+        pr::PR_GET_NO_NEW_PRIVS => Ok(call.process().no_new_privileges.into()),
+        pr::PR_SET_NO_NEW_PRIVS if argument == 1 => {
+            call.process().no_new_privileges = true;
+            Ok(0)
+        }
+        pr::PR_SET_PDEATHSIG if argument <= 64 => {
+            call.process().parent_death_signal = argument as u32;
+            Ok(0)
+        }
         pr::PR_GET_PDEATHSIG => {
-            call.write(argument, &0u32)?;
+            let signal = call.process().parent_death_signal;
+            call.write(argument, &signal)?;
             Ok(0)
         }
         pr::PR_SET_TIMERSLACK => Ok(0),
@@ -229,15 +237,4 @@ pub(super) fn sethostname(_: &mut Call<'_>) -> Answer {
 /// Not in this kernel, as if it was built without.
 pub(super) fn absent(_: &mut Call<'_>) -> Answer {
     Err(Errno::NOSYS.into())
-}
-
-/// There is no network.
-pub(super) fn socket(_: &mut Call<'_>) -> Answer {
-    Err(Errno::AFNOSUPPORT.into())
-}
-
-/// Descriptors are never sockets.
-pub(super) fn on_socket(call: &mut Call<'_>) -> Answer {
-    call.file(0)?;
-    Err(Errno::NOTSOCK.into())
 }

@@ -105,6 +105,9 @@ fn open(call: &mut Call<'_>, bits: u32, permissions: u32) -> Answer {
         Found::Descriptor { pid, fd } => return reopen(call, pid, fd, mode, closes),
     };
     // It is held from here on.
+    if bits & flags::TRUNC != 0 {
+        call.kernel.file_resized(node)?;
+    }
     let file_type = call.kernel.vfs.stat(node)?.file_type;
     if file_type == FileType::Fifo && !mode.path_only {
         let answer = open_fifo(call, node, mode, closes);
@@ -140,7 +143,9 @@ fn reopen(call: &mut Call<'_>, pid: u32, fd: u32, mode: Mode, closes: bool) -> A
         }
         Kind::Pipe { pipe } => Kind::Pipe { pipe },
         Kind::Console(stream) => Kind::Console(stream),
-        Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => return Err(Errno::NXIO.into()),
+        Kind::Socket { .. } | Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => {
+            return Err(Errno::NXIO.into());
+        }
     };
     call.kernel.add_file(call.tid, OpenFile::new(kind, mode), closes)
 }

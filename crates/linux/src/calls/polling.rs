@@ -50,6 +50,10 @@ impl Call<'_> {
                     | when(pipe.readers == 0, ERR);
                 when(mode.reads, reading) | when(mode.writes, writing)
             }
+            Kind::Socket { incoming, outgoing } => {
+                let (incoming, outgoing) = (*incoming, *outgoing);
+                self.socket_ready(incoming, outgoing)
+            }
             Kind::Event { count, .. } => {
                 let readable = if *count > 0 { READABLE } else { 0 };
                 readable | if *count < u64::MAX - 1 { WRITABLE } else { 0 }
@@ -75,6 +79,22 @@ impl Call<'_> {
             }
         };
         Ready { events, at }
+    }
+
+    fn socket_ready(&mut self, incoming: Option<u32>, outgoing: Option<u32>) -> u32 {
+        let pipes = &mut self.kernel.files.pipes;
+        let reading = incoming
+            .map(|pipe| pipes.get(pipe))
+            .map(|pipe| (!pipe.bytes.is_empty(), pipe.writers == 0));
+        let (has_bytes, has_ended) = reading.unwrap_or((false, true));
+        let writing =
+            outgoing.map(|pipe| pipes.get(pipe)).map(|pipe| (pipe.room() > 0, pipe.readers == 0));
+        let (has_room, is_closed) = writing.unwrap_or((true, true));
+        let when = |is: bool, events: u32| if is { events } else { 0 };
+        when(has_bytes || has_ended, READABLE)
+            | when(has_ended, raw::POLLRDHUP)
+            | when(has_room || is_closed, WRITABLE)
+            | when(has_ended && is_closed, HUP)
     }
 
     fn console_ready(&mut self) -> u32 {

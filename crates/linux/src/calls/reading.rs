@@ -165,7 +165,9 @@ pub(super) fn lseek(call: &mut Call<'_>) -> Answer {
     let node = match file.kind {
         Kind::Node(node) => node,
         Kind::Device(..) => return Ok(0),
-        Kind::Console(_) | Kind::Pipe { .. } => return Err(Errno::SPIPE.into()),
+        Kind::Console(_) | Kind::Pipe { .. } | Kind::Socket { .. } => {
+            return Err(Errno::SPIPE.into());
+        }
         Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => return Err(Errno::SPIPE.into()),
     };
     if file.mode.path_only {
@@ -226,6 +228,7 @@ fn truncate_to(call: &mut Call<'_>, node: crate::vfs::NodeId, len: i64) -> Answe
         return Err(Errno::FBIG.into());
     }
     call.kernel.with_vfs(call.tid, |vfs, _| vfs.truncate(node, len))?;
+    call.kernel.file_resized(node)?;
     Ok(0)
 }
 

@@ -8,6 +8,7 @@ use crate::Errno;
 use crate::answer::Answer;
 use crate::files::{Kind, Mode, OpenFile};
 use crate::layout::IntervalSpec;
+use crate::vfs::{At, OpenFlags};
 
 pub(super) fn pipe2(call: &mut Call<'_>) -> Answer {
     let bits = call.bits(1);
@@ -97,4 +98,32 @@ pub(super) fn timerfd_gettime(call: &mut Call<'_>) -> Answer {
     let left = alarm_left(call, alarm);
     call.write(call.args[1], &left)?;
     Ok(0)
+}
+
+pub(super) fn memfd_create(call: &mut Call<'_>) -> Answer {
+    const CLOSES_ON_EXEC: u32 = 1;
+    const ALLOWS_SEALING: u32 = 2;
+    const EXECUTABLE: u32 = 0x10;
+    const LONGEST_NAME: usize = 249;
+    let bits = call.bits(1);
+    if call.path(0)?.len() > LONGEST_NAME
+        || bits & !(CLOSES_ON_EXEC | ALLOWS_SEALING | EXECUTABLE) != 0
+    {
+        return Err(Errno::INVAL.into());
+    }
+    let base = call.kernel.vfs.root();
+    let flags = OpenFlags {
+        read: true,
+        write: true,
+        exclusive: true,
+        temporary: true,
+        directory: true,
+        ..OpenFlags::default()
+    };
+    let found = call.kernel.with_vfs(call.tid, |vfs, processes| {
+        vfs.open(At { processes, base, path: b"/dev/shm" }, flags, 0o777)
+    })?;
+    let mode = Mode { reads: true, writes: true, ..Mode::default() };
+    let file = OpenFile::new(Kind::Node(found.node()?), mode);
+    call.kernel.add_file(call.tid, file, bits & CLOSES_ON_EXEC != 0)
 }

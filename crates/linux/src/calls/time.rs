@@ -96,7 +96,7 @@ pub(super) fn gettimeofday(call: &mut Call<'_>) -> Answer {
 
 pub(super) fn nanosleep(call: &mut Call<'_>) -> Answer {
     let duration = call.duration(call.args[0])?.ok_or(Errno::FAULT)?;
-    sleep(call, duration, call.args[1])
+    sleep(call, duration)
 }
 
 pub(super) fn clock_nanosleep(call: &mut Call<'_>) -> Answer {
@@ -106,23 +106,22 @@ pub(super) fn clock_nanosleep(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     if call.bits(1) & raw::TIMER_ABSTIME == 0 {
-        return sleep(call, duration, call.args[3]);
+        return sleep(call, duration);
     }
     let until = call.moment(which, duration);
     if call.is_over(Some(until)) { Ok(0) } else { Err(call.wait_until(Some(until))) }
 }
 
-/// Sleeps; what is left if a signal comes is where `rest` points to. It is kept up to date, because who knows when.
-fn sleep(call: &mut Call<'_>, duration: u64, rest: u64) -> Answer {
+/// Sleeps. What is left if a signal comes is written by [`write_rest`].
+fn sleep(call: &mut Call<'_>, duration: u64) -> Answer {
     let until = call.deadline(Some(duration));
-    if call.is_over(until) {
-        return Ok(0);
-    }
-    let left = until.map_or(0, |until| until.0.saturating_sub(call.kernel.clock.now().0));
-    if rest != 0 && call.kernel.has_signal(call.tid) {
-        call.write(rest, &TimeSpec::from_nanoseconds(left))?;
-    }
-    Err(call.wait_until(until))
+    if call.is_over(until) { Ok(0) } else { Err(call.wait_until(until)) }
+}
+
+/// Writes how long a sleep that was interrupted would have gone on.
+pub(super) fn write_rest(call: &mut Call<'_>, until: Time, addr: u64) -> Answer<()> {
+    let left = until.0.saturating_sub(call.kernel.clock.now().0);
+    call.write_optional(addr, &TimeSpec::from_nanoseconds(left))
 }
 
 pub(super) fn times(call: &mut Call<'_>) -> Answer {
@@ -144,12 +143,24 @@ fn read_interval(value: TimeVal) -> Result<u64, Errno> {
     value.nanoseconds().filter(|_| fits).ok_or(Errno::INVAL)
 }
 
-pub(super) fn getitimer(call: &mut Call<'_>) -> Answer {
-    let timer = call.process().alarm.filter(|_| call.args[0] == u64::from(raw::ITIMER_REAL));
-    if call.args[0] > u64::from(raw::ITIMER_PROF) {
-        return Err(Errno::INVAL.into());
+/// The alarm of `getitimer` and `setitimer`, and what it counts now.
+fn interval_timer<'c>(call: &'c mut Call<'_>) -> Result<(&'c mut Option<Alarm>, Time), Errno> {
+    let now = call.kernel.clock.now();
+    let which = call.bits(0);
+    let process = call.process();
+    let busy = Time(process.executed.own);
+    let [virtual_alarm, profiling_alarm] = &mut process.busy_alarms;
+    match which {
+        raw::ITIMER_REAL => Ok((&mut process.alarm, now)),
+        raw::ITIMER_VIRTUAL => Ok((virtual_alarm, busy)),
+        raw::ITIMER_PROF => Ok((profiling_alarm, busy)),
+        _ => Err(Errno::INVAL),
     }
-    let value = interval_val(timer, call.kernel.clock.now());
+}
+
+pub(super) fn getitimer(call: &mut Call<'_>) -> Answer {
+    let (alarm, now) = interval_timer(call)?;
+    let value = interval_val(*alarm, now);
     call.write(call.args[1], &value)?;
     Ok(0)
 }
@@ -166,13 +177,10 @@ fn interval_val(alarm: Option<Alarm>, now: Time) -> IntervalVal {
 pub(super) fn setitimer(call: &mut Call<'_>) -> Answer {
     let new: IntervalVal = call.read_optional(call.args[1])?.unwrap_or_default();
     let (interval, value) = (read_interval(new.interval)?, read_interval(new.value)?);
-    if call.args[0] != u64::from(raw::ITIMER_REAL) {
-        return Err(Errno::INVAL.into());
-    }
-    let now = call.kernel.clock.now();
-    let old = interval_val(call.process().alarm, now);
+    let (alarm, now) = interval_timer(call)?;
+    let old = interval_val(*alarm, now);
+    *alarm = (value > 0).then(|| Alarm { at: now.after(value), interval });
     call.write_optional(call.args[2], &old)?;
-    call.process().alarm = (value > 0).then(|| Alarm { at: now.after(value), interval });
     Ok(0)
 }
 

@@ -158,6 +158,25 @@ impl Memory {
         Ok(0)
     }
 
+    /// Says of whole pages of a file whether they lie behind its end.
+    pub fn set_beyond(&mut self, range: Range<u64>, beyond: bool) -> Answer<()> {
+        for (start, area) in self.areas.remove(range) {
+            let changed = Area { beyond, ..area };
+            let (before, after) = (effective(&area), effective(&changed));
+            let len = area.end - start;
+            match (before == Permissions::NONE, after == Permissions::NONE) {
+                (true, false) => self.used += len,
+                (false, true) => self.used -= len,
+                (true, true) | (false, false) => {}
+            }
+            if before != after {
+                self.guest.protect(start, len, after)?;
+            }
+            self.areas.insert(start, changed);
+        }
+        Ok(())
+    }
+
     /// Makes pages zero that are the process's own.
     pub fn forget(&mut self, addr: u64, len: u64) -> Answer {
         let range = whole_pages(addr, len).ok_or(Errno::INVAL)?;
