@@ -12,6 +12,7 @@ set -eu
 root=$1 scratch=$2 work=$3 programs=$4 directory=$5
 shift 5
 ulimit -c 0
+umask 022
 
 # An ELF header of AArch64; F opens the interpreter now, before the chroot, and P
 # keeps the program's own name for itself.
