@@ -33,7 +33,8 @@ pub(super) fn build(debian: &Path) -> Outcome {
     println!("unpacking compilers of Go and Rust into .cache/arm64-compilers");
     super::install(&[super::CROSS_COMPILER, super::CROSS_LIBC])?;
     let compilers = root().join(".cache/arm64-compilers");
-    unpack(&compilers).map_err(|error| format!("no compilers of Go and Rust: {error}"))?;
+    unpack(&compilers)
+        .map_err(|error| format!("cannot download compilers of Go and Rust: {error}"))?;
     [&programs, &sources].into_iter().try_for_each(|folder| create(folder))?;
     for program in PROGRAMS {
         println!("building {}", program.source);

@@ -84,7 +84,9 @@ pub(crate) fn debian_arm64() -> Outcome<PathBuf> {
     let done = std::fs::read_to_string(&stamp).is_ok_and(|done| done == packages);
     if !done || !folder.is_dir() {
         println!("unpacking Debian 12 for arm64 into .cache/debian-arm64");
-        bring(&folder).map_err(|error| format!("no Debian for arm64: {error}. Or {BY_HAND}"))?;
+        bring(&folder).map_err(|error| {
+            format!("cannot download Debian for arm64; without a network, {BY_HAND}. {error}")
+        })?;
         write(&stamp, &packages)?;
     }
     arm64_programs::build(&folder)?;
