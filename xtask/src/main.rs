@@ -54,12 +54,15 @@ Commands:
       --check       Prints them beside the expected results, and writes nothing
   check-targets   Type-checks kvrm and the Python package for macOS, Windows and ARM64 Linux; rustup downloads
                   their Rust libraries
+  debian-arm64    Unpacks Debian 12 for arm64 with the programs that tests run into .cache/debian-arm64, and prints
+                  the folder
   coverage-page   Rewrites docs/isa.md from the instruction table
   book            Builds the guide, docs/, as a book, and prints where its first page is
 
 Commands install what they need: Debian packages with apt-get (QEMU and a cross compiler), Python packages (Unicorn,
-ptxas) and a newer QEMU into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn, KVRM_PTXAS an
-existing assembler, KVRM_NEWER_QEMU an existing qemu-aarch64.
+ptxas), a newer QEMU and a Debian for arm64 into .cache/. KVRM_ORACLE_PYTHON names a Python that already has Unicorn,
+KVRM_PTXAS an existing assembler, KVRM_NEWER_QEMU an existing qemu-aarch64, KVRM_DEBIAN_ARM64 the root of an existing
+Debian.
 
 Exit code: 0 success, 1 something failed, 2 the command line is wrong.
 ";
@@ -113,6 +116,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "gpu-check" => no_options(options).and_then(|()| Ok(gpu::check()?))?,
         "gpu-report" => gpu_page::Options::parse(options).map_err(Failure::Usage)?.run()?,
         "check-targets" => no_options(options).and_then(|()| Ok(targets::check()?))?,
+        "debian-arm64" => no_options(options).and_then(|()| Ok(debian_arm64()?))?,
         "coverage-page" => no_options(options).and_then(|()| Ok(coverage_page()?))?,
         "book" => no_options(options).and_then(|()| Ok(docs::book()?))?,
         other => return Err(Failure::Usage(format!("no such command: {other}"))),
@@ -136,6 +140,11 @@ fn conformance(arguments: &[String]) -> Outcome {
         command.env("KVRM_ORACLE_PYTHON", tools::oracle_python()?);
     }
     shell::run(&mut command)
+}
+
+fn debian_arm64() -> Outcome {
+    println!("{}", tools::debian_arm64()?.display());
+    Ok(())
 }
 
 fn coverage_page() -> Outcome {

@@ -124,7 +124,7 @@ fn test() -> Outcome {
     let python = tools::oracle_python()?;
     let ptxas = tools::ptxas(&python)?;
     let mut command = cargo_test();
-    command.envs(tools::lavapipe()?);
+    command.envs(tools::lavapipe()?).env("KVRM_DEBIAN_ARM64", tools::debian_arm64()?);
     shell::run(command.env("KVRM_ORACLE_PYTHON", python).env("KVRM_PTXAS", ptxas))
 }
 

@@ -6,11 +6,14 @@ use std::process::Command;
 use crate::shell::{self, Outcome, cargo, command, root, works};
 
 mod apt;
+mod arm64_programs;
+mod debian_arm64;
 mod lavapipe;
 mod python;
 mod qemu;
 mod vulkan;
 
+pub(crate) use debian_arm64::debian_arm64;
 pub(crate) use lavapipe::lavapipe;
 pub(crate) use python::{python_with_kvrm, wheels_to_take_along};
 pub(crate) use qemu::newer_qemu;
@@ -35,6 +38,10 @@ const CROSS_COMPILER: Package = Package {
     name: "gcc-aarch64-linux-gnu",
     present: || works("aarch64-linux-gnu-gcc", &["--version"]),
 };
+const CROSS_CPP: Package = Package {
+    name: "g++-aarch64-linux-gnu",
+    present: || works("aarch64-linux-gnu-g++", &["--version"]),
+};
 const CROSS_LIBC: Package = Package {
     name: "libc6-dev-arm64-cross",
     present: || Path::new("/usr/aarch64-linux-gnu/lib/libc.a").exists(),
@@ -51,7 +58,7 @@ pub(crate) fn qemu() -> Outcome {
 
 /// Installs QEMU, and what builds programs for it.
 pub(crate) fn emulators() -> Outcome {
-    install(&[QEMU, CROSS_COMPILER, CROSS_LIBC])
+    install(&[QEMU, CROSS_COMPILER, CROSS_CPP, CROSS_LIBC])
 }
 
 /// Installs Khronos's validator of SPIR-V.

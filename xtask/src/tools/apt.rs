@@ -15,19 +15,27 @@ const SYSTEM: &[&str] = &["libc6", "libgcc-s1", "libstdc++6"];
 /// nothing were installed, and checks the signatures.
 pub(super) struct Apt {
     folder: PathBuf,
+    /// Another architecture than the system's.
+    foreign: Option<&'static str>,
 }
 
 impl Apt {
     /// Makes one that works in `folder`; fails without apt-get.
     pub(super) fn new(folder: PathBuf) -> Outcome<Apt> {
         match works("apt-get", &["--version"]) {
-            true => Ok(Apt { folder }),
+            true => Ok(Apt { folder, foreign: None }),
             false => Err("there is no apt-get".to_string()),
         }
     }
 
-    /// Unpacks packages and their dependencies into `root`, except those of [`SYSTEM`], and removes the
-    /// downloads. Calls `check` with the packages first. They come from this suite, or from the system's.
+    /// The same for packages of another architecture.
+    pub(super) fn foreign(folder: PathBuf, architecture: &'static str) -> Outcome<Apt> {
+        Ok(Apt { foreign: Some(architecture), ..Apt::new(folder)? })
+    }
+
+    /// Unpacks packages and their dependencies into `root`, and removes the downloads. Those of [`SYSTEM`] are
+    /// left out if they are for this system. Calls `check` with the packages first. They come from this suite,
+    /// or from the system's.
     pub(super) fn unpack(
         &self,
         names: &[&str],
@@ -35,17 +43,36 @@ impl Apt {
         root: &Path,
         check: impl FnOnce(&[PathBuf]) -> Outcome,
     ) -> Outcome {
-        let packages = self.download(names, suite)?;
+        self.update(suite)?;
+        let mut install = self.command();
+        install.args(["install", "--download-only", "-y", "-qq", "--no-install-recommends"]);
+        install.args(suite.iter().flat_map(|suite| ["-t", suite]));
+        shell::output(install.args(names))?;
+        let packages = self.downloads()?;
         check(&packages)?;
-        for package in packages.iter().filter(|package| !SYSTEM.contains(&name(package))) {
+        let foreign = self.foreign.is_some();
+        let wanted = |package: &&PathBuf| foreign || !SYSTEM.contains(&name(package));
+        for package in packages.iter().filter(wanted) {
             shell::output(command("dpkg-deb").arg("-x").arg(package).arg(root))?;
         }
         remove(&self.folder)
     }
 
-    fn download(&self, names: &[&str], suite: Option<&str>) -> Outcome<Vec<PathBuf>> {
-        let archives = self.folder.join("cache/archives");
-        create(&archives.join("partial"))?;
+    /// Unpacks one package without its dependencies into `root`, and removes the download.
+    pub(super) fn unpack_alone(&self, name: &str, suite: &str, root: &Path) -> Outcome {
+        self.update(Some(suite))?;
+        let mut download = self.command();
+        download.args(["download", "-qq", "-t", suite, name]).current_dir(self.archives());
+        shell::output(&mut download)?;
+        for package in self.downloads()? {
+            shell::output(command("dpkg-deb").arg("-x").arg(package).arg(root))?;
+        }
+        remove(&self.folder)
+    }
+
+    /// Makes our folders and brings the lists of packages.
+    fn update(&self, suite: Option<&str>) -> Outcome {
+        create(&self.archives().join("partial"))?;
         create(&self.folder.join("lists/partial"))?;
         // Replaces that file; the folder next to it is still read.
         let mut sources = std::fs::read_to_string("/etc/apt/sources.list").unwrap_or_default();
@@ -53,12 +80,15 @@ impl Apt {
             sources.push_str(&line_for(&codename(), suite)?);
         }
         write(&self.folder.join("sources.list"), &sources)?;
-        shell::output(self.command().args(["update", "-qq"]))?;
-        let mut install = self.command();
-        install.args(["install", "--download-only", "-y", "-qq", "--no-install-recommends"]);
-        install.args(suite.iter().flat_map(|suite| ["-t", suite]));
-        shell::output(install.args(names))?;
-        let packages = list(&archives)?;
+        shell::output(self.command().args(["update", "-qq"])).map(drop)
+    }
+
+    fn archives(&self) -> PathBuf {
+        self.folder.join("cache/archives")
+    }
+
+    fn downloads(&self) -> Outcome<Vec<PathBuf>> {
+        let packages = list(&self.archives())?;
         Ok(packages.into_iter().filter(|path| path.extension() == Some("deb".as_ref())).collect())
     }
 
@@ -76,6 +106,10 @@ impl Apt {
             ("Dir::Cache", "cache"),
         ] {
             option(name, self.folder.join(path).as_os_str());
+        }
+        if let Some(architecture) = self.foreign {
+            option("APT::Architecture", architecture.as_ref());
+            option("APT::Architectures", architecture.as_ref());
         }
         // For this apt-get, nothing is installed.
         option("Dir::State::status", "/dev/null".as_ref());
