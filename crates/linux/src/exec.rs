@@ -66,7 +66,7 @@ pub(crate) fn load_for(
         let bytes = kernel.read_whole(tid, node, MOST_BYTES)?;
         match script(&bytes)? {
             None => return load_program(kernel, tid, node, &bytes, path, args, env),
-            Some((interpreter, argument)) => {
+            Some(Script { interpreter, argument }) => {
                 let mut new = vec![interpreter.clone()];
                 new.extend(argument);
                 new.push(path);
@@ -91,8 +91,14 @@ fn executable(kernel: &mut Kernel, tid: Tid, base: NodeId, path: &[u8]) -> Answe
     Ok(node)
 }
 
+/// The first line of a script.
+struct Script {
+    interpreter: Vec<u8>,
+    argument: Option<Vec<u8>>,
+}
+
 /// The interpreter of a script and its argument.
-fn script(bytes: &[u8]) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, Errno> {
+fn script(bytes: &[u8]) -> Result<Option<Script>, Errno> {
     let Some(line) = bytes.strip_prefix(b"#!") else { return Ok(None) };
     let line = &line[..line.len().min(FIRST_LINE)];
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or(line);
@@ -103,7 +109,8 @@ fn script(bytes: &[u8]) -> Result<Option<(Vec<u8>, Option<Vec<u8>>)>, Errno> {
     if interpreter.is_empty() {
         return Err(Errno::NOEXEC);
     }
-    Ok(Some((interpreter.to_vec(), (!argument.is_empty()).then(|| argument.to_vec()))))
+    let argument = (!argument.is_empty()).then(|| argument.to_vec());
+    Ok(Some(Script { interpreter: interpreter.to_vec(), argument }))
 }
 
 fn load_program(

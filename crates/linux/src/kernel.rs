@@ -22,7 +22,7 @@ use crate::shared::Segments;
 use crate::signals::{Actions, Pending};
 use crate::strace::Strace;
 use crate::thread::{Thread, Tid};
-use crate::vfs::{FileType, Vfs};
+use crate::vfs::{FileType, GivenFile, Vfs};
 use crate::{Errno, Refusal};
 
 /// The number of a run's first process.
@@ -298,8 +298,8 @@ impl Kernel {
         self.first_status
     }
 
-    /// Files that were created or changed: path, contents and permissions.
-    pub fn written_files(&mut self) -> crate::Result<Vec<(Vec<u8>, Vec<u8>, u32)>> {
+    /// Files that were created or changed.
+    pub fn written_files(&mut self) -> crate::Result<Vec<GivenFile>> {
         let mut files = Vec::new();
         for change in self.vfs.changes()? {
             let Some(node) = change.node else { continue };
@@ -318,7 +318,8 @@ impl Kernel {
                     len => done += len,
                 }
             }
-            files.push((change.path, contents, stat.permissions));
+            let (path, permissions) = (change.path, stat.permissions);
+            files.push(GivenFile { path, contents, permissions });
         }
         Ok(files)
     }

@@ -59,13 +59,11 @@ fn with_qemu(cases: &[Case]) {
 }
 
 #[test]
-#[ignore = "there is no `kvrm run` yet"]
 fn command_lines_give_what_is_expected() {
     with_kvrm(&commands::all());
 }
 
 #[test]
-#[ignore = "there is no `kvrm run` yet"]
 fn programs_give_what_is_expected() {
     with_kvrm(&programs::all());
 }

@@ -300,7 +300,8 @@ fn outcome(kernel: &mut Kernel, ending: Ending) -> Result<Outcome> {
     let files = kernel
         .written_files()
         .map_err(|errno| Error::Sandbox(format!("cannot read a file that was written: {errno}")))?;
-    let file = |(path, contents, permissions)| WrittenFile { path, contents, permissions };
+    let file =
+        |GivenFile { path, contents, permissions }| WrittenFile { path, contents, permissions };
     let files = files.into_iter().map(file).collect();
     let report = kernel.report();
     Ok(Outcome {

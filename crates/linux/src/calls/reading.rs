@@ -308,6 +308,35 @@ pub(super) fn copy_file_range(call: &mut Call<'_>) -> Answer {
     Ok(moved)
 }
 
+/// Copies between files of which one is a pipe.
+pub(super) fn splice(call: &mut Call<'_>) -> Answer {
+    let (from, to) = (call.file(0)?, call.file(2)?);
+    let is_pipe = |file: FileId| matches!(call.kernel.files.get(file).kind, Kind::Pipe { .. });
+    let ends = [is_pipe(from), is_pipe(to)];
+    if !ends.contains(&true) {
+        return Err(Errno::INVAL.into());
+    }
+    let places = [call.read_optional(call.args[1])?, call.read_optional(call.args[3])?];
+    if ends
+        .iter()
+        .zip(places)
+        .any(|(is_pipe, place): (&bool, Option<u64>)| *is_pipe && place.is_some())
+    {
+        return Err(Errno::SPIPE.into());
+    }
+    let most = match ends[1] {
+        true => call.args[4].min(crate::pipes::CAPACITY as u64),
+        false => call.args[4],
+    };
+    let (moved, end) = copy(call, [from, to], places, most)?;
+    for (argument, place, end) in [(1, places[0], end[0]), (3, places[1], end[1])] {
+        if place.is_some() {
+            call.write(call.args[argument], &end)?;
+        }
+    }
+    Ok(moved)
+}
+
 /// Copies from one file to another; how many bytes, and the offsets after that.
 fn copy(
     call: &mut Call<'_>,
@@ -320,7 +349,15 @@ fn copy(
     let mut moved = 0;
     while moved < len {
         let place = at.map(|at| at + moved);
-        let mut bytes = vec![0; (len - moved).min(PIECE) as usize];
+        let room = match call.kernel.files.get(to).kind {
+            Kind::Pipe { pipe } => call.kernel.files.pipes.get(pipe).room() as u64,
+            _ => PIECE,
+        };
+        if room == 0 && moved > 0 {
+            break;
+        }
+        // A pipe that is full is written to, all the same, because that may have to wait or fail.
+        let mut bytes = vec![0; (len - moved).min(PIECE).min(room.max(1)) as usize];
         let answer = call.kernel.read_file(call.tid, from, place, &mut bytes);
         let read = match call.wait_if_blocked(from, answer) {
             Ok(read) => read,
@@ -335,13 +372,13 @@ fn copy(
         let written = match call.wait_if_blocked(to, answer) {
             Ok(written) => written,
             Err(refusal) => {
-                give_back(call, from, at, read);
+                give_back(call, from, at, &bytes[..read]);
                 return if moved > 0 { Ok((moved, ends(at, at_to, moved))) } else { Err(refusal) };
             }
         };
         moved += written as u64;
         if written < read {
-            give_back(call, from, at, read - written);
+            give_back(call, from, at, &bytes[written..read]);
             break;
         }
     }
@@ -353,9 +390,14 @@ fn ends(at: Option<u64>, at_to: Option<u64>, moved: u64) -> [u64; 2] {
 }
 
 /// What was read and could not be written is still to be read.
-fn give_back(call: &mut Call<'_>, from: FileId, at: Option<u64>, bytes: usize) {
+fn give_back(call: &mut Call<'_>, from: FileId, at: Option<u64>, bytes: &[u8]) {
     let file = call.kernel.files.get_mut(from);
-    if at.is_none() && matches!(file.kind, Kind::Node(_)) {
-        file.offset -= bytes as u64;
+    match file.kind {
+        Kind::Node(_) if at.is_none() => file.offset -= bytes.len() as u64,
+        Kind::Pipe { pipe } => {
+            let pipe = call.kernel.files.pipes.get(pipe);
+            bytes.iter().rev().for_each(|byte| pipe.bytes.push_front(*byte));
+        }
+        _ => {}
     }
 }

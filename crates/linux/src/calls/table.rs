@@ -111,6 +111,7 @@ table! {
     71 sendfile(Fd, Fd, Pointer, Size) reading::sendfile "";
     72 pselect6(Size, Pointer, Pointer, Pointer, Pointer, Pointer) polling::pselect6 "";
     73 ppoll(Pointer, Size, Pointer, Pointer, Size) polling::ppoll "";
+    76 splice(Fd, Pointer, Fd, Pointer, Size, Flags) reading::splice "flags have no effect";
     78 readlinkat(Fd, Text, Pointer, Size) paths::readlinkat "";
     79 newfstatat(Fd, Text, Pointer, Flags) metadata::newfstatat "";
     80 fstat(Fd, Pointer) metadata::fstat "";
