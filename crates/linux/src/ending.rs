@@ -14,6 +14,9 @@ const OWNER: u32 = 0x3fff_ffff;
 const OWNER_DIED: u32 = 0x4000_0000;
 const WAITERS: u32 = 0x8000_0000;
 
+/// The parent of those that have none.
+const NOBODY: Pid = 1;
+
 impl Kernel {
     /// Ends a thread, and its process if it was the last; the code is then the process's.
     pub(crate) fn end_thread(&mut self, tid: Tid, code: u8) {
@@ -117,19 +120,35 @@ impl Kernel {
         }
     }
 
-    /// Children of a process that ended have no parent any more.
+    /// Children of a process that ended go to an ancestor that asked for them, or have no parent any more.
     fn orphan_children(&mut self, pid: Pid) {
+        let parent = self.subreaper_of(pid);
         let children = self.processes.iter_mut().filter(|(_, child)| child.parent == pid);
-        let mut gone = Vec::new();
+        let mut ended = Vec::new();
         for (number, child) in children {
-            child.parent = 1;
-            if matches!(child.state, State::Ended(_)) {
-                gone.push(*number);
+            child.parent = parent;
+            if let State::Ended(status) = child.state {
+                ended.push((*number, status));
             }
         }
-        gone.into_iter().for_each(|number| {
-            self.processes.remove(&number);
-        });
+        for (number, status) in ended {
+            match parent {
+                NOBODY => self.reap(number),
+                _ => self.report_end(number, status),
+            }
+        }
+    }
+
+    /// The nearest ancestor of a process that asked for orphans.
+    fn subreaper_of(&self, pid: Pid) -> Pid {
+        let mut at = self.processes[&pid].parent;
+        while let Some(process) = self.processes.get(&at) {
+            if process.is_subreaper && !process.threads.is_empty() {
+                return at;
+            }
+            at = process.parent;
+        }
+        NOBODY
     }
 
     /// Tells the parent, or nobody.

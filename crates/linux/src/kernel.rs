@@ -192,6 +192,7 @@ impl Kernel {
             alarm: None,
             busy_alarms: [None; 2],
             parent_death_signal: 0,
+            is_subreaper: false,
             no_new_privileges: false,
             timers: BTreeMap::new(),
             resources: Resources::new(&self.limits),

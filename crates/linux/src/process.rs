@@ -48,6 +48,8 @@ pub(crate) struct Process {
     pub busy_alarms: [Option<Alarm>; 2],
     /// The signal that it gets when its parent ends, which only is remembered.
     pub parent_death_signal: u32,
+    /// Its descendants become its children when they have no parent any more.
+    pub is_subreaper: bool,
     /// `PR_SET_NO_NEW_PRIVS`.
     pub no_new_privileges: bool,
     /// Timers of `timer_create`.

@@ -41,7 +41,7 @@ impl Kvrm {
         let mut kvrm = limited(env!("CARGO_BIN_EXE_kvrm"));
         kvrm.arg("run").arg("--root").arg(&self.root);
         kvrm.args(self.engine.iter().flat_map(|engine| ["--engine", engine]));
-        kvrm.arg("--bind").arg(format!("{}:/work:rw", work.files().display()));
+        kvrm.arg("--bind").arg(format!("{}:/work", work.files().display()));
         if let Some(programs) = &case.programs {
             kvrm.arg("--bind").arg(format!("{}:/programs", programs.display()));
         }

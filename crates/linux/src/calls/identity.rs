@@ -187,6 +187,15 @@ pub(super) fn prctl(call: &mut Call<'_>) -> Answer {
         pr::PR_GET_DUMPABLE => Ok(1),
         pr::PR_SET_DUMPABLE | pr::PR_SET_KEEPCAPS if argument > 1 => Err(Errno::INVAL.into()),
         pr::PR_SET_DUMPABLE | pr::PR_SET_KEEPCAPS | pr::PR_SET_PTRACER => Ok(0),
+        pr::PR_SET_CHILD_SUBREAPER => {
+            call.process().is_subreaper = argument != 0;
+            Ok(0)
+        }
+        pr::PR_GET_CHILD_SUBREAPER => {
+            let is_subreaper = u32::from(call.process().is_subreaper);
+            call.write(argument, &is_subreaper)?;
+            Ok(0)
+        }
         pr::PR_GET_KEEPCAPS | pr::PR_GET_SECCOMP => Ok(0),
         pr::PR_GET_NO_NEW_PRIVS => Ok(call.process().no_new_privileges.into()),
         pr::PR_SET_NO_NEW_PRIVS if argument == 1 => {

@@ -179,6 +179,7 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
         alarm: None,
         busy_alarms: [None; 2],
         parent_death_signal: 0,
+        is_subreaper: false,
         no_new_privileges: process.no_new_privileges,
         timers: Default::default(),
         resources: process.resources.clone(),
