@@ -5,6 +5,9 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::opening::timespec;
+use crate::vfs::Timespec;
+
 /// A moment: nanoseconds since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub u64);
@@ -98,6 +101,11 @@ impl Clock {
             Source::Virtual { .. } => BEGINNING * SECOND,
             Source::Host { since_1970, .. } => since_1970,
         }
+    }
+
+    /// When the run began, since 1970.
+    pub fn start(&self) -> Timespec {
+        timespec(self.beginning())
     }
 
     /// Nanoseconds since the machine was started at that moment.

@@ -8,8 +8,8 @@ use kvrm_cpu::CpuEngine;
 use kvrm_engine::{Config, Engine, EngineError, EvalEngine, RunControl};
 use kvrm_linux::vfs::{self, Bind, GivenFile, Vfs};
 use kvrm_linux::{
-    Command, Console, Decision, Ending, Failure, Hook, HostInput, HostSignals, Input, Kernel,
-    Limits, MakeGuest, Request, Setup, Sink, Strace, Stream, memory,
+    Clock, Command, Console, Decision, Ending, Failure, Hook, HostInput, HostSignals, Input,
+    Kernel, Limits, MakeGuest, Request, Setup, Sink, Strace, Stream, memory,
 };
 
 use super::guest::{EngineGuest, MakeEngine};
@@ -212,7 +212,7 @@ impl Process {
             binds: self.binds,
             files: self.files,
             limits: vfs::Limits { bytes: self.limits.file_bytes, nodes: self.limits.files },
-            time: vfs::Timespec::default(),
+            time: Clock::new(self.realtime).start(),
         });
         let vfs = vfs.map_err(|error| Error::Sandbox(error.to_string()))?;
         let [out, err] =
