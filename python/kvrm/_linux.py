@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-_Paths = Union[Mapping[_Path, _Path], Iterable[_Path]]
+_Paths = Union[Mapping[str, _Path], Mapping[bytes, _Path], Iterable[_Path]]
 _Answer = Union[int, BaseException, None]
 _Hook = Callable[[SystemCall], _Answer]
 
@@ -129,7 +129,7 @@ def run(
     args: _Path | Sequence[_Path],
     *,
     stdin: Buffer = b"",
-    files: Mapping[_Path, Buffer] | None = None,
+    files: Mapping[str, Buffer] | Mapping[bytes, Buffer] | None = None,
     env: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
     cwd: _Path = "/",
     root: _Path | None = None,
@@ -190,11 +190,13 @@ def run(
         "max_processes": max_processes,
         "max_output": max_output,
     }
+    # Keys of mappings are all text, or all bytes, which makes no difference here.
+    given: Mapping[Any, Any] = files or {}
     variables: Mapping[Any, Any] = env or {}
     setup = {
         "args": [os.fsencode(arg) for arg in command],
         "stdin": stdin,
-        "files": [(os.fsencode(path), contents) for path, contents in (files or {}).items()],
+        "files": [(os.fsencode(path), contents) for path, contents in given.items()],
         "env": [(os.fsencode(name), os.fsencode(value)) for name, value in variables.items()],
         "cwd": os.fsencode(cwd),
         "root": None if root is None else os.fsdecode(root),

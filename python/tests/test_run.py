@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -53,8 +54,10 @@ def test_programs_of_the_host(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(HELLO)
     program.chmod(0o755)
-    for args in [program, str(program), [program], [bytes(program)]]:
-        assert kvrm.run(args).stdout == b"hello\n"
+    paths: list[str | bytes | Path] = [program, str(program), bytes(program)]
+    for path in paths:
+        assert kvrm.run(path).stdout == b"hello\n"
+        assert kvrm.run([path]).stdout == b"hello\n"
 
 
 def test_check() -> None:
@@ -172,9 +175,9 @@ def test_limits() -> None:
     assert len(result.stdout) <= 100 and result.limits_hit == ["max_output"]
     result = run(FILES, files={"/in": bytes(4096)}, max_file_bytes=1000)
     assert result.limits_hit == ["max_file_bytes"]
-    for wrong in [{"max_memory": -1}, {"max_memory": "much"}, {"max_processes": 0}, {"max_open_files": 2}]:
+    for name, wrong in [("max_memory", -1), ("max_memory", "much"), ("max_processes", 0), ("max_open_files", 2)]:
         with pytest.raises(ValueError):
-            run(HELLO, **wrong)
+            run(HELLO, **{name: wrong})
 
 
 def test_runs_are_the_same() -> None:
@@ -269,7 +272,12 @@ def test_addresses_without_memory(length: int) -> None:
     caught = []
 
     def look(call: kvrm.SystemCall) -> None:
-        for use in [lambda: call.read(8, length), lambda: call.read_string(8), lambda: call.write(8, b"x")]:
+        uses: list[Callable[[], object]] = [
+            lambda: call.read(8, length),
+            lambda: call.read_string(8),
+            lambda: call.write(8, b"x"),
+        ]
+        for use in uses:
             with pytest.raises(OSError) as raised:
                 use()
             caught.append(raised.value.errno)
