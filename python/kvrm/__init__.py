@@ -11,8 +11,11 @@ A Machine has one or more lanes: independent ARM64 processors that run the same 
 ('HALT', 1000)
 >>> int(m.registers[999, 0])
 998001
+
+kvrm.run runs a Linux program in a sandbox.
 """
 
+import sys
 from enum import IntEnum
 
 from kvrm._kvrm import (
@@ -45,6 +48,12 @@ __all__ = [
     "devices",
     "disassemble",
 ]
+
+if sys.platform != "win32":
+    from kvrm._kvrm import SystemCall
+    from kvrm._linux import Crash, ProcessError, ProcessResult, run
+
+    __all__ += ["Crash", "ProcessError", "ProcessResult", "SystemCall", "run"]
 
 
 class StopReason(IntEnum):

@@ -1,5 +1,6 @@
 """The native part of kvrm. Use the names from kvrm itself."""
 
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, SupportsIndex, Union, final, overload
@@ -22,6 +23,25 @@ __all__ = [
     "devices",
     "disassemble",
 ]
+
+if sys.platform != "win32":
+    __all__ += ["SystemCall", "run_program"]
+
+    @final
+    class SystemCall:
+        @property
+        def name(self) -> str: ...
+        @property
+        def number(self) -> int: ...
+        @property
+        def args(self) -> tuple[int, int, int, int, int, int]: ...
+        @property
+        def pid(self) -> int: ...
+        def read(self, address: int, length: int) -> bytes: ...
+        def read_string(self, address: int) -> bytes: ...
+        def write(self, address: int, data: _Data) -> None: ...
+
+    def run_program(setup: dict[str, Any]) -> dict[str, Any]: ...
 
 __version__: str
 

@@ -38,7 +38,9 @@ EXAMPLES = [(name, text) for name, text in documented() if ">>>" in text]
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_examples(name: str, text: str) -> None:
+def test_examples(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Some run programs from guests/.
+    monkeypatch.chdir(Path(__file__).parents[2])
     test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     output: list[str] = []
     doctest.DocTestRunner().run(test, out=output.append)

@@ -22,6 +22,8 @@ mod registers;
 #[cfg(unix)]
 mod run;
 mod start;
+#[cfg(unix)]
+mod syscalls;
 mod text;
 mod timing;
 mod verify;
@@ -77,6 +79,9 @@ enum Command {
     Devices(devices::Devices),
     /// Lists the implemented instructions
     Isa(isa::Isa),
+    /// Lists the system calls that Linux programs can make
+    #[cfg(unix)]
+    Syscalls(syscalls::Syscalls),
     /// Prints a completion script for a shell
     Completions(manual::Completions),
     /// Prints the manual page, or writes those of all commands to a folder
@@ -130,6 +135,8 @@ fn run(command: &Command, out: &mut impl Write) -> Result<()> {
         Command::Disasm(disasm) => disasm.run(out),
         Command::Devices(devices) => devices.run(out),
         Command::Isa(isa) => isa.run(out),
+        #[cfg(unix)]
+        Command::Syscalls(syscalls) => syscalls.run(out),
         Command::Completions(completions) => completions.run(out),
         Command::Man(man) => man.run(out),
     }

@@ -53,7 +53,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 
-    /// Show the program a file or folder (repeatable): HOST is at GUEST, or at the same path. What the program changes \
+    /// Show the program a file or folder (repeatable): HOST is at GUEST, or at the same path. What the program changes
     /// there stays in memory, unless :rw follows
     #[arg(long, value_name = "HOST[:GUEST][:rw]", value_parser = clap::value_parser!(OsString))]
     bind: Vec<OsString>,

@@ -66,3 +66,8 @@ pub use size::{parse_memory_size, parse_size, parse_unsigned, parse_wide, parse_
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust.md")]
 struct Guide;
+
+/// The same about Linux programs.
+#[cfg(all(doctest, unix))]
+#[doc = include_str!("../../../docs/linux.md")]
+struct LinuxGuide;

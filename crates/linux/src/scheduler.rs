@@ -63,7 +63,7 @@ impl Kernel {
                     return Ok(Ending::Finished);
                 }
                 None => {
-                    if !self.idle(control) {
+                    if !self.idle(control) && !control.is_cancelled() {
                         return Ok(Ending::Deadlock);
                     }
                 }

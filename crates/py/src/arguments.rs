@@ -66,17 +66,20 @@ pub(crate) fn lanes(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lanes> {
 
 /// Converts a register's value: any number of 64 bits, signed or not.
 pub(crate) fn value(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    bits(value, "the value of a register")
+}
+
+/// Converts any number of 64 bits, signed or not.
+pub(crate) fn bits(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     if let Ok(number) = value.extract::<u64>() {
         return Ok(number);
     }
-    let number = integer(value, "the value of a register")?;
+    let number = integer(value, what)?;
     if let Ok(number) = number.extract::<u64>() {
         return Ok(number);
     }
     number.extract::<i64>().map(i64::cast_unsigned).map_err(|_| {
-        PyOverflowError::new_err(
-            "the value of a register must fit in 64 bits, with or without a sign",
-        )
+        PyOverflowError::new_err(format!("{what} must fit in 64 bits, with or without a sign"))
     })
 }
 
@@ -247,11 +250,11 @@ pub(crate) fn memory_size(memory: Option<&Bound<'_, PyAny>>) -> PyResult<Option<
     }
 }
 
-/// Bytes for translated code as callers write them.
-pub(crate) fn code_memory(bytes: &Bound<'_, PyAny>) -> PyResult<u64> {
+/// A number of bytes as callers write it.
+pub(crate) fn byte_count(bytes: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     match bytes.cast::<PyString>() {
         Ok(text) => kvrm::parse_size(&text.to_cow()?).map_err(crate::errors::exception),
-        Err(_) => unsigned(bytes, "code_memory"),
+        Err(_) => unsigned(bytes, what),
     }
 }
 

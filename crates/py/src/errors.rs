@@ -5,7 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kvrm::{EngineError, Error};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyFileNotFoundError, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError,
+    PyValueError,
+};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -46,7 +49,11 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::Engine(EngineError::Memory { .. } | EngineError::DeviceFull(_)) => {
             PyMemoryError::new_err(text)
         }
-        Error::Engine(EngineError::SharedMemoryIsWhole) => PyValueError::new_err(text),
+        Error::NoProgram(_) => PyFileNotFoundError::new_err(text),
+        Error::Program(_) | Error::Sandbox(_) => PyOSError::new_err(text),
+        Error::Engine(EngineError::SharedMemoryIsWhole | EngineError::NotMapped(_)) => {
+            PyValueError::new_err(text)
+        }
         _ => KvrmError::new_err(text),
     }
 }

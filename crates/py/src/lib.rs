@@ -11,9 +11,13 @@ mod errors;
 mod hold;
 mod instructions;
 mod machine;
+#[cfg(unix)]
+mod program;
 mod result;
 mod run;
 mod stops;
+#[cfg(unix)]
+mod system_call;
 mod view;
 
 #[pyo3::pymodule]
@@ -28,10 +32,16 @@ mod _kvrm {
     use crate::instructions::{Instruction, assemble, disassemble};
     #[pymodule_export]
     use crate::machine::Machine;
+    #[cfg(unix)]
+    #[pymodule_export]
+    use crate::program::run_program;
     #[pymodule_export]
     use crate::result::{Progress, RunResult};
     #[pymodule_export]
     use crate::stops::{Stop, Stops};
+    #[cfg(unix)]
+    #[pymodule_export]
+    use crate::system_call::SystemCall;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

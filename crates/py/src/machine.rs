@@ -85,7 +85,7 @@ impl Machine {
             builder = builder.threads(threads);
         }
         if let Some(bytes) = code_memory {
-            builder = builder.code_memory(arguments::code_memory(bytes)?);
+            builder = builder.code_memory(arguments::byte_count(bytes, "code_memory")?);
         }
         let builder = builder.devices(device_numbers(device)?);
         let machine = py.detach(|| guarded(|| builder.build()))?;

@@ -17,6 +17,9 @@ const ASK: Duration = Duration::from_millis(20);
 /// How often progress is shown.
 const SHOW: Duration = Duration::from_millis(100);
 
+/// The first exception that Python raised during a run, to be raised again after it.
+pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
+
 /// A question of a run to Python between two batches.
 pub(crate) struct Question {
     outcome: Outcome,
@@ -39,8 +42,7 @@ pub(crate) struct Watcher {
     pub(crate) bar: Option<Py<PyAny>>,
     /// Time that the run may take.
     timeout: Option<Duration>,
-    /// The exception that Python raised, to be raised again after the run.
-    raised: Arc<Mutex<Option<PyErr>>>,
+    raised: Raised,
 }
 
 impl Watcher {
@@ -64,16 +66,7 @@ impl Watcher {
         if !self.stays_here(machine) {
             return control;
         }
-        let (start, next, raised) = (Instant::now(), AtomicU64::new(0), self.raised.clone());
-        next.store(ASK.as_millis() as u64, Ordering::Relaxed);
-        control.with_interrupt(move || {
-            let now = start.elapsed();
-            let due = now.as_millis() as u64 >= next.load(Ordering::Relaxed);
-            if due {
-                next.store((now + ASK).as_millis() as u64, Ordering::Relaxed);
-            }
-            due && Python::try_attach(|py| note(&raised, py.check_signals())).unwrap_or(false)
-        })
+        with_signals(control, self.raised.clone())
     }
 
     /// Runs `work` and watches it; on this thread if it can be interrupted there.
@@ -204,8 +197,22 @@ pub(crate) fn control(timeout: Option<Duration>) -> RunControl {
     }
 }
 
+/// The control of a run on this thread: the run ends when Python has a signal for it.
+pub(crate) fn with_signals(control: RunControl, raised: Raised) -> RunControl {
+    let (start, next) = (Instant::now(), AtomicU64::new(0));
+    next.store(ASK.as_millis() as u64, Ordering::Relaxed);
+    control.with_interrupt(move || {
+        let now = start.elapsed();
+        let due = now.as_millis() as u64 >= next.load(Ordering::Relaxed);
+        if due {
+            next.store((now + ASK).as_millis() as u64, Ordering::Relaxed);
+        }
+        due && Python::try_attach(|py| note(&raised, py.check_signals())).unwrap_or(false)
+    })
+}
+
 /// Keeps the first error; returns true if there was one.
-fn note(raised: &Mutex<Option<PyErr>>, result: PyResult<()>) -> bool {
+pub(crate) fn note(raised: &Raised, result: PyResult<()>) -> bool {
     let failed = result.is_err();
     if let Err(error) = result {
         raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

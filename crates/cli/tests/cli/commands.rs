@@ -100,15 +100,42 @@ fn isa_lists_the_table() {
 /// docs/isa.md is what `kvrm isa --markdown` prints.
 #[test]
 fn the_page_of_instructions_is_current() {
-    let page = Folder::new().output("isa --markdown");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/isa.md");
+    is_current("docs/isa.md", "isa --markdown");
+}
+
+#[cfg(unix)]
+#[test]
+fn syscalls_lists_the_table() {
+    let folder = Folder::new();
+    let calls = folder.json("syscalls");
+    let calls = calls.as_array().unwrap();
+    let write = calls.iter().find(|call| call["name"] == "write").unwrap();
+    assert_eq!(write["number"], 64);
+    assert_eq!(write["arguments"], serde_json::json!(["descriptor", "bytes", "size"]));
+    let text = folder.output("syscalls");
+    assert!(text.contains("\n  64  write(descriptor, bytes, size)\n"));
+    assert!(text.contains("\n  32  flock(descriptor, int): locks never conflict\n"));
+    assert!(text.contains(&format!("{} system calls", calls.len())));
+}
+
+/// docs/syscalls.md is what `kvrm syscalls --markdown` prints.
+#[cfg(unix)]
+#[test]
+fn the_page_of_system_calls_is_current() {
+    is_current("docs/syscalls.md", "syscalls --markdown");
+}
+
+/// Checks that a page of the guide is what a command prints.
+fn is_current(page: &str, command: &str) {
+    let printed = Folder::new().output(command);
+    let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("KVRM_BLESS").is_some() {
-        std::fs::write(path, &page).unwrap();
+        std::fs::write(&path, &printed).unwrap();
     }
-    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
     // Not assert_eq: nobody wants to read two whole pages.
-    let current = kept.replace("\r\n", "\n") == page;
-    assert!(current, "docs/isa.md is out of date; write it anew with KVRM_BLESS=1 cargo test");
+    let current = kept.replace("\r\n", "\n") == printed;
+    assert!(current, "{page} is out of date; write it anew with KVRM_BLESS=1 cargo test");
 }
 
 #[test]
