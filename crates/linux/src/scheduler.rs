@@ -184,7 +184,8 @@ impl Kernel {
                     self.fault(tid, stop)?
                 }
             };
-            if !goes_on || !self.threads.contains_key(&tid) {
+            let is_over = self.report.has_hit(Limit::Output);
+            if !goes_on || is_over || !self.threads.contains_key(&tid) {
                 return Ok(());
             }
             self.sound_alarms();

@@ -76,6 +76,9 @@ impl Kernel {
 
     fn sync_areas(&mut self, number: u32, counts: impl Fn(Backing) -> bool) {
         let Some(held) = self.memories.get(&number) else { return };
+        if !held.memory.areas().has_shared() {
+            return;
+        }
         let areas: Vec<(u64, Area)> = held
             .memory
             .areas()

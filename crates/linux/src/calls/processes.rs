@@ -221,7 +221,10 @@ fn run(call: &mut Call<'_>, base: crate::vfs::NodeId, path: &[u8], args: u64, en
     let others: Vec<u32> =
         call.process().threads.iter().copied().filter(|other| *other != tid).collect();
     for other in others {
-        call.kernel.threads.remove(&other);
+        let ended = call.kernel.threads.remove(&other);
+        if let Some((file, _)) = ended.and_then(|thread| thread.fifo) {
+            call.kernel.close_file(file);
+        }
     }
     let mut thread = call.kernel.threads.remove(&tid).expect("it makes this call");
     thread.registers = loaded.registers;

@@ -55,7 +55,8 @@ fn processes_that_nobody_waits_for_are_limited() {
     code.call(request(nr::CLONE, [SIGCHLD]));
     code.branch_unless_zero(0, again);
     code.call(request(nr::EXIT_GROUP, [0]));
-    assert_limited(&run(code.file(&[]), LIMITS), Limit::Threads);
+    let many = Limits { memory: 1 << 30, ..LIMITS };
+    assert_limited(&run(code.file(&[]), many), Limit::Threads);
 }
 
 fn assert_full(outcome: &Outcome) {
@@ -87,7 +88,7 @@ fn memory_that_cannot_be_accessed_any_more_counts() {
 
 #[test]
 fn the_heap_is_limited() {
-    let outcome = run(steps(&[request(nr::BRK, [1 << 38])]).file(&[]), LIMITS);
+    let outcome = run(steps(&[request(nr::BRK, [0x1000_0000])]).file(&[]), LIMITS);
     assert!(outcome.report.has_hit(Limit::Memory));
 }
 

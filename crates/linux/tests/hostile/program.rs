@@ -20,8 +20,6 @@ pub(crate) mod number {
     pub(crate) const EPOLL_CREATE1: u64 = 20;
     pub(crate) const EPOLL_CTL: u64 = 21;
     pub(crate) const EPOLL_PWAIT: u64 = 22;
-    pub(crate) const DUP3: u64 = 24;
-    pub(crate) const FCNTL: u64 = 25;
     pub(crate) const MKNODAT: u64 = 33;
     pub(crate) const MKDIRAT: u64 = 34;
     pub(crate) const SYMLINKAT: u64 = 36;
