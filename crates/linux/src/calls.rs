@@ -31,6 +31,7 @@ use crate::kernel::Kernel;
 use crate::layout::{IoVec, TimeSpec};
 use crate::memory::{Memory, Permissions};
 use crate::process::Process;
+use crate::resources::Limit;
 use crate::thread::{Thread, Tid};
 
 /// The longest path, with its zero.
@@ -65,6 +66,9 @@ pub(crate) fn serve(kernel: &mut Kernel, tid: Tid) -> Answer {
             Err(Errno::NOSYS.into())
         }
     };
+    if kernel.budget.was_hit() {
+        kernel.report.hit(Limit::Memory);
+    }
     kernel.trace_answer(tid, number, &args, &answer);
     answer
 }

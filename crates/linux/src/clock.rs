@@ -72,13 +72,12 @@ impl Clock {
         }
     }
 
-    /// Waits until then; virtually, at once. Really, for a while at the most, so that others can be heard meanwhile.
+    /// Waits until then; virtually, at once.
     pub fn sleep_until(&mut self, time: Time) {
-        const WHILE: Duration = Duration::from_millis(20);
         let left = time.0.saturating_sub(self.now().0);
         match &mut self.source {
             Source::Virtual { slept, .. } => *slept = slept.saturating_add(left),
-            Source::Host { .. } => std::thread::sleep(Duration::from_nanos(left).min(WHILE)),
+            Source::Host { .. } => std::thread::sleep(Duration::from_nanos(left)),
         }
     }
 

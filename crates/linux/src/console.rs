@@ -10,6 +10,9 @@ use kvrm_engine::RunControl;
 
 use crate::signals::Signal;
 
+/// Bytes of output that are kept in memory, if nobody says less.
+const MOST_CAPTURED: u64 = 1 << 30;
+
 /// One of the three streams that a program begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -152,6 +155,9 @@ impl Console {
 
     /// Writes standard output or standard error; how many bytes it has taken.
     pub fn write(&mut self, stream: Stream, bytes: &[u8], most: u64) -> io::Result<Option<usize>> {
+        let is_captured =
+            matches!(self.outputs[usize::from(stream == Stream::Error)], Sink::Captured(_));
+        let most = if is_captured { most.min(MOST_CAPTURED) } else { most };
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(most - self.written.min(most));
         if len == 0 && !bytes.is_empty() {
             return Ok(None);

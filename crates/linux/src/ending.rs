@@ -34,6 +34,8 @@ impl Kernel {
     /// What others learn when a thread ends.
     fn leave(&mut self, tid: Tid) {
         self.release_robust(tid);
+        let fifo = self.thread(tid).fifo.take();
+        fifo.into_iter().for_each(|(file, _)| self.close_file(file));
         let clear = std::mem::take(&mut self.thread(tid).clear_tid);
         let held = self.held_of(tid);
         if held.loaded == Some(tid) {

@@ -1,12 +1,14 @@
 //! Running programs.
 
+use std::sync::Arc;
+
 use kvrm_a64::state::CpuState;
 
 use crate::Errno;
 use crate::answer::Answer;
 use crate::elf::Image;
 use crate::kernel::Kernel;
-use crate::memory::Memory;
+use crate::memory::{Memory, out_of_memory};
 use crate::process::Program;
 use crate::start::Start;
 use crate::thread::Tid;
@@ -23,7 +25,7 @@ const FIRST_LINE: usize = 256;
 pub(crate) struct Loaded {
     pub(crate) memory: Memory,
     pub(crate) registers: CpuState,
-    pub(crate) program: Program,
+    pub(crate) program: Arc<Program>,
     pub(crate) name: [u8; 16],
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn load_for(
     let mut args = args.to_vec();
     for _ in 0..=MOST_SCRIPTS {
         let node = executable(kernel, tid, base, &path)?;
-        let bytes = kernel.read_whole(tid, node, MOST_BYTES)?;
+        let bytes = kernel.read_program(tid, node)?;
         match script(&bytes)? {
             None => return load_program(kernel, tid, node, &bytes, path, args, env),
             Some(Script { interpreter, argument }) => {
@@ -89,6 +91,13 @@ fn executable(kernel: &mut Kernel, tid: Tid, base: NodeId, path: &[u8]) -> Answe
     }
     kernel.vfs.access(node, Access { execute: true, ..Access::default() })?;
     Ok(node)
+}
+
+impl Kernel {
+    /// The file of a program, which may have holes but must not be larger than memory.
+    fn read_program(&mut self, tid: Tid, node: NodeId) -> Answer<Vec<u8>> {
+        self.read_whole(tid, node, MOST_BYTES.min(self.limits.memory))
+    }
 }
 
 /// The first line of a script.
@@ -123,15 +132,15 @@ fn load_program(
     env: &[Vec<u8>],
 ) -> Answer<Loaded> {
     let image = Image::parse(bytes)?;
-    let guest = (kernel.make_guest)()?;
-    let mut memory = Memory::new(guest, kernel.limits.memory);
+    let guest = (kernel.make_guest)().map_err(out_of_memory)?;
+    let mut memory = Memory::new(guest, &kernel.budget);
     let program = image.load(&mut memory, node, false)?;
     let interpreter = match image.interpreter()? {
         None => None,
         Some(path) => {
             let root = kernel.vfs.root();
             let node = executable(kernel, tid, root, path)?;
-            let bytes = kernel.read_whole(tid, node, MOST_BYTES)?;
+            let bytes = kernel.read_program(tid, node)?;
             Some((node, Image::parse(&bytes)?.load(&mut memory, node, true)?))
         }
     };
@@ -151,14 +160,14 @@ fn load_program(
         kernel.vfs.retain(node)?;
     }
     let name = thread_name(&path);
-    let program = Program {
+    let program = Arc::new(Program {
         node,
         args,
         env: env.to_vec(),
         auxv: started.auxv,
         signal_return: started.signal_return,
         interpreter: interpreter.map(|(node, _)| node),
-    };
+    });
     Ok(Loaded { memory, registers: started.registers, program, name })
 }
 

@@ -7,6 +7,19 @@ use crate::pipes::Pipes;
 use crate::process::Alarm;
 use crate::vfs::{Device, DirectoryEntry, NodeId};
 
+/// Entries of directories that are kept for those who read them.
+const MOST_LISTED: usize = 1 << 18;
+
+/// The number after the last one that was given away, if that is free, or the next that is.
+pub(crate) fn next_free(last: &mut u32, is_taken: impl Fn(u32) -> bool) -> u32 {
+    loop {
+        *last = last.wrapping_add(1);
+        if !is_taken(*last) {
+            return *last;
+        }
+    }
+}
+
 /// The number of an open file.
 pub(crate) type FileId = u32;
 
@@ -124,7 +137,7 @@ pub(crate) struct Files {
 impl Files {
     /// Adds one.
     pub(crate) fn add(&mut self, file: OpenFile) -> FileId {
-        self.last += 1;
+        let number = next_free(&mut self.last, |number| self.files.contains_key(&number));
         if let Kind::Pipe { pipe } = file.kind {
             let pipe = self.pipes.get(pipe);
             pipe.readers += u32::from(file.mode.reads);
@@ -136,8 +149,23 @@ impl Files {
             incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers += 1);
             outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers += 1);
         }
-        self.files.insert(self.last, file);
-        self.last
+        self.files.insert(number, file);
+        number
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Forgets what directories had, except one, if that is too much in all. It is read again when it is asked for.
+    pub(crate) fn forget_listings(&mut self, except: FileId) {
+        let of = |file: &OpenFile| file.listing.as_ref().map_or(0, |listing| listing.len());
+        if self.files.values().map(of).sum::<usize>() <= MOST_LISTED {
+            return;
+        }
+        let others = self.files.iter_mut().filter(|(id, _)| **id != except);
+        others.for_each(|(_, file)| file.listing = None);
     }
 
     /// One of them.

@@ -10,11 +10,11 @@ use crate::clock::Clock;
 use crate::console::Console;
 use crate::descriptors::Descriptors;
 use crate::exec;
-use crate::files::Files;
+use crate::files::{Files, next_free};
 use crate::guest::MakeGuest;
 use crate::hook::Hook;
 use crate::locks::Locks;
-use crate::memory::Memory;
+use crate::memory::{Budget, Memory};
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::report::Report;
 use crate::resources::{Limits, Resources};
@@ -27,6 +27,8 @@ use crate::{Errno, Refusal};
 
 /// The number of a run's first process.
 pub const FIRST: Pid = 1000;
+/// The last number that is given away before they begin again, as Linux has it.
+const LAST: Pid = 1 << 22;
 
 /// Everything that a run's processes see.
 pub struct Kernel {
@@ -34,6 +36,7 @@ pub struct Kernel {
     pub(crate) processes: BTreeMap<Pid, Process>,
     pub(crate) threads: BTreeMap<Tid, Thread>,
     pub(crate) memories: BTreeMap<u32, Held>,
+    pub(crate) budget: Budget,
     pub(crate) segments: Segments,
     pub(crate) vfs: Vfs,
     pub(crate) files: Files,
@@ -138,6 +141,7 @@ impl Kernel {
             processes: BTreeMap::new(),
             threads: BTreeMap::new(),
             memories: BTreeMap::new(),
+            budget: Budget::new(limits.memory),
             segments: Segments::default(),
             vfs,
             files: Files::default(),
@@ -206,9 +210,9 @@ impl Kernel {
 
     /// Keeps a memory for one process; its number.
     pub(crate) fn hold(&mut self, memory: Memory) -> u32 {
-        self.numbers.memory += 1;
-        self.memories.insert(self.numbers.memory, Held { memory, users: 1, loaded: None });
-        self.numbers.memory
+        let number = next_free(&mut self.numbers.memory, |n| self.memories.contains_key(&n));
+        self.memories.insert(number, Held { memory, users: 1, loaded: None });
+        number
     }
 
     /// Lets go of a memory.
@@ -222,12 +226,26 @@ impl Kernel {
 
     /// A number for a new thread or process.
     pub(crate) fn new_tid(&mut self) -> Result<Tid, Errno> {
-        if self.threads.len() >= self.limits.threads {
+        let ended = self.processes.values().filter(|process| process.threads.is_empty()).count();
+        if self.threads.len() + ended >= self.limits.threads {
             self.report.hit(crate::resources::Limit::Threads);
             return Err(Errno::AGAIN);
         }
-        self.numbers.thread += 1;
-        Ok(self.numbers.thread)
+        loop {
+            let last = self.numbers.thread;
+            self.numbers.thread = if last < LAST { last + 1 } else { FIRST + 1 };
+            if !self.is_known(self.numbers.thread) {
+                return Ok(self.numbers.thread);
+            }
+        }
+    }
+
+    /// True if something goes by a number.
+    fn is_known(&self, number: Tid) -> bool {
+        let is_of = |process: &Process| process.group == number || process.session == number;
+        self.threads.contains_key(&number)
+            || self.processes.contains_key(&number)
+            || self.processes.values().any(is_of)
     }
 
     /// Notes that something has happened that a thread may wait for.
@@ -286,7 +304,7 @@ impl Kernel {
 
     /// Bytes of memory over all processes.
     pub(crate) fn memory_used(&self) -> u64 {
-        self.memories.values().map(|held| held.memory.used()).sum()
+        self.budget.used()
     }
 
     /// What happened in the run.
@@ -299,15 +317,18 @@ impl Kernel {
         self.first_status
     }
 
-    /// Files that were created or changed.
+    /// Files that were created or changed. `EFBIG` if they have more bytes than files may have, which those with holes
+    /// can.
     pub fn written_files(&mut self) -> crate::Result<Vec<GivenFile>> {
         let mut files = Vec::new();
+        let mut room = self.limits.file_bytes;
         for change in self.vfs.changes()? {
             let Some(node) = change.node else { continue };
             let stat = self.vfs.stat(node)?;
             if stat.file_type != FileType::Regular {
                 continue;
             }
+            room = room.checked_sub(stat.size).ok_or(Errno::FBIG)?;
             let mut contents = vec![0; stat.size as usize];
             let mut done = 0;
             while done < contents.len() {

@@ -5,10 +5,13 @@
 //! Addresses have 39 bits, as in a kernel with three levels of page tables.
 
 mod areas;
+mod charged;
 mod space;
 
 pub use areas::{Area, Areas, Backing};
+pub use charged::Budget;
 pub use kvrm_mem::Permissions;
+pub(crate) use space::out_of_memory;
 pub use space::{Memory, Placement, Remap};
 
 /// Bytes in a page.

@@ -12,6 +12,9 @@ use crate::resources::Limit;
 use crate::thread::Tid;
 use crate::vfs::{At, FileType, Found, NodeId, Processes, Stat, Timespec, Vfs};
 
+/// Open files of all processes, at the most.
+const MOST_FILES: usize = 1 << 16;
+
 impl Kernel {
     /// Runs `f` with the files, and with what `/proc` tells a thread.
     pub(crate) fn with_vfs<T>(
@@ -124,7 +127,11 @@ impl Kernel {
         let limit = self.process_of(tid).resources.open_files();
         let file = self.files.add(file);
         let descriptor = Descriptor { file, closes_on_exec };
-        match self.process_of(tid).descriptors.add(0, limit, descriptor) {
+        let added = match self.files.len() > MOST_FILES {
+            true => Err(Errno::NFILE),
+            false => self.process_of(tid).descriptors.add(0, limit, descriptor),
+        };
+        match added {
             Ok(number) => Ok(number.into()),
             Err(errno) => {
                 self.report.hit(Limit::OpenFiles);

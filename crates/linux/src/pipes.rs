@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::files::next_free;
 use crate::vfs::NodeId;
 
 /// Bytes that a pipe holds, as on Linux.
 pub(crate) const CAPACITY: usize = 1 << 16;
 /// Bytes that are written together or not at all.
 pub(crate) const ATOMIC: usize = 4096;
+
+/// Bytes that all pipes may hold before new ones hold less, as on Linux.
+const MOST_BYTES: usize = 1 << 26;
 
 /// A pipe.
 #[derive(Debug, Default)]
@@ -67,9 +71,16 @@ pub(crate) struct Pipes {
 impl Pipes {
     /// A new pipe; its number.
     pub(crate) fn add(&mut self, node: Option<NodeId>) -> u32 {
-        self.last += 1;
-        self.pipes.insert(self.last, Pipe { node, capacity: CAPACITY, ..Pipe::default() });
-        self.last
+        let capacity = if self.has_room(CAPACITY) { CAPACITY } else { ATOMIC };
+        let number = next_free(&mut self.last, |number| self.pipes.contains_key(&number));
+        self.pipes.insert(number, Pipe { node, capacity, ..Pipe::default() });
+        number
+    }
+
+    /// True if they may hold so many more bytes.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let total: usize = self.pipes.values().map(|pipe| pipe.capacity).sum();
+        total + bytes <= MOST_BYTES
     }
 
     /// The pipe of a FIFO, which is made if nobody has it open; its number.

@@ -1,6 +1,7 @@
 //! Processes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::clock::Time;
 use crate::descriptors::Descriptors;
@@ -41,7 +42,7 @@ pub(crate) struct Process {
     /// The thread that waits until it has ended or runs another program.
     pub vfork: Option<Tid>,
     /// What it runs.
-    pub program: Program,
+    pub program: Arc<Program>,
     /// `setitimer(ITIMER_REAL)`.
     pub alarm: Option<Alarm>,
     /// `setitimer(ITIMER_VIRTUAL)` and `setitimer(ITIMER_PROF)`, in instructions of the process.

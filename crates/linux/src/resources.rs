@@ -9,7 +9,7 @@ use linux_raw_sys::general as raw;
 pub struct Limits {
     /// Instructions of all threads.
     pub instructions: u64,
-    /// Bytes of memory that can be accessed, over all processes.
+    /// Bytes of memory over all processes that can be accessed, or could since they were mapped.
     pub memory: u64,
     /// Bytes of files that were written.
     pub file_bytes: u64,

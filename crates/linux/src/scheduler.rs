@@ -21,6 +21,8 @@ const TURN: u64 = 50_000;
 const ALONE: u64 = 1_000_000;
 /// Instructions that processes have to end when the first one has.
 const AFTERWARDS: u64 = SECOND;
+/// Nanoseconds of the host's time between two looks whether the run was cancelled.
+const LOOK: u64 = SECOND / 50;
 
 /// `si_code` of faults.
 const SEGV_MAPERR: i32 = 1;
@@ -86,17 +88,25 @@ impl Kernel {
         }
         let Some(Waiting { wait, seen }) = thread.waiting else { return true };
         let is_due = wait.until.is_some_and(|until| until <= self.clock.now());
-        is_due || seen != self.happened || self.has_signal(tid)
+        is_due || seen != self.happened || self.is_interrupted(tid, wait.interrupted)
+    }
+
+    /// True if a signal ends the waiting of a thread.
+    fn is_interrupted(&self, tid: Tid, interrupted: Interrupted) -> bool {
+        match interrupted {
+            Interrupted::Never => self.is_killed(tid),
+            Interrupted::Restarts | Interrupted::Fails => self.has_signal(tid),
+        }
     }
 
     /// True if a thread waits for a time.
     fn sleeps(&self) -> bool {
-        self.next_time().is_some()
+        self.next_wake().is_some()
     }
 
     /// Nobody can do anything: waits for the next time or for input; false if nothing can ever happen.
     fn idle(&mut self, control: &RunControl) -> bool {
-        let next = self.next_time();
+        let next = self.next_wake();
         if self.console.is_awaited() {
             // Who waits for both gets the time to answer, whatever time is the guest's.
             let patience = next.map(|next| next.0.saturating_sub(self.clock.now().0));
@@ -106,15 +116,14 @@ impl Kernel {
             }
         }
         match next {
+            // Not for long at a time, because the run may be cancelled.
+            Some(next) if self.clock.is_real() => {
+                self.clock.sleep_until(next.min(self.clock.now().after(LOOK)));
+            }
             Some(next) => self.clock.sleep_until(next),
             None => return self.clock.is_real() && self.wait_for_signals(control),
         }
         true
-    }
-
-    /// The next moment that somebody waits for.
-    fn next_time(&self) -> Option<Time> {
-        self.times().min()
     }
 
     /// Moments that somebody waits for.
@@ -126,6 +135,19 @@ impl Kernel {
             process.alarm.into_iter().chain(timers).map(|alarm| alarm.at)
         });
         waits.chain(alarms)
+    }
+
+    /// The next moment at which a thread may do something. Timers go on for ever, also those that nobody hears.
+    fn next_wake(&self) -> Option<Time> {
+        let waits = self.threads.values().filter_map(|thread| thread.waiting?.wait.until);
+        let alarms = self.processes.values().flat_map(|process| {
+            let timers = process.timers.values().filter_map(|timer| timer.alarm.zip(timer.signal));
+            let alarm = process.alarm.map(|alarm| (alarm, Signal::ALRM));
+            let heard = move |signal: Signal| self.is_news(process, signal);
+            let all = alarm.into_iter().chain(timers);
+            all.filter(move |(_, signal)| heard(*signal)).map(|(alarm, _)| alarm.at)
+        });
+        waits.chain(alarms).min()
     }
 
     /// A thread's turn.
@@ -159,9 +181,13 @@ impl Kernel {
                     left = left.saturating_sub(1);
                     self.call(tid)?
                 }
-                Some(stop) => self.fault(tid, stop)?,
+                Some(stop) => {
+                    left = left.saturating_sub(1);
+                    self.fault(tid, stop)?
+                }
             };
-            if !goes_on || !self.threads.contains_key(&tid) {
+            let is_over = self.report.has_hit(Limit::Output);
+            if !goes_on || is_over || !self.threads.contains_key(&tid) {
                 return Ok(());
             }
             self.sound_alarms();
@@ -193,13 +219,13 @@ impl Kernel {
     /// Makes a call again that waits, or interrupts it; true if the thread goes on.
     fn call_again(&mut self, tid: Tid) -> Result<bool, EngineError> {
         let waiting = self.thread(tid).waiting.expect("the caller has looked");
-        if waiting.wait.interrupted != Interrupted::Never
-            && self.has_signal(tid)
+        if self.is_interrupted(tid, waiting.wait.interrupted)
             && let Some(restarts) = self.next_restarts(tid)
         {
             let thread = self.thread(tid);
             thread.waiting = None;
             thread.futex = None;
+            let fifo = thread.fifo.take();
             let again = restarts
                 && waiting.wait.interrupted == Interrupted::Restarts
                 && thread.progress == 0;
@@ -215,6 +241,7 @@ impl Kernel {
                 };
                 calls::interrupted(self, tid, until)?;
             }
+            fifo.into_iter().for_each(|(file, _)| self.close_file(file));
             return Ok(true);
         }
         self.call(tid)
@@ -356,7 +383,8 @@ impl crate::process::Alarm {
             return (None, 0);
         }
         let missed = (now.0 - self.at.0) / self.interval;
-        let at = Time(self.at.0.saturating_add((missed + 1).saturating_mul(self.interval)));
+        let at =
+            Time(self.at.0.saturating_add(missed.saturating_add(1).saturating_mul(self.interval)));
         (Some(Self { at, ..self }), u32::try_from(missed).unwrap_or(u32::MAX))
     }
 }

@@ -5,6 +5,7 @@
 //! memories that show them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::answer::Answer;
 use crate::kernel::Kernel;
@@ -15,22 +16,41 @@ use crate::vfs::NodeId;
 /// Shared anonymous memory.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
-    segments: BTreeMap<u32, Segment>,
-    last: u32,
-}
-
-/// What the pages of a segment hold; pages that are not there are zero.
-#[derive(Debug, Default)]
-struct Segment {
-    pages: BTreeMap<u64, Box<[u8]>>,
+    /// What pages hold, by segment and offset; those that are not there are zero.
+    pages: BTreeMap<(u64, u64), Box<[u8]>>,
+    last: u64,
+    /// So many pages are kept before those are looked for that nobody shows any more.
+    most: usize,
 }
 
 impl Segments {
     /// A new one; its number.
-    pub(crate) fn add(&mut self, _len: u64) -> u32 {
+    pub(crate) fn add(&mut self) -> u64 {
         self.last += 1;
-        self.segments.insert(self.last, Segment::default());
         self.last
+    }
+
+    /// True if a page holds other bytes than were known, which it has from now on.
+    fn update(&mut self, page: (u64, u64), bytes: &[u8]) -> bool {
+        let same = match self.pages.get(&page) {
+            Some(old) => **old == *bytes,
+            None => bytes.iter().all(|byte| *byte == 0),
+        };
+        if !same {
+            self.pages.insert(page, bytes.into());
+        }
+        !same
+    }
+
+    /// Forgets pages outside of these parts of segments, which are sorted by segment and offset.
+    fn retain(&mut self, shown: &[(u64, Range<u64>)]) {
+        self.pages.retain(|(segment, offset), _| {
+            let behind =
+                shown.partition_point(|(other, part)| (*other, part.start) <= (*segment, *offset));
+            let last = behind.checked_sub(1).map(|index| &shown[index]);
+            last.is_some_and(|(other, part)| other == segment && part.contains(offset))
+        });
+        self.most = 2 * self.pages.len() + 1024;
     }
 }
 
@@ -43,20 +63,62 @@ struct Shown {
 impl Kernel {
     /// Brings what a memory's process has written to those who share it. Failures of the host come up when it runs next.
     pub(crate) fn sync_shared(&mut self, number: u32) {
+        let alone = self.memories.len() == 1;
+        self.sync_areas(number, |backing| match backing {
+            Backing::Anonymous => false,
+            Backing::Shared { .. } => !alone,
+            Backing::File { shared, .. } => shared,
+        });
+    }
+
+    /// The same for a process that is about to share its memory with another.
+    pub(crate) fn sync_for_fork(&mut self, number: u32) {
+        self.sync_areas(number, Backing::is_shared);
+    }
+
+    fn sync_areas(&mut self, number: u32, counts: impl Fn(Backing) -> bool) {
         let Some(held) = self.memories.get(&number) else { return };
+        if !held.memory.areas().has_shared() {
+            return;
+        }
         let areas: Vec<(u64, Area)> = held
             .memory
             .areas()
             .iter()
-            .filter(|(_, area)| is_shared(area))
+            .filter(|(_, area)| is_shared(area) && counts(area.backing))
             .map(|(start, area)| (start, *area))
             .collect();
         for (start, area) in areas {
-            for offset in (0..area.end - start).step_by(PAGE as usize) {
-                let backing = area.backing.skip(offset);
-                self.sync_page(number, &Shown { at: start + offset, backing });
+            let filled = self.memories[&number].memory.filled(start..area.end);
+            for at in filled.into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
+                let backing = area.backing.skip(at - start);
+                self.sync_page(number, &Shown { at, backing });
             }
         }
+        if self.segments.pages.len() > self.segments.most {
+            self.forget_segments();
+        }
+    }
+
+    /// Forgets pages of segments that no memory shows any more.
+    fn forget_segments(&mut self) {
+        let areas = self.memories.values().flat_map(|held| held.memory.areas().iter());
+        let mut shown: Vec<(u64, Range<u64>)> = areas
+            .filter_map(|(start, area)| match area.backing {
+                Backing::Shared { segment, offset } => {
+                    Some((segment, offset..offset + (area.end - start)))
+                }
+                Backing::Anonymous | Backing::File { .. } => None,
+            })
+            .collect();
+        shown.sort_by_key(|(segment, part)| (*segment, part.start, part.end));
+        // Those that overlap become one, so that the last one before a page has it if any has.
+        shown.dedup_by(|next, last| {
+            let joins = next.0 == last.0 && next.1.start <= last.1.end;
+            last.1.end = if joins { last.1.end.max(next.1.end) } else { last.1.end };
+            joins
+        });
+        self.segments.retain(&shown);
     }
 
     fn sync_page(&mut self, number: u32, shown: &Shown) {
@@ -67,18 +129,7 @@ impl Kernel {
         }
         let is_new = match shown.backing {
             Backing::Anonymous => false,
-            Backing::Shared { segment, offset } => {
-                let Some(segment) = self.segments.segments.get_mut(&segment) else { return };
-                let old = segment.pages.get(&offset);
-                let same = match old {
-                    Some(old) => **old == *bytes,
-                    None => bytes.iter().all(|byte| *byte == 0),
-                };
-                if !same {
-                    segment.pages.insert(offset, bytes.clone().into());
-                }
-                !same
-            }
+            Backing::Shared { segment, offset } => self.segments.update((segment, offset), &bytes),
             Backing::File { node, offset, .. } => {
                 let mut old = vec![0; PAGE as usize];
                 let Ok(len) =
@@ -184,8 +235,7 @@ impl Kernel {
         match area.beyond {
             false if end < area.end => {
                 let memory = &mut self.memories.get_mut(&number).expect("it was just there").memory;
-                memory.set_beyond(end..area.end, true)?;
-                Ok(memory.guest.discard(end, area.end - end)?)
+                memory.set_beyond(end..area.end, true)
             }
             true if start < end => {
                 let Backing::File { node, offset, .. } = area.backing else { return Ok(()) };
@@ -246,12 +296,7 @@ impl Kernel {
 }
 
 fn is_shared(area: &Area) -> bool {
-    !area.beyond
-        && match area.backing {
-            Backing::Anonymous => false,
-            Backing::Shared { .. } => true,
-            Backing::File { shared, .. } => shared,
-        }
+    !area.beyond && area.backing.is_shared()
 }
 
 /// Where an area shows a page, if it does.

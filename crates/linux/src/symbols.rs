@@ -16,7 +16,7 @@ impl Kernel {
         let (start, area) = self.held_of(tid).memory.areas().find(addr)?;
         let Backing::File { node, offset, .. } = area.backing else { return None };
         let in_file = offset + (addr - start);
-        let bytes = self.read_whole(tid, node, MOST_BYTES).ok()?;
+        let bytes = self.read_whole(tid, node, MOST_BYTES.min(self.limits.memory)).ok()?;
         function_at(&bytes, in_file)
     }
 }
@@ -29,7 +29,7 @@ fn function_at(bytes: &[u8], offset: u64) -> Option<(String, u64)> {
         let first = segment.p_offset.get(LittleEndian);
         let len = segment.p_filesz.get(LittleEndian);
         let is_in = first <= offset && offset - first < len;
-        is_in.then(|| segment.p_vaddr.get(LittleEndian) + (offset - first))
+        is_in.then(|| segment.p_vaddr.get(LittleEndian).wrapping_add(offset - first))
     })?;
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let functions =

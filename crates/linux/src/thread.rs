@@ -75,7 +75,7 @@ pub(crate) enum FutexKey {
     /// In the memory with that number, at that address.
     Private(u32, u64),
     /// In memory that processes share: a segment, and the offset in it.
-    Shared(u32, u64),
+    Shared(u64, u64),
 }
 
 impl Thread {

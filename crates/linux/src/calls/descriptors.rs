@@ -120,7 +120,8 @@ pub(super) fn fcntl(call: &mut Call<'_>) -> Answer {
             let Kind::Pipe { pipe } = call.kernel.files.get(id).kind else {
                 return Err(Errno::BADF.into());
             };
-            let pipe = call.kernel.files.pipes.get(pipe);
+            let number = pipe;
+            let pipe = call.kernel.files.pipes.get(number);
             if call.args[1] as u32 == SETPIPE_SIZE {
                 let size = (argument as u32 as usize).next_power_of_two().max(4096);
                 if size > 16 * CAPACITY {
@@ -129,9 +130,13 @@ pub(super) fn fcntl(call: &mut Call<'_>) -> Answer {
                 if size < pipe.bytes.len() {
                     return Err(Errno::BUSY.into());
                 }
-                pipe.capacity = size;
+                let more = size.saturating_sub(pipe.capacity);
+                if more > 0 && !call.kernel.files.pipes.has_room(more) {
+                    return Err(Errno::PERM.into());
+                }
+                call.kernel.files.pipes.get(number).capacity = size;
             }
-            Ok(pipe.capacity as u64)
+            Ok(call.kernel.files.pipes.get(number).capacity as u64)
         }
         _ => Err(Errno::INVAL.into()),
     }

@@ -25,6 +25,9 @@ pub(super) fn mmap(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let len = page_up(len).ok_or(Errno::NOMEM)?;
+    if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::OVERFLOW.into());
+    }
     let placement = match flags {
         flags if flags & raw::MAP_FIXED_NOREPLACE != 0 => Placement::Free(addr),
         flags if flags & raw::MAP_FIXED != 0 => Placement::Fixed(addr),
@@ -39,7 +42,7 @@ pub(super) fn mmap(call: &mut Call<'_>) -> Answer {
     if flags & raw::MAP_ANONYMOUS != 0 {
         let backing = match shared {
             false => Backing::Anonymous,
-            true => Backing::Shared { segment: call.kernel.segments.add(len), offset: 0 },
+            true => Backing::Shared { segment: call.kernel.segments.add(), offset: 0 },
         };
         let area = Area { end: 0, access, backing, beyond: false, label: "" };
         return map(call, placement, len, area);
@@ -62,11 +65,6 @@ fn mappable(call: &mut Call<'_>, shared: bool, access: Permissions) -> Answer<No
 }
 
 fn map(call: &mut Call<'_>, placement: Placement, len: u64, area: Area) -> Answer {
-    let used = call.kernel.memory_used();
-    if area.access != Permissions::NONE && used.saturating_add(len) > call.kernel.limits.memory {
-        call.kernel.report.hit(crate::resources::Limit::Memory);
-        return Err(Errno::NOMEM.into());
-    }
     let process = call.process().memory;
     call.kernel.sync_shared(process);
     call.memory().map(placement, len, area)
@@ -84,24 +82,35 @@ fn map_file(
     let backing = Backing::File { node, offset, shared };
     let area = Area { end: 0, access, backing, beyond: false, label: "" };
     let at = map(call, placement, len, Area { access: Permissions::NONE, ..area })?;
+    if there > 0 {
+        // It counts, whatever may be done with it.
+        let counted = call.memory().protect(at, there, Permissions::READ);
+        if let Err(refusal) = counted {
+            call.memory().unmap(at, len)?;
+            return Err(refusal);
+        }
+        bring(call, node, offset, at, there.min(size - offset))?;
+        call.memory().protect(at, there, access)?;
+    }
     call.kernel.vfs.retain(node)?;
     if there < len {
         let backing = Backing::File { node, offset: offset + there, shared };
         let area = Area { access, backing, beyond: true, ..area };
         call.memory().map(Placement::Fixed(at + there), len - there, area)?;
     }
-    if there > 0 {
-        bring(call, node, offset, at, there.min(size - offset))?;
-        call.memory().protect(at, there, access)?;
-    }
     Ok(at)
 }
 
-/// Copies a file's bytes to memory.
+/// Copies a file's bytes to memory, except holes.
 fn bring(call: &mut Call<'_>, node: NodeId, offset: u64, at: u64, len: u64) -> Answer<()> {
     let mut piece = vec![0; PIECE.min(len as usize)];
     let mut done = 0;
     while done < len {
+        let data = call.kernel.vfs.seek_data(node, offset + done);
+        let Some(skipped) = data.ok().map(|data| data - offset).filter(|at| *at < len) else {
+            break;
+        };
+        done = skipped;
         let most = piece.len().min((len - done) as usize);
         let got = call.kernel.read_node(call.tid, node, offset + done, &mut piece[..most])?;
         if got == 0 {

@@ -3,7 +3,7 @@
 use linux_raw_sys::general as raw;
 
 use super::flags::{self, open_flags};
-use super::{Call, PATH_MAX};
+use super::{Call, MOST_BYTES, PATH_MAX};
 use crate::Errno;
 use crate::answer::{Answer, Refusal, Wait};
 use crate::files::{Kind, Mode, OpenFile};
@@ -347,8 +347,9 @@ pub(super) fn getdents64(call: &mut Call<'_>) -> Answer {
         let entries =
             call.kernel.with_vfs(call.tid, |vfs, processes| vfs.read_dir(processes, node))?;
         call.kernel.files.get_mut(id).listing = Some(entries);
+        call.kernel.files.forget_listings(id);
     }
-    let room = call.args[2] as usize;
+    let room = call.args[2].min(MOST_BYTES) as usize;
     let file = call.kernel.files.get(id);
     let listing = file.listing.as_ref().expect("it was just read");
     let mut bytes = Vec::new();

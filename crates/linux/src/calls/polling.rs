@@ -1,5 +1,7 @@
 //! Waiting for files.
 
+use std::collections::BTreeSet;
+
 use linux_raw_sys::general as raw;
 
 use super::{Call, flags};
@@ -22,8 +24,8 @@ const READABLE: u32 = IN | RDNORM;
 const WRITABLE: u32 = OUT | WRNORM;
 /// Those that are told whether asked for or not.
 const ALWAYS: u32 = ERR | HUP;
-/// Sets of epoll that may be in one another.
-const MOST_NESTED: u32 = 5;
+/// Files that a set of epoll may wait for.
+const MOST_INTERESTS: usize = 4096;
 
 /// What can be done with a file, and when that changes by itself.
 #[derive(Clone, Copy, Default)]
@@ -33,7 +35,7 @@ struct Ready {
 }
 
 impl Call<'_> {
-    fn ready(&mut self, id: FileId, depth: u32) -> Ready {
+    fn ready(&mut self, id: FileId) -> Ready {
         let mode = self.kernel.files.get(id).mode;
         let now = self.kernel.clock.now();
         let mut at = None;
@@ -59,24 +61,10 @@ impl Call<'_> {
                 readable | if *count < u64::MAX - 1 { WRITABLE } else { 0 }
             }
             Kind::Timer { alarm, .. } => {
-                at = alarm.map(|alarm| alarm.at);
-                if at.is_some_and(|at| at <= now) { READABLE } else { 0 }
+                at = alarm.map(|alarm| alarm.at).filter(|at| *at > now);
+                if alarm.is_some_and(|alarm| alarm.at <= now) { READABLE } else { 0 }
             }
-            Kind::Epoll(_) if depth >= MOST_NESTED => 0,
-            Kind::Epoll(epoll) => {
-                let files: Vec<_> =
-                    epoll.interests.iter().map(|((_, file), i)| (*file, i.events)).collect();
-                let mut any = 0;
-                for (file, wanted) in files {
-                    if !self.kernel.files.has(file) {
-                        continue;
-                    }
-                    let ready = self.ready(file, depth + 1);
-                    at = earlier(at, ready.at);
-                    any |= if ready.events & (wanted | ALWAYS) != 0 { READABLE } else { 0 };
-                }
-                any
-            }
+            Kind::Epoll(_) => return self.set_ready(id),
         };
         Ready { events, at }
     }
@@ -95,6 +83,40 @@ impl Call<'_> {
             | when(has_ended, raw::POLLRDHUP)
             | when(has_room || is_closed, WRITABLE)
             | when(has_ended && is_closed, HUP)
+    }
+
+    /// Whether something of a set is ready, or of the sets in it.
+    fn set_ready(&mut self, id: FileId) -> Ready {
+        let mut ready = Ready::default();
+        for (file, wanted) in self.reached(id, true) {
+            let one = self.ready(file);
+            ready.at = earlier(ready.at, one.at);
+            ready.events |= if one.events & (wanted | ALWAYS) != 0 { READABLE } else { 0 };
+        }
+        ready
+    }
+
+    /// What a set waits for, and the sets in it: open files and the events. Sets themselves are left out with `leaves`.
+    fn reached(&mut self, id: FileId, leaves: bool) -> BTreeSet<(FileId, u32)> {
+        let mut found = BTreeSet::new();
+        let mut sets = vec![id];
+        let mut seen = BTreeSet::from([id]);
+        while let Some(set) = sets.pop() {
+            let Kind::Epoll(epoll) = &self.kernel.files.get(set).kind else { continue };
+            for ((_, file), interest) in &epoll.interests {
+                if !self.kernel.files.has(*file) {
+                    continue;
+                }
+                let is_set = matches!(self.kernel.files.get(*file).kind, Kind::Epoll(_));
+                if !is_set || !leaves {
+                    found.insert((*file, interest.events));
+                }
+                if is_set && (!leaves || interest.events & READABLE != 0) && seen.insert(*file) {
+                    sets.push(*file);
+                }
+            }
+        }
+        found
     }
 
     fn console_ready(&mut self) -> u32 {
@@ -145,7 +167,7 @@ pub(super) fn ppoll(call: &mut Call<'_>) -> Answer {
             entry.happened = match call.process().descriptors.get(entry.fd as u64) {
                 Err(_) => NVAL as u16,
                 Ok(descriptor) => {
-                    let ready = call.ready(descriptor.file, 0);
+                    let ready = call.ready(descriptor.file);
                     next = earlier(next, ready.at);
                     (ready.events & wanted) as u16
                 }
@@ -160,8 +182,9 @@ pub(super) fn ppoll(call: &mut Call<'_>) -> Answer {
 
 pub(super) fn pselect6(call: &mut Call<'_>) -> Answer {
     const MOST: u64 = 1024;
-    let [count, reads, writes, errors, timeout, mask] = call.args;
-    if count as i32 > MOST as i32 || (count as i32) < 0 {
+    let [_, reads, writes, errors, timeout, mask] = call.args;
+    let count = u64::from(call.bits(0));
+    if count > MOST {
         return Err(Errno::INVAL.into());
     }
     let bytes = (count.div_ceil(64) * 8) as usize;
@@ -184,7 +207,7 @@ pub(super) fn pselect6(call: &mut Call<'_>) -> Answer {
             continue;
         }
         let file = call.process().descriptors.get(fd as u64)?.file;
-        let ready = call.ready(file, 0);
+        let ready = call.ready(file);
         next = earlier(next, ready.at);
         for (which, (_, events)) in sets.iter().enumerate() {
             if is_in(&wanted[which]) && ready.events & events != 0 {
@@ -233,7 +256,7 @@ pub(super) fn epoll_ctl(call: &mut Call<'_>) -> Answer {
     if matches!(call.kernel.files.get(file).kind, Kind::Node(_)) {
         return Err(Errno::PERM.into());
     }
-    if matches!(call.kernel.files.get(file).kind, Kind::Epoll(_)) && call.reaches(file, set, 0) {
+    if matches!(call.kernel.files.get(file).kind, Kind::Epoll(_)) && call.reaches(file, set) {
         return Err(Errno::LOOP.into());
     }
     let operation = call.bits(1);
@@ -244,6 +267,9 @@ pub(super) fn epoll_ctl(call: &mut Call<'_>) -> Answer {
     let interest =
         Interest { events: event.events, data: event.data, told: 0, seen: 0, disabled: false };
     let key = (fd, file);
+    if operation == raw::EPOLL_CTL_ADD {
+        call.add_interest(set)?;
+    }
     let interests = &mut call.epoll(set).interests;
     match (operation, interests.contains_key(&key)) {
         (raw::EPOLL_CTL_ADD, true) => return Err(Errno::EXIST.into()),
@@ -269,15 +295,22 @@ impl Call<'_> {
     }
 
     /// True if a set waits for another, or for one that does.
-    fn reaches(&mut self, from: FileId, to: FileId, depth: u32) -> bool {
-        if from == to || depth > MOST_NESTED {
-            return true;
+    fn reaches(&mut self, from: FileId, to: FileId) -> bool {
+        self.reached(from, false).into_iter().any(|(file, _)| file == to)
+    }
+
+    /// Makes room for one more file in a set.
+    fn add_interest(&mut self, set: FileId) -> Result<(), Errno> {
+        if self.epoll(set).interests.len() < MOST_INTERESTS {
+            return Ok(());
         }
-        let Kind::Epoll(epoll) = &self.kernel.files.get(from).kind else { return false };
-        let files: Vec<FileId> = epoll.interests.keys().map(|(_, file)| *file).collect();
-        let open: Vec<FileId> =
-            files.into_iter().filter(|file| self.kernel.files.has(*file)).collect();
-        open.into_iter().any(|file| self.reaches(file, to, depth + 1))
+        let files = self.epoll(set).interests.keys().copied().collect::<Vec<_>>();
+        let closed = files.into_iter().filter(|(_, file)| !self.kernel.files.has(*file));
+        let closed: Vec<_> = closed.collect();
+        closed.iter().for_each(|key| {
+            self.epoll(set).interests.remove(key);
+        });
+        if closed.is_empty() { Err(Errno::NOSPC) } else { Ok(()) }
     }
 
     /// A number that changes whenever something may have happened to a file.
@@ -304,7 +337,7 @@ impl Call<'_> {
             if interest.disabled {
                 continue;
             }
-            let ready = self.ready(key.1, 1);
+            let ready = self.ready(key.1);
             next = earlier(next, ready.at);
             let wanted = interest.events & 0xffff | ALWAYS;
             let happened = ready.events & wanted;

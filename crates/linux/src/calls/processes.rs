@@ -14,6 +14,8 @@ use crate::thread::Thread;
 
 /// Strings of arguments and environment, at the most.
 const MOST_STRINGS: usize = 1 << 16;
+/// Bytes of all of them, at the most: more do not fit on the stack.
+const MOST_BYTES: usize = crate::memory::STACK as usize / 4;
 /// The longest of them.
 const LONGEST_STRING: usize = 1 << 17;
 
@@ -145,13 +147,7 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
             number
         }
         false => {
-            let used = call.kernel.memory_used();
-            let more = call.memory().used();
-            if used.saturating_add(more) > call.kernel.limits.memory.saturating_mul(4) {
-                call.kernel.report.hit(crate::resources::Limit::Memory);
-                return Err(Errno::NOMEM.into());
-            }
-            call.kernel.sync_shared(number);
+            call.kernel.sync_for_fork(number);
             let copy = call.memory().fork()?;
             call.kernel.hold(copy)
         }
@@ -218,7 +214,8 @@ pub(super) fn execveat(call: &mut Call<'_>) -> Answer {
 }
 
 fn run(call: &mut Call<'_>, base: crate::vfs::NodeId, path: &[u8], args: u64, env: u64) -> Answer {
-    let (mut args, env) = (strings(call, args)?, strings(call, env)?);
+    let mut room = MOST_BYTES;
+    let (mut args, env) = (strings(call, args, &mut room)?, strings(call, env, &mut room)?);
     if args.is_empty() {
         args.push(Vec::new());
     }
@@ -228,7 +225,10 @@ fn run(call: &mut Call<'_>, base: crate::vfs::NodeId, path: &[u8], args: u64, en
     let others: Vec<u32> =
         call.process().threads.iter().copied().filter(|other| *other != tid).collect();
     for other in others {
-        call.kernel.threads.remove(&other);
+        let ended = call.kernel.threads.remove(&other);
+        if let Some((file, _)) = ended.and_then(|thread| thread.fifo) {
+            call.kernel.close_file(file);
+        }
     }
     let mut thread = call.kernel.threads.remove(&tid).expect("it makes this call");
     thread.registers = loaded.registers;
@@ -257,8 +257,8 @@ fn run(call: &mut Call<'_>, base: crate::vfs::NodeId, path: &[u8], args: u64, en
     Err(Refusal::Gone)
 }
 
-/// A list of strings that ends with a zero.
-fn strings(call: &mut Call<'_>, addr: u64) -> Answer<Vec<Vec<u8>>> {
+/// A list of strings that ends with a zero; those of several lists share the room.
+fn strings(call: &mut Call<'_>, addr: u64, room: &mut usize) -> Answer<Vec<Vec<u8>>> {
     let mut strings = Vec::new();
     if addr == 0 {
         return Ok(strings);
@@ -269,10 +269,12 @@ fn strings(call: &mut Call<'_>, addr: u64) -> Answer<Vec<Vec<u8>>> {
             return Ok(strings);
         }
         let string = call.memory().read_string(at, LONGEST_STRING);
-        strings.push(string.map_err(|refusal| match refusal {
+        let string = string.map_err(|refusal| match refusal {
             Refusal::Errno(Errno::NAMETOOLONG) => Refusal::Errno(Errno::TOOBIG),
             refusal => refusal,
-        })?);
+        })?;
+        *room = room.checked_sub(string.len()).ok_or(Errno::TOOBIG)?;
+        strings.push(string);
         if strings.len() > MOST_STRINGS {
             return Err(Errno::TOOBIG.into());
         }

@@ -24,7 +24,8 @@ impl Call<'_> {
     fn read_into(&mut self, file: FileId, mut at: Option<u64>, buffers: &[(u64, u64)]) -> Answer {
         let mut total = 0;
         for (addr, len) in buffers {
-            let len = self.memory().accessible(*addr, (*len).min(MOST_BYTES), Permissions::WRITE);
+            let most = (*len).min(MOST_BYTES - total);
+            let len = self.memory().accessible(*addr, most, Permissions::WRITE);
             if len == 0 {
                 return if total > 0 { Ok(total) } else { Err(Errno::FAULT.into()) };
             }
@@ -56,7 +57,7 @@ impl Call<'_> {
                 skip -= len;
                 continue;
             }
-            let (mut addr, mut len) = (addr + skip, len - skip);
+            let (mut addr, mut len) = (addr.wrapping_add(skip), len - skip);
             skip = 0;
             while len > 0 {
                 let done = self.thread().progress;
@@ -285,6 +286,7 @@ pub(super) fn fadvise64(call: &mut Call<'_>) -> Answer {
 pub(super) fn sendfile(call: &mut Call<'_>) -> Answer {
     let (to, from) = (call.file(0)?, call.file(1)?);
     let at: Option<u64> = call.read_optional(call.args[2])?;
+    check_place(at)?;
     let (moved, end) = copy(call, [from, to], [at, None], call.args[3])?;
     if at.is_some() {
         call.write(call.args[2], &end[0])?;
@@ -299,6 +301,7 @@ pub(super) fn copy_file_range(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let places = [call.read_optional(call.args[1])?, call.read_optional(call.args[3])?];
+    places.into_iter().try_for_each(check_place)?;
     let (moved, end) = copy(call, [from, to], places, call.args[4])?;
     for (index, place) in [(1, places[0]), (3, places[1])] {
         if place.is_some() {
@@ -335,6 +338,11 @@ pub(super) fn splice(call: &mut Call<'_>) -> Answer {
         }
     }
     Ok(moved)
+}
+
+/// Offsets are positive.
+fn check_place(at: Option<u64>) -> Result<(), Errno> {
+    if at.is_some_and(|at| at > i64::MAX as u64) { Err(Errno::INVAL) } else { Ok(()) }
 }
 
 /// Copies from one file to another; how many bytes, and the offsets after that.

@@ -109,6 +109,8 @@ pub(super) fn clock_nanosleep(call: &mut Call<'_>) -> Answer {
         return sleep(call, duration);
     }
     let until = call.moment(which, duration);
+    // Who sleeps executes nothing: the moment must not move on with the time.
+    let until = *call.thread().deadline.get_or_insert(until);
     if call.is_over(Some(until)) { Ok(0) } else { Err(call.wait_until(Some(until))) }
 }
 

@@ -15,7 +15,7 @@ pub enum Backing {
     /// where in it the area begins.
     Shared {
         /// Its number.
-        segment: u32,
+        segment: u64,
         /// The offset of the area's first byte.
         offset: u64,
     },
@@ -31,6 +31,15 @@ pub enum Backing {
 }
 
 impl Backing {
+    /// True if others see what is written.
+    pub fn is_shared(self) -> bool {
+        match self {
+            Backing::Anonymous => false,
+            Backing::Shared { .. } => true,
+            Backing::File { shared, .. } => shared,
+        }
+    }
+
     /// The same, from so many bytes further on.
     pub(crate) fn skip(self, bytes: u64) -> Backing {
         match self {
@@ -64,6 +73,8 @@ pub struct Area {
 #[derive(Clone, Debug, Default)]
 pub struct Areas {
     areas: BTreeMap<u64, Area>,
+    /// How many are shared.
+    shared: usize,
 }
 
 impl Areas {
@@ -80,11 +91,7 @@ impl Areas {
 
     /// True if some are shared with other processes or with files.
     pub fn has_shared(&self) -> bool {
-        self.areas.values().any(|area| match area.backing {
-            Backing::Anonymous => false,
-            Backing::Shared { .. } => true,
-            Backing::File { shared, .. } => shared,
-        })
+        self.shared > 0
     }
 
     /// How many there are.
@@ -118,9 +125,21 @@ impl Areas {
         {
             let old = area.end;
             area.end = right.end;
-            self.areas.remove(&old);
+            self.take(old);
         }
-        self.areas.insert(start, area);
+        self.put(start, area);
+    }
+
+    fn put(&mut self, start: u64, area: Area) {
+        let replaced = self.areas.insert(start, area);
+        self.shared += usize::from(area.backing.is_shared());
+        self.shared -= usize::from(replaced.is_some_and(|old| old.backing.is_shared()));
+    }
+
+    fn take(&mut self, start: u64) -> Option<Area> {
+        let area = self.areas.remove(&start)?;
+        self.shared -= usize::from(area.backing.is_shared());
+        Some(area)
     }
 
     /// Takes a range out, and cuts areas at its ends; what was there.
@@ -128,7 +147,7 @@ impl Areas {
         self.cut(range.start);
         self.cut(range.end);
         let starts: Vec<u64> = self.areas.range(range).map(|(start, _)| *start).collect();
-        let take = |start: u64| (start, self.areas.remove(&start).expect("it was just found"));
+        let take = |start: u64| (start, self.take(start).expect("it was just found"));
         starts.into_iter().map(take).collect()
     }
 
@@ -136,8 +155,8 @@ impl Areas {
     fn cut(&mut self, at: u64) {
         let Some((start, area)) = self.find(at).map(|(start, area)| (start, *area)) else { return };
         if start < at {
-            self.areas.insert(start, Area { end: at, ..area });
-            self.areas.insert(at, Area { backing: area.backing.skip(at - start), ..area });
+            self.put(start, Area { end: at, ..area });
+            self.put(at, Area { backing: area.backing.skip(at - start), ..area });
         }
     }
 

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use kvrm_engine::EngineError;
+
+use super::charged::{Budget, Charged};
 use super::{
     Area, Areas, BOTTOM, Backing, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down, page_up,
 };
 use crate::Errno;
-use crate::answer::Answer;
+use crate::answer::{Answer, Refusal};
 use crate::guest::Guest;
 
 /// Areas that a process may have, as Linux's `vm.max_map_count`.
@@ -29,23 +32,22 @@ pub struct Memory {
     pub guest: Box<dyn Guest>,
     areas: Areas,
     heap: Range<u64>,
-    /// Bytes that can be accessed.
-    used: u64,
-    /// How many it may use.
-    limit: u64,
+    /// Pages that count towards the limit.
+    charged: Charged,
 }
 
 impl Memory {
-    /// Nothing mapped. `limit` is how many bytes may be mapped that can be accessed.
-    pub fn new(guest: Box<dyn Guest>, limit: u64) -> Memory {
-        Memory { guest, areas: Areas::default(), heap: 0..0, used: 0, limit }
+    /// Nothing mapped. What can be accessed is taken from `budget`.
+    pub fn new(guest: Box<dyn Guest>, budget: &Budget) -> Memory {
+        Memory { guest, areas: Areas::default(), heap: 0..0, charged: Charged::new(budget) }
     }
 
     /// A copy for a new process.
     pub fn fork(&self) -> Answer<Memory> {
-        let guest = self.guest.fork()?;
+        let charged = self.charged.fork()?;
+        let guest = self.guest.fork().map_err(out_of_memory)?;
         let (areas, heap) = (self.areas.clone(), self.heap.clone());
-        Ok(Memory { guest, areas, heap, used: self.used, limit: self.limit })
+        Ok(Memory { guest, areas, heap, charged })
     }
 
     /// What is mapped.
@@ -53,9 +55,14 @@ impl Memory {
         &self.areas
     }
 
-    /// Bytes that can be accessed.
+    /// Bytes that count towards the limit: those that can be accessed, or could since they were mapped.
     pub fn used(&self) -> u64 {
-        self.used
+        self.charged.bytes()
+    }
+
+    /// Parts of a range that may hold something other than zeros.
+    pub(crate) fn filled(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        self.charged.within(range).collect()
     }
 
     // Mapping.
@@ -98,8 +105,7 @@ impl Memory {
     fn add(&mut self, start: u64, area: Area) -> Answer<()> {
         let (len, access) = (area.end - start, effective(&area));
         if access != Permissions::NONE {
-            let used = self.used.checked_add(len).filter(|used| *used <= self.limit);
-            self.used = used.ok_or(Errno::NOMEM)?;
+            self.charged.add(start..area.end)?;
             self.guest.protect(start, len, access)?;
         }
         self.areas.insert(start, area);
@@ -109,18 +115,29 @@ impl Memory {
     /// Unmaps what is there.
     pub fn unmap(&mut self, addr: u64, len: u64) -> Answer {
         let range = whole_pages(addr, len).ok_or(Errno::INVAL)?;
+        self.may_cut(&range)?;
         self.clear(range)?;
         Ok(0)
+    }
+
+    /// Fails if there are too many areas to cut those at the ends of a range.
+    fn may_cut(&self, range: &Range<u64>) -> Result<(), Errno> {
+        let is_cut = |at: u64| self.areas.find(at).is_some_and(|(start, _)| start < at);
+        let more = usize::from(is_cut(range.start)) + usize::from(is_cut(range.end));
+        let fits = more == 0 || self.areas.len() + more <= MOST_AREAS;
+        if fits { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     fn clear(&mut self, range: Range<u64>) -> Answer<()> {
         for (start, area) in self.areas.remove(range) {
             let len = area.end - start;
             if effective(&area) != Permissions::NONE {
-                self.used -= len;
                 self.guest.protect(start, len, Permissions::NONE)?;
             }
-            self.guest.discard(start, len)?;
+            for part in self.filled(start..area.end) {
+                self.guest.discard(part.start, part.end - part.start)?;
+            }
+            self.charged.remove(start..area.end);
         }
         Ok(())
     }
@@ -131,46 +148,42 @@ impl Memory {
             return Ok(0);
         }
         let range = whole_pages(addr, len).ok_or(Errno::NOMEM)?;
+        self.may_cut(&range)?;
         let end = range.end;
         let mut at = range.start;
         while at < end {
             let (_, area) = self.areas.find(at).ok_or(Errno::NOMEM)?;
+            if access != Permissions::NONE && !area.beyond {
+                self.charged.add(at..area.end.min(end))?;
+            }
             at = area.end;
         }
         for (start, area) in self.areas.remove(range) {
             let changed = Area { access, ..area };
             let (before, after) = (effective(&area), effective(&changed));
-            let len = area.end - start;
-            match (before == Permissions::NONE, after == Permissions::NONE) {
-                (true, false) if self.used + len > self.limit => {
-                    self.areas.insert(start, area);
-                    return Err(Errno::NOMEM.into());
-                }
-                (true, false) => self.used += len,
-                (false, true) => self.used -= len,
-                (true, true) | (false, false) => {}
-            }
             if before != after {
-                self.guest.protect(start, len, after)?;
+                self.guest.protect(start, area.end - start, after)?;
             }
             self.areas.insert(start, changed);
         }
         Ok(0)
     }
 
-    /// Says of whole pages of a file whether they lie behind its end.
+    /// Says of whole pages of a file whether they lie behind its end, where nothing is.
     pub fn set_beyond(&mut self, range: Range<u64>, beyond: bool) -> Answer<()> {
+        self.may_cut(&range)?;
+        if !beyond {
+            self.charged.add(range.clone())?;
+        }
         for (start, area) in self.areas.remove(range) {
             let changed = Area { beyond, ..area };
             let (before, after) = (effective(&area), effective(&changed));
-            let len = area.end - start;
-            match (before == Permissions::NONE, after == Permissions::NONE) {
-                (true, false) => self.used += len,
-                (false, true) => self.used -= len,
-                (true, true) | (false, false) => {}
-            }
             if before != after {
-                self.guest.protect(start, len, after)?;
+                self.guest.protect(start, area.end - start, after)?;
+            }
+            if beyond {
+                self.guest.discard(start, area.end - start)?;
+                self.charged.remove(start..area.end);
             }
             self.areas.insert(start, changed);
         }
@@ -231,20 +244,32 @@ impl Memory {
     }
 
     fn move_to(&mut self, old: Range<u64>, to: Placement, len: u64, area: Area) -> Answer {
+        let kept = old.start..old.end.min(old.start + len);
+        let filled = self.filled(kept);
+        let held: u64 = filled.iter().map(|part| part.end - part.start).sum();
+        if area.access != Permissions::NONE {
+            self.charged.check(len - held)?;
+        }
+        self.may_cut(&old)?;
         let at = self.map(to, len, Area { access: Permissions::NONE, ..area })?;
-        let kept = len.min(old.end - old.start);
-        self.copy(old.start, at, kept)?;
-        self.clear(old)?;
+        for part in &filled {
+            self.transfer(part.start, at + (part.start - old.start), part.end - part.start)?;
+        }
+        self.clear(old.clone())?;
+        for part in filled {
+            self.charged.add(at + (part.start - old.start)..at + (part.end - old.start))?;
+        }
         self.protect(at, len, area.access)?;
         Ok(at)
     }
 
-    /// Copies bytes, a piece at a time; pieces of zeros take no memory.
-    fn copy(&mut self, from: u64, to: u64, len: u64) -> Answer<()> {
+    /// Moves bytes, a piece at a time; pieces of zeros take no memory.
+    fn transfer(&mut self, from: u64, to: u64, len: u64) -> Answer<()> {
         let mut piece = vec![0; len.min(1 << 20) as usize];
         for done in (0..len).step_by(1 << 20) {
             let piece = &mut piece[..(len - done).min(1 << 20) as usize];
             self.guest.read(from + done, piece)?;
+            self.guest.discard(from + done, piece.len() as u64)?;
             for (index, page) in piece.chunks(PAGE as usize).enumerate() {
                 if page.iter().any(|byte| *byte != 0) {
                     self.guest.write(to + done + index as u64 * PAGE, page)?;
@@ -299,15 +324,21 @@ impl Memory {
 
     // Accesses of system calls.
 
-    /// Reads what the guest may read.
+    /// Reads what the guest may read. No bytes can be read anywhere.
     pub fn read(&self, addr: u64, bytes: &mut [u8]) -> Answer<()> {
         self.allows(addr, bytes.len() as u64, Permissions::READ)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         Ok(self.guest.read(addr, bytes)?)
     }
 
-    /// Writes what the guest may write.
+    /// Writes what the guest may write. No bytes can be written anywhere.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) -> Answer<()> {
         self.allows(addr, bytes.len() as u64, Permissions::WRITE)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         Ok(self.guest.write(addr, bytes)?)
     }
 
@@ -352,6 +383,14 @@ impl Memory {
         let mut bytes = [0; 4];
         self.read(addr, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
+    }
+}
+
+/// A host that refuses memory for another process is a machine whose memory is full.
+pub(crate) fn out_of_memory(error: EngineError) -> Refusal {
+    match error {
+        EngineError::Memory { .. } | EngineError::MappedMemory(_) => Errno::NOMEM.into(),
+        error => Refusal::Host(error),
     }
 }
 

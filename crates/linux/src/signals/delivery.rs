@@ -9,7 +9,7 @@ use super::{Action, ByDefault, Cause, Info, Pending, Signal, SignalStack, Signal
 use crate::answer::Answer;
 use crate::kernel::Kernel;
 use crate::memory::Permissions;
-use crate::process::{Pid, State};
+use crate::process::{Pid, Process, State};
 use crate::report::Crash;
 use crate::thread::Tid;
 use crate::{Errno, Refusal};
@@ -106,6 +106,21 @@ impl Kernel {
         let actions = &self.processes[&self.threads[&tid].pid].actions;
         let signals = (1..=64).filter_map(Signal::from_number);
         signals.into_iter().any(|signal| deliverable.has(signal) && !actions.ignores(signal))
+    }
+
+    /// True if a thread is to end.
+    pub(crate) fn is_killed(&self, tid: Tid) -> bool {
+        self.deliverable(tid).has(Signal::KILL)
+    }
+
+    /// True if a signal would change something: its process does not have it already, and does not ignore it.
+    pub(crate) fn is_news(&self, process: &Process, signal: Signal) -> bool {
+        let threads = || process.threads.iter().map(|tid| &self.threads[tid]);
+        let is_there = process.pending.signals().has(signal)
+            || threads().any(|thread| thread.pending.signals().has(signal));
+        let counts =
+            !process.actions.ignores(signal) || threads().any(|thread| thread.mask.has(signal));
+        !process.threads.is_empty() && !is_there && counts
     }
 
     /// Whether calls are made again after the handler of the next signal; `None` if it has no handler and the process
@@ -212,8 +227,13 @@ impl Kernel {
         };
         let sp = interrupted.registers.x[SP as usize];
         let switches = action.has(raw::SA_ONSTACK) && thread.stack.len > 0 && !thread.stack.has(sp);
-        let top = if switches { thread.stack.start + thread.stack.len } else { sp };
+        let SignalStack { start, len, .. } = thread.stack;
+        let top = if switches { start.wrapping_add(len) } else { sp };
         let at = frame::room_below(top);
+        // At its end, the handler would begin again at its beginning, for ever.
+        if thread.stack.has(sp) && at < start {
+            return Err(Errno::FAULT.into());
+        }
         let fault = match info.cause {
             Cause::Fault { address } => address,
             _ => 0,
