@@ -119,7 +119,7 @@ fn files_that_are_no_programs_are_refused() {
     assert_eq!(refused(file(EXECUTABLE, TEXT, &[])), Errno::NOEXEC);
     assert_eq!(refused(file(EXECUTABLE, TEXT, &[text(0)])), Errno::PERM);
     let huge = Segment { memory: 1 << 38, ..text(TEXT) };
-    assert_eq!(refused(file(EXECUTABLE, TEXT, &[huge.clone()])), Errno::NOMEM);
+    assert_eq!(refused(file(EXECUTABLE, TEXT, std::slice::from_ref(&huge))), Errno::NOMEM);
     assert_eq!(refused(file(ANYWHERE, TEXT, &[huge])), Errno::NOMEM);
     let wrapping = Segment { memory: u64::MAX, ..text(TEXT) };
     assert_eq!(refused(file(EXECUTABLE, TEXT, &[wrapping])), Errno::NOEXEC);

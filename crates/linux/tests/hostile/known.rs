@@ -231,6 +231,6 @@ fn segments_that_nobody_has_any_more_take_no_memory() {
     code.branch_unless_zero(22, fill);
     code.call(request(nr::MUNMAP, [at, 1 << 20]));
     code.branch(again);
-    let outcome = run(code.file(&[]), kvrm_linux::Limits { instructions: 4_000_000, ..LIMITS });
+    let outcome = run(code.file(&[]), kvrm_linux::Limits { instructions: 2_800_000, ..LIMITS });
     assert!(matches!(outcome.ending, Ending::Limited(_)), "{outcome:?}");
 }

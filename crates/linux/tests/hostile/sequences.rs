@@ -4,13 +4,13 @@ use kvrm_linux::calls::TABLE;
 use kvrm_random::Random;
 
 use crate::program::{AT_FDCWD, BUFFER, HANDLER, Request, list, number as nr, request};
-use crate::support::{LIMITS, executable, in_time, setup, start};
+use crate::support::{LIMITS, Outcome, executable, in_time, setup, start};
 use crate::values;
 
 /// Calls of one kind that are made in a run.
-const OF_A_KIND: usize = 40;
+const OF_A_KIND: usize = 100;
 /// Runs with calls of all kinds.
-const SEQUENCES: u64 = 200;
+const SEQUENCES: u64 = 400;
 /// Calls of such a run.
 const IN_SEQUENCE: usize = 80;
 
@@ -54,7 +54,7 @@ fn beginning() -> Vec<Request> {
 }
 
 /// Runs calls behind the beginning. That is all: nothing must panic, hang or take much memory.
-fn attack(what: String, random: &mut Random, requests: Vec<Request>) {
+fn attack(what: String, random: &mut Random, requests: Vec<Request>) -> Outcome {
     let mut buffer = values::buffer(random);
     put_structures(&mut buffer);
     let mut calls = beginning();
@@ -64,7 +64,7 @@ fn attack(what: String, random: &mut Random, requests: Vec<Request>) {
         executable("/program", list(&calls, &buffer)),
         executable("/script", b"#!/script\n".to_vec()),
     ];
-    in_time(&what, move || start(setup(files, LIMITS)).unwrap());
+    in_time(&what, move || start(setup(files, LIMITS)).unwrap())
 }
 
 #[test]
@@ -72,7 +72,8 @@ fn every_call_survives_bad_arguments() {
     for entry in TABLE {
         let mut random = Random::new(entry.number);
         let requests = (0..OF_A_KIND).map(|_| values::request(entry, &mut random)).collect();
-        attack(entry.name.to_owned(), &mut random, requests);
+        let outcome = attack(entry.name.to_owned(), &mut random, requests);
+        assert!(outcome.report.calls.contains_key(&entry.number), "{}", entry.name);
     }
 }
 
@@ -80,7 +81,8 @@ fn every_call_survives_bad_arguments() {
 fn unknown_calls_are_refused() {
     let mut random = Random::new(1);
     let requests = (0..2000).map(|_| Request { number: random.next(), args: [0; 6] }).collect();
-    attack("unknown calls".into(), &mut random, requests);
+    let outcome = attack("unknown calls".into(), &mut random, requests);
+    assert!(outcome.report.unknown.len() > 500, "{:?}", outcome.ending);
 }
 
 #[test]
