@@ -11,8 +11,7 @@ use crate::vfs::NodeId;
 pub enum Backing {
     /// Memory of the process's own.
     Anonymous,
-    /// Memory that it shares with the processes forked from it; the number of the [`Segment`](crate::shared::Segment), and
-    /// where in it the area begins.
+    /// Memory that it shares with the processes forked from it: a segment.
     Shared {
         /// Its number.
         segment: u64,
