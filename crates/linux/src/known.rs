@@ -58,14 +58,13 @@ impl Known<'_> {
         }
     }
 
-    fn stat(&self, id: u32, pid: Pid, process: &Process) -> String {
+    fn stat(&self, id: u32, process: &Process) -> String {
         let used = self.memory(process).map_or(0, |held| held.memory.used());
         let ticks = process.executed.own / TICK;
         let children = process.executed.children / TICK;
         let (name, state) = (self.name(id), self.state(process, id));
         let (parent, group, session) = (process.parent, process.group, process.session);
         let threads = process.threads.len();
-        let _ = pid;
         format!(
             "{id} ({name}) {state} {parent} {group} {session} 0 -1 4194304 0 0 0 0 {ticks} 0 {children} 0 20 0 {threads} 0 0 \
              {used} {} 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
@@ -153,7 +152,7 @@ impl Processes for Known<'_> {
             ProcFile::Environ => joined(&process.program.env),
             ProcFile::Limits => process.resources.table().into(),
             ProcFile::Maps => self.maps(process).into(),
-            ProcFile::Stat => self.stat(id, pid, process).into(),
+            ProcFile::Stat => self.stat(id, process).into(),
             ProcFile::Statm => {
                 let pages = self.memory(process).map_or(0, |held| held.memory.used()) / PAGE;
                 format!("{pages} {pages} 0 0 0 {pages} 0\n").into()

@@ -34,6 +34,7 @@ mod kernel;
 mod known;
 mod layout;
 mod locks;
+mod mapped_files;
 pub mod memory;
 mod opening;
 mod pipes;

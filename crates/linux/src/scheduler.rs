@@ -19,7 +19,7 @@ use crate::thread::{Tid, Waiting};
 const TURN: u64 = 50_000;
 /// Instructions of a turn where no other thread can run.
 const ALONE: u64 = 1_000_000;
-/// Instructions that processes have to end when the first one has.
+/// Instructions that processes have to end when the first one has, and in real time nanoseconds.
 const AFTERWARDS: u64 = SECOND;
 /// Nanoseconds of the host's time between two looks whether the run was cancelled.
 const LOOK: u64 = SECOND / 50;
@@ -36,15 +36,19 @@ impl Kernel {
     /// Runs all processes until they have ended, a limit is hit, or the run is cancelled.
     pub fn run(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
         let mut last = 0;
-        let mut ends_at = u64::MAX;
+        let mut ends_at = (u64::MAX, Time(u64::MAX));
         loop {
             if control.is_cancelled() {
                 return Ok(Ending::Cancelled);
             }
             if self.first_status.is_some() {
-                ends_at = ends_at.min(self.report.instructions.saturating_add(AFTERWARDS));
+                let (instructions, time) = (self.report.instructions, self.clock.now());
+                let end = (instructions.saturating_add(AFTERWARDS), time.after(AFTERWARDS));
+                ends_at = ends_at.min(end);
             }
-            if self.threads.is_empty() || self.report.instructions >= ends_at {
+            // Virtual time passes at once, so that it takes nobody's.
+            let is_late = self.clock.is_real() && self.clock.now() >= ends_at.1;
+            if self.threads.is_empty() || is_late || self.report.instructions >= ends_at.0 {
                 return Ok(Ending::Finished);
             }
             if self.report.instructions >= self.limits.instructions {
@@ -387,17 +391,4 @@ impl crate::process::Alarm {
             Time(self.at.0.saturating_add(missed.saturating_add(1).saturating_mul(self.interval)));
         (Some(Self { at, ..self }), u32::try_from(missed).unwrap_or(u32::MAX))
     }
-}
-
-/// What may be done with memory, from `PROT_…`.
-pub(crate) fn access_of(protection: u64) -> Permissions {
-    let bits = [
-        (raw::PROT_READ, Permissions::READ),
-        (raw::PROT_WRITE, Permissions::WRITE),
-        (raw::PROT_EXEC, Permissions::EXECUTE),
-    ];
-    let granted = bits.into_iter().filter(|(bit, _)| protection & u64::from(*bit) != 0);
-    let access = granted.fold(Permissions::NONE, |access, (_, one)| access | one);
-    // The processor has no pages that can be written or executed but not read.
-    if access == Permissions::NONE { access } else { access | Permissions::READ }
 }

@@ -7,11 +7,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::answer::Answer;
 use crate::kernel::Kernel;
-use crate::memory::{Area, Backing, PAGE, TOP, page_up};
+use crate::memory::{Area, Backing, PAGE};
 use crate::thread::Tid;
-use crate::vfs::NodeId;
 
 /// Shared anonymous memory.
 #[derive(Debug, Default)]
@@ -78,17 +76,10 @@ impl Kernel {
 
     fn sync_areas(&mut self, number: u32, counts: impl Fn(Backing) -> bool) {
         let Some(held) = self.memories.get(&number) else { return };
-        if !held.memory.areas().has_shared() {
-            return;
-        }
-        let areas: Vec<(u64, Area)> = held
-            .memory
-            .areas()
-            .iter()
-            .filter(|(_, area)| is_shared(area) && counts(area.backing))
-            .map(|(start, area)| (start, *area))
-            .collect();
-        for (start, area) in areas {
+        for (start, area) in held.memory.areas().shared() {
+            if !counts(area.backing) {
+                continue;
+            }
             let filled = self.memories[&number].memory.filled(start..area.end);
             for at in filled.into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
                 let backing = area.backing.skip(at - start);
@@ -156,14 +147,7 @@ impl Kernel {
             if *number == writer {
                 continue;
             }
-            let areas: Vec<(u64, Area)> = held
-                .memory
-                .areas()
-                .iter()
-                .filter(|(_, area)| is_shared(area))
-                .map(|(start, area)| (start, *area))
-                .collect();
-            for (start, area) in areas {
+            for (start, area) in held.memory.areas().shared() {
                 let Some(at) = position(start, &area, backing) else { continue };
                 // As above.
                 let _ = held.memory.guest.write(at, bytes);
@@ -174,104 +158,7 @@ impl Kernel {
     /// What a process has written to memory that shows a file is in the file before anybody asks.
     pub(crate) fn sync_before_call(&mut self, tid: Tid) {
         let number = self.process_of(tid).memory;
-        if self.has_shared(number) {
-            self.sync_shared(number);
-        }
-    }
-
-    fn has_shared(&self, number: u32) -> bool {
-        self.memories[&number].memory.areas().has_shared()
-    }
-
-    /// What was written to a file is seen in memory that shows it.
-    pub(crate) fn file_written(&mut self, node: NodeId, offset: u64, bytes: &[u8]) {
-        let end = offset + bytes.len() as u64;
-        for held in self.memories.values_mut() {
-            let shown: Vec<(u64, Area)> = held
-                .memory
-                .areas()
-                .iter()
-                .filter(|(_, area)| is_shared(area))
-                .map(|(start, area)| (start, *area))
-                .collect();
-            for (start, area) in shown {
-                let Backing::File { node: other, offset: first, .. } = area.backing else {
-                    continue;
-                };
-                let (from, to) = (offset.max(first), end.min(first + (area.end - start)));
-                if other == node && from < to {
-                    let part = &bytes[(from - offset) as usize..(to - offset) as usize];
-                    // Failures of the host come up when the process runs next.
-                    let _ = held.memory.guest.write(start + (from - first), part);
-                }
-            }
-        }
-    }
-
-    /// A file has another size: pages behind its end cannot be accessed, and those before it can.
-    pub(crate) fn file_resized(&mut self, node: NodeId) -> Answer<()> {
-        let size = self.with_vfs(0, |vfs, _| vfs.stat(node))?.size;
-        let numbers: Vec<u32> = self.memories.keys().copied().collect();
-        for number in numbers {
-            let areas: Vec<(u64, Area)> = self.memories[&number]
-                .memory
-                .areas()
-                .iter()
-                .map(|(start, area)| (start, *area))
-                .collect();
-            for (start, area) in areas {
-                let Backing::File { node: other, offset, .. } = area.backing else { continue };
-                if other == node {
-                    self.area_resized(number, start, area, size.saturating_sub(offset))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// `there` are the bytes from the area's beginning to the end of its file.
-    fn area_resized(&mut self, number: u32, start: u64, area: Area, there: u64) -> Answer<()> {
-        let end = start.saturating_add(page_up(there).unwrap_or(TOP)).min(area.end);
-        match area.beyond {
-            false if end < area.end => {
-                let memory = &mut self.memories.get_mut(&number).expect("it was just there").memory;
-                memory.set_beyond(end..area.end, true)
-            }
-            true if start < end => {
-                let Backing::File { node, offset, .. } = area.backing else { return Ok(()) };
-                for at in (start..end).step_by(PAGE as usize) {
-                    let mut page = vec![0; PAGE as usize];
-                    let from = offset + (at - start);
-                    self.with_vfs(0, |vfs, processes| vfs.read(processes, node, from, &mut page))?;
-                    self.memories
-                        .get_mut(&number)
-                        .expect("as above")
-                        .memory
-                        .guest
-                        .write(at, &page)?;
-                }
-                self.memories
-                    .get_mut(&number)
-                    .expect("as above")
-                    .memory
-                    .set_beyond(start..end, false)
-            }
-            false | true => Ok(()),
-        }
-    }
-
-    /// True if an access failed because it lies behind the end of a file that has grown since, and was mended.
-    pub(crate) fn mend_access(&mut self, tid: Tid, addr: u64) -> Answer<bool> {
-        let Some((start, area)) = self.held_of(tid).memory.areas().find(addr) else {
-            return Ok(false);
-        };
-        let Backing::File { node, offset, .. } = area.backing else { return Ok(false) };
-        let at = offset + (addr - start);
-        if !area.beyond || at >= self.with_vfs(tid, |vfs, _| vfs.stat(node))?.size {
-            return Ok(false);
-        }
-        self.file_resized(node)?;
-        Ok(true)
+        self.sync_shared(number);
     }
 
     /// Files that a forked process has mapped stay as long as it does.
@@ -293,10 +180,6 @@ impl Kernel {
             let _ = self.vfs.retain(node);
         }
     }
-}
-
-fn is_shared(area: &Area) -> bool {
-    !area.beyond && area.backing.is_shared()
 }
 
 /// Where an area shows a page, if it does.

@@ -7,11 +7,7 @@ use crate::Errno;
 use crate::answer::Answer;
 use crate::files::Kind;
 use crate::memory::{Area, Backing, PAGE, Permissions, Placement, Remap, TOP, page_up};
-use crate::scheduler::access_of;
 use crate::vfs::NodeId;
-
-/// Bytes of a file that are brought to memory at a time.
-const PIECE: usize = 1 << 20;
 
 pub(super) fn brk(call: &mut Call<'_>) -> Answer {
     let end = call.args[0];
@@ -89,7 +85,7 @@ fn map_file(
             call.memory().unmap(at, len)?;
             return Err(refusal);
         }
-        bring(call, node, offset, at, there.min(size - offset))?;
+        call.kernel.bring(call.tid, node, offset, at, there.min(size - offset))?;
         call.memory().protect(at, there, access)?;
     }
     call.kernel.vfs.retain(node)?;
@@ -99,27 +95,6 @@ fn map_file(
         call.memory().map(Placement::Fixed(at + there), len - there, area)?;
     }
     Ok(at)
-}
-
-/// Copies a file's bytes to memory, except holes.
-fn bring(call: &mut Call<'_>, node: NodeId, offset: u64, at: u64, len: u64) -> Answer<()> {
-    let mut piece = vec![0; PIECE.min(len as usize)];
-    let mut done = 0;
-    while done < len {
-        let data = call.kernel.vfs.seek_data(node, offset + done);
-        let Some(skipped) = data.ok().map(|data| data - offset).filter(|at| *at < len) else {
-            break;
-        };
-        done = skipped;
-        let most = piece.len().min((len - done) as usize);
-        let got = call.kernel.read_node(call.tid, node, offset + done, &mut piece[..most])?;
-        if got == 0 {
-            break;
-        }
-        call.memory().guest.write(at + done, &piece[..got])?;
-        done += got as u64;
-    }
-    Ok(())
 }
 
 pub(super) fn munmap(call: &mut Call<'_>) -> Answer {
@@ -225,4 +200,17 @@ pub(super) fn mlock(call: &mut Call<'_>) -> Answer {
 
 pub(super) fn mlockall(_: &mut Call<'_>) -> Answer {
     Ok(0)
+}
+
+/// What may be done with memory, from `PROT_…`.
+fn access_of(protection: u64) -> Permissions {
+    let bits = [
+        (raw::PROT_READ, Permissions::READ),
+        (raw::PROT_WRITE, Permissions::WRITE),
+        (raw::PROT_EXEC, Permissions::EXECUTE),
+    ];
+    let granted = bits.into_iter().filter(|(bit, _)| protection & u64::from(*bit) != 0);
+    let access = granted.fold(Permissions::NONE, |access, (_, one)| access | one);
+    // The processor has no pages that can be written or executed but not read.
+    if access == Permissions::NONE { access } else { access | Permissions::READ }
 }

@@ -106,7 +106,7 @@ fn open(call: &mut Call<'_>, bits: u32, permissions: u32) -> Answer {
     };
     // It is held from here on.
     if bits & flags::TRUNC != 0 {
-        call.kernel.file_resized(node)?;
+        call.kernel.file_shortened(node)?;
     }
     let file_type = call.kernel.vfs.stat(node)?.file_type;
     if file_type == FileType::Fifo && !mode.path_only {

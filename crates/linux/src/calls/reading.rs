@@ -229,7 +229,7 @@ fn truncate_to(call: &mut Call<'_>, node: crate::vfs::NodeId, len: i64) -> Answe
         return Err(Errno::FBIG.into());
     }
     call.kernel.with_vfs(call.tid, |vfs, _| vfs.truncate(node, len))?;
-    call.kernel.file_resized(node)?;
+    call.kernel.file_shortened(node)?;
     Ok(0)
 }
 

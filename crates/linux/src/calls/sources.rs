@@ -35,6 +35,12 @@ pub(super) fn pipe2(call: &mut Call<'_>) -> Answer {
     Ok(0)
 }
 
+/// Opens something that has no name, to be read and written.
+fn open(call: &mut Call<'_>, kind: Kind, bits: u32) -> Answer {
+    let mode = Mode::from_bits(flags::RDWR | bits & flags::NONBLOCK);
+    call.kernel.add_file(call.tid, OpenFile::new(kind, mode), bits & flags::CLOEXEC != 0)
+}
+
 pub(super) fn eventfd2(call: &mut Call<'_>) -> Answer {
     let bits = call.bits(1);
     if bits & !(raw::EFD_SEMAPHORE | flags::CLOEXEC | flags::NONBLOCK) != 0 {
@@ -42,13 +48,7 @@ pub(super) fn eventfd2(call: &mut Call<'_>) -> Answer {
     }
     let semaphore = bits & raw::EFD_SEMAPHORE != 0;
     let kind = Kind::Event { count: call.bits(0).into(), semaphore };
-    let mode = Mode {
-        reads: true,
-        writes: true,
-        nonblocking: bits & flags::NONBLOCK != 0,
-        ..Mode::default()
-    };
-    call.kernel.add_file(call.tid, OpenFile::new(kind, mode), bits & flags::CLOEXEC != 0)
+    open(call, kind, bits)
 }
 
 pub(super) fn timerfd_create(call: &mut Call<'_>) -> Answer {
@@ -62,13 +62,7 @@ pub(super) fn timerfd_create(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let kind = Kind::Timer { alarm: None, since_1970 };
-    let mode = Mode {
-        reads: true,
-        writes: true,
-        nonblocking: bits & flags::NONBLOCK != 0,
-        ..Mode::default()
-    };
-    call.kernel.add_file(call.tid, OpenFile::new(kind, mode), bits & flags::CLOEXEC != 0)
+    open(call, kind, bits)
 }
 
 pub(super) fn timerfd_settime(call: &mut Call<'_>) -> Answer {

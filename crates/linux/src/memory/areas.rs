@@ -88,9 +88,15 @@ impl Areas {
         self.areas.iter().map(|(start, area)| (*start, area))
     }
 
-    /// True if some are shared with other processes or with files.
-    pub fn has_shared(&self) -> bool {
-        self.shared > 0
+    /// Copies of those that are shared with other processes or with files, as far as the files go.
+    pub fn shared(&self) -> Vec<(u64, Area)> {
+        // Most processes have none, and are asked at every system call.
+        if self.shared == 0 {
+            return Vec::new();
+        }
+        let is_shared = |area: &Area| !area.beyond && area.backing.is_shared();
+        let shared = self.iter().filter(|(_, area)| is_shared(area));
+        shared.map(|(start, area)| (start, *area)).collect()
     }
 
     /// How many there are.

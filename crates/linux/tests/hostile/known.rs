@@ -213,6 +213,26 @@ fn files_of_holes_take_no_memory_but_count() {
 }
 
 #[test]
+fn files_that_grow_behind_mappings_count_when_they_are_accessed() {
+    const SHARED_FIXED: u64 = 0x11;
+    let at = 1 << 37;
+    let grown = |size: u64| {
+        let mut code = Code::new();
+        code.call(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
+        code.call(request(nr::MMAP, [at, 1 << 37, 3, SHARED_FIXED, 3, 0]));
+        code.call(request(nr::FTRUNCATE, [3, size]));
+        code.set(21, at);
+        code.store(21, 21);
+        code.call(request(nr::EXIT_GROUP, [7]));
+        run(code.file(b"/tmp/file\0"), LIMITS).status.unwrap()
+    };
+    assert_eq!(grown(1), Status::Exited(7));
+    assert_eq!(grown(0), Status::Killed(Signal::BUS));
+    // There is no memory for that much of it.
+    assert_eq!(grown(1 << 37), Status::Killed(Signal::BUS));
+}
+
+#[test]
 fn segments_that_nobody_has_any_more_take_no_memory() {
     const SHARED: u64 = 0x31;
     let at = 0x3000_0000;
