@@ -11,6 +11,8 @@ use crate::guest::TOO_MUCH;
 #[derive(Default)]
 pub(crate) struct DeviceCode {
     buffers: Option<Buffers>,
+    /// The parts that blocks of mapped memory have.
+    blocks: Option<Buffer>,
 }
 
 struct Buffers {
@@ -48,6 +50,11 @@ impl DeviceCode {
     /// Where a flag of the map is.
     pub(crate) fn flag(&self, index: u64) -> u64 {
         self.buffers().map.address + index
+    }
+
+    /// Where the parts of blocks are; there are none in flat memory.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.blocks.as_ref().map_or(0, |blocks| blocks.address)
     }
 
     /// Where the directory is.
@@ -119,6 +126,16 @@ impl CodeDevice for Uploading<'_> {
 
     fn write_directory(&mut self, entries: &[DirectoryEntry]) -> Result<(), EngineError> {
         Ok(self.code.buffers().directory.write(0, entries)?)
+    }
+
+    fn write_blocks(&mut self, parts: &[u32]) -> Result<(), EngineError> {
+        let blocks = match self.code.blocks.take() {
+            Some(blocks) => blocks,
+            None => self.buffer(size_of_val(parts))?,
+        };
+        blocks.write(0, parts)?;
+        self.code.blocks = Some(blocks);
+        Ok(())
     }
 }
 

@@ -318,6 +318,12 @@ impl Buffer {
         self.stream.fill(self.address + offset, len, byte)
     }
 
+    /// Copies all of another buffer, which is not larger. The copy may take place later.
+    pub(crate) fn copy_from(&self, other: &Buffer) -> Result<(), CudaError> {
+        self.check(0, other.len as usize);
+        self.stream.copy(self.address, other.address, other.len)
+    }
+
     pub(crate) fn write<T: Plain>(&self, offset: u64, data: &[T]) -> Result<(), CudaError> {
         self.check(offset, size_of_val(data));
         match data.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kvrm_engine::memory::{DeviceMemory, Entry, FramePart};
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PageMap};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -17,6 +17,8 @@ pub(crate) const TOO_MUCH: &str = "use fewer lanes or a smaller memory";
 const WORD_BYTES: u64 = 8 * FRAME_LANES;
 /// Bytes of an entry of a page table.
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
+/// Slots of mapped memory to begin with.
+const FIRST_SLOTS: u64 = 1024;
 
 /// The memory of all lanes.
 pub struct Guest {
@@ -30,8 +32,16 @@ pub struct Guest {
     /// What is in there; kernels change it.
     pool: Pool,
     pub(crate) private: Option<Private>,
+    pub(crate) mapped: Option<Mapped>,
     // Last: everything above is on it.
     pub(crate) device: Device,
+}
+
+/// What mapped memory has.
+pub(crate) struct Mapped {
+    map: PageMap,
+    /// The map as kernels see it.
+    pub(crate) words: Buffer,
 }
 
 /// What private memory has beside the image.
@@ -44,14 +54,15 @@ pub(crate) struct Private {
 
 impl Guest {
     pub(crate) fn new(device: Device, config: &Config) -> Result<Guest, EngineError> {
-        let Config { lanes, memory_size: size, read_only, model, .. } = *config;
-        let flat = Buffer::new(&device, size, |_| TOO_MUCH.into())?;
+        let Config { lanes, memory_size: size, read_only, .. } = *config;
+        let stored = if config.mapped { FIRST_SLOTS * PAGE } else { size };
+        let flat = Buffer::new(&device, stored, |_| TOO_MUCH.into())?;
         let pool_buffer = Buffer::new(&device, size_of::<Pool>() as u64, |_| TOO_MUCH.into())?;
-        let private = match model {
+        let private = match memory_model(config) {
             MemoryModel::Shared => None,
             MemoryModel::Private => {
                 let warps = (lanes as u64).div_ceil(FRAME_LANES);
-                let table_bytes = size / PAGE * ENTRY_BYTES;
+                let table_bytes = stored / PAGE * ENTRY_BYTES;
                 let tables = Buffer::new(&device, warps * table_bytes, |free| {
                     let fit = free / table_bytes * FRAME_LANES;
                     format!("{TOO_MUCH}; the tables of {fit} lanes would fit")
@@ -59,8 +70,17 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(&device)? })
             }
         };
+        let mapped = match config.mapped {
+            false => None,
+            true => {
+                let map = PageMap::new(size);
+                let words = words_buffer(&device, &map)?;
+                Some(Mapped { map, words })
+            }
+        };
         let pool = Pool::default();
-        let mut guest = Guest { size, read_only, lanes, flat, pool_buffer, pool, private, device };
+        let mut guest =
+            Guest { size, read_only, lanes, flat, pool_buffer, pool, private, mapped, device };
         guest.drop_all_pages()?;
         Ok(guest)
     }
@@ -81,6 +101,33 @@ impl Guest {
     pub(crate) fn set_pool(&mut self, pool: Pool) -> Result<(), CudaError> {
         self.pool_buffer.write(0, &[pool])?;
         self.pool = pool;
+        Ok(())
+    }
+
+    /// Brings the map of mapped memory on the device up to date.
+    pub(crate) fn upload_map(&mut self) -> Result<(), CudaError> {
+        let Some(Mapped { map, words }) = &mut self.mapped else { return Ok(()) };
+        if size_of_val(map.words()) as u64 > words.len {
+            *words = words_buffer(&self.device, map)?;
+            map.change_all();
+        }
+        for part in map.take_changes() {
+            words.write(4 * part.start as u64, &map.words()[part])?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many slots of mapped memory.
+    fn store_more(&mut self, slots: u64) -> Result<(), CudaError> {
+        let more = |bytes| Buffer::new(&self.device, bytes, |_| TOO_MUCH.into());
+        let (flat, tables) = (more(slots * PAGE)?, more(slots * ENTRY_BYTES)?);
+        let private = self.private.as_mut().expect("mapped memory is private");
+        flat.copy_from(&self.flat)?;
+        tables.copy_from(&private.tables)?;
+        // The old buffers may go when nothing is copied from them any more.
+        self.device.stream.wait()?;
+        private.table_bytes = tables.len;
+        (self.flat, private.tables) = (flat, tables);
         Ok(())
     }
 
@@ -124,6 +171,26 @@ impl DeviceMemory for Guest {
 
     fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    fn map(&self) -> Option<&PageMap> {
+        self.mapped.as_ref().map(|mapped| &mapped.map)
+    }
+
+    fn map_mut(&mut self) -> Option<&mut PageMap> {
+        self.mapped.as_mut().map(|mapped| &mut mapped.map)
+    }
+
+    fn make_room(&mut self) -> Result<(), EngineError> {
+        let needed = self.map().map_or(0, |map| map.count() as u64);
+        if needed * PAGE <= self.flat.len {
+            return Ok(());
+        }
+        // Twice as much each time, so that all is not copied often.
+        match self.store_more(needed.next_power_of_two()) {
+            Err(CudaError::Full { .. }) => Ok(self.store_more(needed)?),
+            made => Ok(made?),
+        }
     }
 
     fn lanes(&self) -> usize {
@@ -211,4 +278,14 @@ impl DeviceMemory for Guest {
         let size = self.private.as_ref().map_or(0, |private| private.frames.count()) as u32;
         Ok(self.set_pool(Pool { next: 1, size, ..self.pool })?)
     }
+}
+
+/// Who sees which memory, as kernels have it: mapped memory is private.
+pub(crate) fn memory_model(config: &Config) -> MemoryModel {
+    if config.mapped { MemoryModel::Private } else { config.model }
+}
+
+/// A buffer for a map of pages, with room to grow.
+fn words_buffer(device: &Device, map: &PageMap) -> Result<Buffer, CudaError> {
+    Buffer::new(device, 2 * size_of_val(map.words()) as u64, |_| TOO_MUCH.into())
 }

@@ -8,19 +8,20 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VectorState, X_SLOTS};
 use kvrm_engine::MemoryModel;
+use kvrm_engine::code::BLOCK_STRIDE;
 use kvrm_engine::kernel::{
-    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, Record, UNDEFINED, stop,
+    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, Record, UNDEFINED, stop,
 };
 use kvrm_engine::launch::Status;
-use kvrm_ir::Routine;
 use kvrm_ir::legalise::legalise;
+use kvrm_ir::{Access, Routine};
 use kvrm_mem::PAGE;
 
 use crate::call::functions;
 use crate::diverted::diverted;
 use crate::emit::{Emitter, FLAGS, LACKS, Setting, var_offset};
 use crate::float;
-use crate::memory::{FRAME_BYTES, MemorySpec};
+use crate::memory::{BLOCK_BITS, FRAME_BYTES, MemorySpec};
 
 /// What a launch is given, in this order, all 64 bits wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +63,10 @@ pub(crate) struct Arguments {
     pub(crate) directory_mask: u64,
     /// [`Control`].
     pub(crate) control: u64,
+    /// The map of pages of mapped memory.
+    pub(crate) page_map: u64,
+    /// Which parts of the records the blocks of mapped memory have, counted from one.
+    pub(crate) code_blocks: u64,
 }
 
 /// What is counted on the device.
@@ -144,9 +149,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
         load_vectors(&mut out);
         float::load(&mut out);
     }
-    start(&mut out);
+    start(&mut out, target);
     chunk(&mut out);
-    branch(&mut out);
+    branch(&mut out, target);
     gather(&mut out, target);
     fetch(&mut out, handlers, target);
     for (number, (handler, routine)) in (FIRST_HANDLER..).zip(handlers.iter().zip(&routines)) {
@@ -179,7 +184,7 @@ fn declare(out: &mut String) {
 \t.reg .b32 %records_bytes, %bias, %code_near_low, %code_span_low, %stop, %want, %lane, %lane_bit, %laneid, %s<32>;
 \t.reg .b64 %target, %count_base, %budget, %share, %detail, %state, %status, %t<64>;
 \t.reg .b64 %memory, %frames, %page_table, %pool, %lock, %records, %code_start, %code_len;
-\t.reg .b64 %code_map, %code_near, %code_span;
+\t.reg .b64 %code_map, %code_near, %code_span, %page_map, %code_blocks;
 "
     );
 }
@@ -211,6 +216,8 @@ fn prologue(out: &mut String, target: &KernelTarget) {
         "%code_start" = code_start,
         "%code_len" = code_len,
         "%code_map" = code_map,
+        "%page_map" = page_map,
+        "%code_blocks" = code_blocks,
     );
     let _ = write!(
         out,
@@ -228,6 +235,8 @@ fn prologue(out: &mut String, target: &KernelTarget) {
 \tsetp.eq.or.u32 %q0, %stop, {no_code}, %q0;
 \tsetp.eq.or.u32 %q0, %stop, {no_frame}, %q0;
 \tsetp.eq.or.u32 %q0, %stop, {code_write}, %q0;
+\tsub.u32 %s3, %stop, {no_handler};
+\tsetp.le.or.u32 %q0, %s3, {most_rights}, %q0;
 \t@!%q0 ret;
 \tmov.b32 %stop, {running};
 \tadd.u64 %lock, %pool, {lock};
@@ -248,6 +257,9 @@ fn prologue(out: &mut String, target: &KernelTarget) {
         no_code = stop::NO_CODE,
         no_frame = stop::NO_FRAME,
         code_write = stop::CODE_WRITE,
+        // The numbers from this one on are for mapped memory.
+        no_handler = stop::NO_HANDLER,
+        most_rights = stop::no_page(Access::ReadWrite) - stop::NO_HANDLER,
         lock = std::mem::offset_of!(Pool, lock),
     );
     if target.memory.model == MemoryModel::Private {
@@ -302,7 +314,7 @@ fn save_vectors(out: &mut String) {
 }
 
 /// Goes to where the lane is.
-fn start(out: &mut String) {
+fn start(out: &mut String, target: &KernelTarget) {
     let _ = write!(
         out,
         "\tld.global.u64 %budget, [%status+{budget}];
@@ -318,7 +330,17 @@ fn start(out: &mut String) {
 \tmov.b32 %chunk, 0;
 \tmov.b32 %waited, 0;
 \tmov.b64 %detail, 0;
-\tsub.u64 %t10, %target, %code_start;
+",
+        budget = std::mem::offset_of!(Status, budget),
+        count = std::mem::offset_of!(Status, count),
+    );
+    if target.memory.mapped {
+        // The block that it is in has to be found.
+        out.push_str("\tbra OTHER_BLOCK;\n");
+        return;
+    }
+    out.push_str(
+        "\tsub.u64 %t10, %target, %code_start;
 \tcvt.u32.u64 %s8, %t10;
 \tsetp.ge.u64 %q0, %t10, %code_len;
 \tand.b32 %s9, %s8, 3;
@@ -328,8 +350,6 @@ fn start(out: &mut String) {
 \tmov.b32 %limit, %at;
 \tbra GATHER;
 ",
-        budget = std::mem::offset_of!(Status, budget),
-        count = std::mem::offset_of!(Status, count),
     );
 }
 
@@ -387,15 +407,20 @@ LOOKED:
 
 /// After a branch: `BRANCH` to the address in `%target`, or `BRANCHED` where `%at` is set already. Only
 /// computed addresses can be anywhere; others are within the reach of a 32-bit distance.
-fn branch(out: &mut String) {
-    out.push_str(
+fn branch(out: &mut String, target: &KernelTarget) {
+    let (drop_tag, outside) = match target.memory.mapped {
+        true => ("\tshl.b64 %target, %target, 8;\n\tshr.s64 %target, %target, 8;\n", "OTHER_BLOCK"),
+        false => ("", "NO_CODE"),
+    };
+    let _ = write!(
+        out,
         "BRANCH:
-\tsub.u64 %t10, %target, %code_start;
+{drop_tag}\tsub.u64 %t10, %target, %code_start;
 \tcvt.u32.u64 %s8, %t10;
 \tsetp.ge.u64 %q0, %t10, %code_len;
 \tand.b32 %s9, %s8, 3;
 \tsetp.ne.or.u32 %q0, %s9, 0, %q0;
-\t@%q0 bra NO_CODE;
+\t@%q0 bra {outside};
 \tmad.lo.u32 %s8, %s8, 4, %records_low;
 \tsub.u32 %s9, %s8, %at;
 \tadd.u32 %limit, %limit, %s9;
@@ -406,6 +431,50 @@ BRANCHED:
 \tsetp.ge.u32 %q0, %s8, %records_bytes;
 \t@%q0 bra BEYOND;
 ",
+    );
+    if target.memory.mapped {
+        out.push_str("\tbra GATHER;\n");
+        other_block(out, target);
+    }
+}
+
+/// Where a lane leaves its block of mapped memory: it goes on at `%target` in another block, if that has code. `BEYOND` is
+/// for one whose next record, at `%at`, is outside of its block.
+fn other_block(out: &mut String, target: &KernelTarget) {
+    let _ = write!(
+        out,
+        "BEYOND:
+\tsub.u32 %s8, %at, %records_low;
+\tshr.s32 %s8, %s8, 2;
+\tcvt.s64.s32 %t10, %s8;
+\tadd.u64 %target, %t10, %code_start;
+OTHER_BLOCK:
+\tsetp.ge.u64 %q0, %target, 0x{size:x};
+\tcvt.u32.u64 %s8, %target;
+\tand.b32 %s9, %s8, 3;
+\tsetp.ne.or.u32 %q0, %s9, 0, %q0;
+\t@%q0 bra NO_CODE;
+\tshr.u64 %t10, %target, {BLOCK_BITS};
+\tshl.b64 %t11, %t10, 2;
+\tadd.u64 %t11, %t11, %code_blocks;
+\tld.global.u32 %s9, [%t11];
+\tsetp.eq.u32 %q0, %s9, 0;
+\t@%q0 bra NO_CODE;
+\tsub.u32 %s9, %s9, 1;
+\tcvt.u32.u64 %records_low, %records;
+\tmad.lo.u32 %records_low, %s9, {part}, %records_low;
+\tshl.b64 %code_start, %t10, {BLOCK_BITS};
+\tcvt.u32.u64 %s9, %code_start;
+\tshl.b32 %s9, %s9, 2;
+\tsub.u32 %bias, %records_low, %s9;
+\tmad.lo.u32 %s8, %s8, 4, %bias;
+\tsub.u32 %s9, %s8, %at;
+\tadd.u32 %limit, %limit, %s9;
+\tmov.b32 %at, %s8;
+\tbra GATHER;
+",
+        size = target.memory.size,
+        part = BLOCK_STRIDE as usize * PAGE as usize / 4 * RECORD,
     );
 }
 
@@ -478,6 +547,7 @@ FETCH:
         (UNDEFINED, "UNDEFINED"),
         (BREAKPOINT, "BREAKPOINT"),
         (DIVERTED, label),
+        (ON_HOST, "ON_HOST"),
     ];
     targets.sort_unstable();
     let special = targets.into_iter().map(|(_, label)| label.to_string());
@@ -547,6 +617,16 @@ NO_FRAME:
 
 /// `STOP` is for an instruction that has not been completed, `STOP_HERE` for one that has.
 fn stops(out: &mut String, target: &KernelTarget) {
+    // Records behind a block of mapped memory are not decoded either.
+    let beyond = match target.memory.mapped {
+        true => {
+            "\tsub.u32 %s8, %at, %records_low;
+\tsetp.ge.u32 %q0, %s8, %records_bytes;
+\t@%q0 bra BEYOND;
+"
+        }
+        false => "BEYOND:\n",
+    };
     let _ = write!(
         out,
         "UNDEFINED:
@@ -557,13 +637,16 @@ BREAKPOINT:
 \tmov.b32 %stop, {breakpoint};
 \tmov.b64 %detail, 0;
 \tbra STOP;
+ON_HOST:
+\tmov.b32 %stop, {no_handler};
+\tmov.b64 %detail, 0;
+\tbra STOP;
 NO_CODE:
 \tmov.b32 %stop, {no_code};
 \tbra PARK;
 NOT_DECODED:
 \tsub.u32 %at, %at, {RECORD};
-BEYOND:
-\tmov.b32 %stop, {no_code};
+{beyond}\tmov.b32 %stop, {no_code};
 \tbra STOP_HERE;
 STOP:
 \tsub.u32 %at, %at, {RECORD};
@@ -584,6 +667,7 @@ PARK:
         no_code = stop::NO_CODE,
         undefined = stop::UNDEFINED,
         breakpoint = stop::BREAKPOINT,
+        no_handler = stop::NO_HANDLER,
         record_bits = RECORD.ilog2(),
     );
     if target.memory.model == MemoryModel::Shared {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
@@ -15,7 +16,7 @@ use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTi
 
 use crate::code::DeviceCode;
 use crate::driver::{Buffer, CudaError, Device, Kernel, Plain};
-use crate::guest::{Guest, TOO_MUCH};
+use crate::guest::{Guest, TOO_MUCH, memory_model};
 use crate::kernel::{Arguments, KernelTarget, Pool, kernel};
 use crate::memory::MemorySpec;
 use crate::stream::Mapped;
@@ -73,7 +74,7 @@ pub type CudaEngine = LaunchEngine<CudaLanes>;
 
 /// Builds the engine on a device, all registers zero.
 pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
-    config.refuse_mapped("cuda")?;
+    config.check_mapped_on_device("cuda")?;
     let device = Device::open(device)?;
     let lanes = config.lanes;
     let guest = Guest::new(device, &config)?;
@@ -112,9 +113,10 @@ impl CudaLanes {
         let (major, minor) = self.guest.device.info.capability;
         KernelTarget {
             memory: MemorySpec {
-                model: self.config.model,
+                model: memory_model(&self.config),
                 size: self.config.memory_size,
                 read_only: self.config.read_only,
+                mapped: self.config.mapped,
             },
             capability: (10 * major + minor) as u32,
         }
@@ -163,6 +165,8 @@ impl CudaLanes {
             directory: self.device_code.directory(),
             directory_mask: launch.code.layout().directory_len() as u64 - 1,
             control: self.control.device,
+            page_map: self.guest.mapped.as_ref().map_or(0, |mapped| mapped.words.address),
+            code_blocks: self.device_code.blocks(),
         }
     }
 
@@ -254,6 +258,10 @@ impl Launcher for CudaLanes {
         Ok(self.guest.device.make_current()?)
     }
 
+    fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a> {
+        self.guest.device.key(text)
+    }
+
     fn start_times(&self) -> StartTimes {
         let driver = Some(self.guest.device.start_time);
         StartTimes { driver, kernels: self.kernel_loads.clone() }
@@ -290,6 +298,7 @@ impl Launcher for CudaLanes {
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
         self.load_kernel(&launch.code.handlers, launch.control)?;
+        self.guest.upload_map()?;
         let start = Instant::now();
         self.executed = self.run_kernel(&launch)?;
         let time = start.elapsed();

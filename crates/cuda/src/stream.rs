@@ -46,6 +46,19 @@ impl Stream {
             .when("clearing memory")
     }
 
+    /// Copies bytes from one place of the device to another.
+    pub(crate) fn copy(
+        self,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        len: u64,
+    ) -> Result<(), CudaError> {
+        // SAFETY: see the type.
+        unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, len as usize, self.0) }
+            .result()
+            .when("copying device memory")
+    }
+
     /// Sets a 32-bit number in each of `rows` places that are `pitch` bytes apart.
     pub(crate) fn fill_column(
         self,

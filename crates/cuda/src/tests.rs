@@ -53,7 +53,12 @@ fn assemble(text: &str, name: &str, generation: u32, effort: Effort) -> Result<(
 }
 
 fn memory(model: MemoryModel) -> MemorySpec {
-    MemorySpec { model, size: 1 << 20, read_only: false }
+    MemorySpec { model, size: 1 << 20, read_only: false, mapped: false }
+}
+
+/// Mapped memory.
+fn mapped() -> MemorySpec {
+    MemorySpec { size: 1 << 39, mapped: true, ..memory(MemoryModel::Private) }
 }
 
 fn target(model: MemoryModel, capability: u32) -> KernelTarget {
@@ -68,7 +73,9 @@ fn kernels_of_all_rows_assemble() {
     let models = [MemoryModel::Shared, MemoryModel::Private].map(memory);
     let of_parts = (0..parts.len()).flat_map(|part| models.map(|memory| (part, memory)));
     let read_only = (0, MemorySpec { read_only: true, ..models[0] });
-    let jobs = std::iter::once(read_only).chain(of_parts);
+    let with_loads = parts.len().div_ceil(2);
+    let of_mapped = (0..with_loads).map(|part| (part, mapped()));
+    let jobs = std::iter::once(read_only).chain(of_parts).chain(of_mapped);
     in_parallel(jobs.zip(GENERATIONS.into_iter().cycle()), |((part, memory), capability)| {
         let text = kernel(&parts[part], &KernelTarget { memory, capability });
         let result = assemble(&text, &format!("all-{part}"), capability, Effort::Least);

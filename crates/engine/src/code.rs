@@ -6,6 +6,7 @@
 //! lane's words differ from those of others: such a lane has its own records of the granule, and no more.
 
 mod ahead;
+mod blocks;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -18,15 +19,17 @@ use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_mem::{GRANULE, PAGE};
 
 pub use ahead::reachable;
+pub use blocks::{BLOCK_PAGES, BLOCK_STRIDE};
 pub use tables::GRANULE_RECORDS;
 pub use upload::{
     CodeDevice, DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, Layout, NOBODY, directory_index,
 };
 
-use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, Record};
+use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, ON_HOST, Record};
 use crate::lane_view::{LaneMemory, Words};
 use crate::memory::DeviceMemory;
 use crate::{EngineError, Lacking, Step, Stop, fetch, step};
+use blocks::Blocks;
 use tables::{
     Diverted, Holder, Own, PAGE_GRANULES, PAGE_RECORDS, Page, Slots, count_decoded, granule_of,
     in_page, is_decoded, page_of, replace,
@@ -49,13 +52,16 @@ const MOST_SLOTS: u32 = 1 << 22;
 /// Lanes whose memory is compared together.
 const LANES_AT_ONCE: usize = 256;
 
-/// Records of the code that lanes have reached, for all addresses from the first page of it to the last.
+/// Records of the code that lanes have reached, for all addresses from the first page of it to the last; in mapped memory,
+/// for all of the blocks that have some.
 pub struct DecodedCode {
     /// The handlers that records ask for.
     pub handlers: Handlers,
     breakpoints: Vec<u64>,
-    /// From the first page with records to the last, by number.
+    /// From the first page with records to the last, by number; nothing in mapped memory.
     span: Range<u64>,
+    /// What mapped memory has instead.
+    blocks: Option<Blocks>,
     pages: BTreeMap<u64, Page>,
     /// Granules of which some lanes have their own records, by number.
     diverted: BTreeMap<u64, Diverted>,
@@ -68,12 +74,13 @@ pub struct DecodedCode {
 }
 
 impl DecodedCode {
-    /// No code.
+    /// No code of a flat memory.
     pub fn new() -> DecodedCode {
         DecodedCode {
             handlers: Handlers::new(),
             breakpoints: Vec::new(),
             span: 0..0,
+            blocks: None,
             pages: BTreeMap::new(),
             diverted: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -85,9 +92,41 @@ impl DecodedCode {
         }
     }
 
+    /// No code of a mapped memory of that size.
+    pub fn of_mapped(size: u64) -> DecodedCode {
+        let (handlers, blocks) = (Handlers::by_choice(), Some(Blocks::new(size)));
+        DecodedCode { handlers, blocks, ..DecodedCode::new() }
+    }
+
+    /// Notes that a lane has got to an instruction. False if the kernel has no handler for it, or it is not decoded.
+    pub(crate) fn meet(&mut self, lane: usize, at: u64) -> bool {
+        if !at.is_multiple_of(4) || !self.has(lane, at) {
+            return false;
+        }
+        let record = self.pages[&(at / PAGE)].records[(at % PAGE / 4) as usize];
+        self.handlers.meet(record);
+        self.handlers.in_kernel(record).handler() != ON_HOST
+    }
+
+    /// Notes that lanes are going to want all that is decoded.
+    pub(crate) fn meet_all(&mut self) {
+        for page in self.pages.values() {
+            page.records.iter().for_each(|record| self.handlers.meet(*record));
+        }
+    }
+
+    /// Makes kernels have the handlers that were met.
+    pub(crate) fn choose(&mut self) {
+        self.handlers.choose();
+        self.changes.all = true;
+    }
+
     /// Forgets all records.
     pub fn clear(&mut self) {
         self.span = 0..0;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.clear();
+        }
         self.pages.clear();
         self.diverted.clear();
         self.own.clear();
@@ -114,14 +153,25 @@ impl DecodedCode {
         self.span.start * PAGE
     }
 
-    /// Bytes of code that there are records for.
+    /// Bytes of code that there are records for; in mapped memory, those of a block.
     pub fn len(&self) -> u64 {
-        (self.span.end - self.span.start) * PAGE
+        match self.blocks {
+            Some(_) => BLOCK_PAGES * PAGE,
+            None => (self.span.end - self.span.start) * PAGE,
+        }
     }
 
     /// True if there are no records.
     pub fn is_empty(&self) -> bool {
-        self.span.is_empty()
+        self.pages.is_empty()
+    }
+
+    /// Where the records of a page are, in pages of the table; `None` if there is no room for them.
+    fn page_of_table(&self, page: u64) -> Option<u64> {
+        match &self.blocks {
+            Some(blocks) => blocks.page_of_table(page),
+            None => self.span.contains(&page).then(|| page - self.layout.pages.start),
+        }
     }
 
     /// What there is on a device, after an [upload](DecodedCode::upload).
@@ -249,6 +299,56 @@ impl DecodedCode {
         Ok(fits)
     }
 
+    /// Makes room for the records of a page in mapped memory. False if there is none.
+    fn include_block(
+        &mut self,
+        memory: &impl DeviceMemory,
+        page: u64,
+    ) -> Result<bool, EngineError> {
+        let Some(blocks) = &self.blocks else { return Ok(false) };
+        if blocks.page_of_table(page).is_some() {
+            return Ok(true);
+        }
+        let (needed, slots) = (blocks.len() + 1, self.layout.slots);
+        let layout = |blocks| Layout { pages: 0..blocks * BLOCK_STRIDE, slots };
+        if layout(needed).pages.end > self.layout.pages.end {
+            // Twice as many each time, so that all is not copied often.
+            let fits = self.lay_out(memory, layout((2 * needed).next_power_of_two()))?
+                || self.lay_out(memory, layout(needed))?;
+            if !fits {
+                return Ok(false);
+            }
+        }
+        self.blocks.as_mut().expect("found above").add(page);
+        self.changes.blocks = true;
+        Ok(true)
+    }
+
+    /// Makes room for the records of words, in ascending order, of which those of `page` are needed. False if there is no
+    /// room for these.
+    fn include_words(
+        &mut self,
+        memory: &impl DeviceMemory,
+        page: u64,
+        words: &[(u64, u32)],
+    ) -> Result<bool, EngineError> {
+        let ends = words.first().zip(words.last());
+        let ((first, _), (last, _)) = ends.expect("there is code where the lane is");
+        if self.blocks.is_none() {
+            return Ok(self.include(memory, first / PAGE..last / PAGE + 1)?
+                || self.include(memory, page..page + 1)?);
+        }
+        if !self.include_block(memory, page)? {
+            // What was decoded before may not be needed any more.
+            self.clear();
+            return self.include_block(memory, page);
+        }
+        for words in words.chunk_by(|a, b| a.0 / PAGE == b.0 / PAGE) {
+            self.include_block(memory, words[0].0 / PAGE)?;
+        }
+        Ok(true)
+    }
+
     /// Extends the range to some pages. False if they are too far away, or there is no room.
     fn include(
         &mut self,
@@ -322,7 +422,8 @@ impl DecodedCode {
             if !words.clone().any(|word| self.has(lane, 4 * word)) {
                 continue;
             }
-            let is_private = memory.group().is_some();
+            // In mapped memory there is only one lane, and no image that it could be reset to.
+            let is_private = memory.group().is_some() && memory.map().is_none();
             if is_private && !self.has_own(lane, granule) && !self.divert(memory, lane, granule)? {
                 return Ok(false);
             }
@@ -383,17 +484,14 @@ impl DecodedCode {
         words.check()?;
         *ahead = ahead.saturating_sub(code.len());
         code.sort_unstable_by_key(|(at, _)| *at);
-        let first_and_last = code.first().zip(code.last());
-        let ((first, _), (last, _)) = first_and_last.expect("there is code where the lane is");
         let page = pc / PAGE;
-        let fits = self.include(memory, first / PAGE..last / PAGE + 1)?
-            || self.include(memory, page..page + 1)?;
-        if !fits {
+        if !self.include_words(memory, page, &code)? {
             return Ok(Some(Stop::OutOfMemory { lacking: Lacking::Code }));
         }
         for words in code.chunk_by(|a, b| a.0 / PAGE == b.0 / PAGE) {
             let number = words[0].0 / PAGE;
-            let added = self.span.contains(&number) && self.add(memory, lane, number, words)?;
+            let fits = self.page_of_table(number).is_some();
+            let added = fits && self.add(memory, lane, number, words)?;
             if !added && number == page {
                 return Ok(Some(Stop::OutOfMemory { lacking: Lacking::Code }));
             }
@@ -410,7 +508,8 @@ impl DecodedCode {
         page: u64,
         words: &[(u64, u32)],
     ) -> Result<bool, EngineError> {
-        if memory.has_copies() && !self.divert_changed(memory, lane, page, words)? {
+        let may_differ = memory.has_copies() && memory.map().is_none();
+        if may_differ && !self.divert_changed(memory, lane, page, words)? {
             return Ok(false);
         }
         for (at, word) in words {

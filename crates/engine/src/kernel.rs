@@ -4,6 +4,7 @@
 //! The text of a kernel is its engine's business; which handlers it has and what a record holds is
 //! the same for all.
 
+mod chosen;
 pub mod stop;
 
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ use kvrm_a64::{Instruction, decode, shaped_form};
 use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
 use kvrm_ir::eval::{Inputs, eval_results};
 use kvrm_ir::{Op, Routine, Var};
+
+use chosen::Chosen;
 
 /// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
 /// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
@@ -31,8 +34,10 @@ pub const BREAKPOINT: u32 = 2;
 pub const DIVERTED: u32 = 3;
 /// The bits of a record's first word that hold the handler's number.
 pub const HANDLER_MASK: u32 = 0xffff;
+/// Handler number of an instruction that the host has to execute: the kernel has no handler for it.
+pub const ON_HOST: u32 = 4;
 /// Number of the first handler that is made from a row.
-pub const FIRST_HANDLER: u32 = 4;
+pub const FIRST_HANDLER: u32 = 5;
 
 impl Record {
     /// A record without parameters.
@@ -49,6 +54,12 @@ impl Record {
     /// Number of the handler.
     pub fn handler(&self) -> u32 {
         self.0[0] & HANDLER_MASK
+    }
+
+    /// The same with another handler.
+    fn with_handler(mut self, handler: u32) -> Record {
+        self.0[0] = self.0[0] & !HANDLER_MASK | handler;
+        self
     }
 
     /// The parameter of 64 bits.
@@ -74,6 +85,9 @@ pub struct Handler {
     pub row: &'static Instruction,
     /// What it does; its parameters come from the record.
     pub routine: Routine,
+    /// A word that wants it.
+    word: u32,
+    uses_vectors: bool,
 }
 
 /// How the record of a word of one shape is made.
@@ -89,11 +103,12 @@ struct Maker {
 #[derive(Default)]
 pub struct Handlers {
     handlers: Vec<Handler>,
+    /// Which of them kernels have; all, if none are chosen.
+    chosen: Option<Chosen>,
     makers: HashMap<(usize, usize), Maker>,
     /// Numbers of handlers by what they do, written out.
     numbers: HashMap<String, u32>,
     diverts: bool,
-    use_vectors: bool,
     /// In all handlers together.
     statements: usize,
 }
@@ -102,6 +117,11 @@ impl Handlers {
     /// No handlers.
     pub fn new() -> Handlers {
         Handlers::default()
+    }
+
+    /// No handlers, of which kernels will have those that are [chosen](Handlers::choose).
+    pub fn by_choice() -> Handlers {
+        Handlers { chosen: Some(Chosen::default()), ..Handlers::default() }
     }
 
     /// The handlers of every shape of every row, in parts that are as large as those of large programs, which kernels
@@ -131,19 +151,62 @@ impl Handlers {
         parts
     }
 
-    /// All handlers; their numbers count up from [`FIRST_HANDLER`].
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Handler> {
-        self.handlers.iter()
+    /// The handlers of a kernel; their numbers there count up from [`FIRST_HANDLER`].
+    pub fn iter(&self) -> impl Iterator<Item = &Handler> {
+        let number = |index: usize| match &self.chosen {
+            Some(chosen) => chosen.handlers()[index] as usize,
+            None => index,
+        };
+        (0..self.len()).map(move |index| &self.handlers[number(index)])
     }
 
-    /// How many there are.
+    /// How many a kernel has.
     pub fn len(&self) -> usize {
-        self.handlers.len()
+        self.chosen.as_ref().map_or(self.handlers.len(), |chosen| chosen.handlers().len())
     }
 
-    /// True if there are none.
+    /// True if a kernel has none.
     pub fn is_empty(&self) -> bool {
-        self.handlers.is_empty()
+        self.len() == 0
+    }
+
+    /// The record as a kernel has it, which may lack the handler.
+    pub fn in_kernel(&self, record: Record) -> Record {
+        let (Some(chosen), Some(handler)) =
+            (&self.chosen, record.handler().checked_sub(FIRST_HANDLER))
+        else {
+            return record;
+        };
+        match chosen.number(handler) {
+            Some(number) => record.with_handler(FIRST_HANDLER + number),
+            None => Record::special(ON_HOST, 0),
+        }
+    }
+
+    /// Notes that a lane wants the handler of a record.
+    pub fn meet(&mut self, record: Record) {
+        if let (Some(chosen), Some(handler)) =
+            (&mut self.chosen, record.handler().checked_sub(FIRST_HANDLER))
+        {
+            chosen.meet(handler);
+        }
+    }
+
+    /// True if lanes wanted handlers that kernels lack.
+    pub fn has_met(&self) -> bool {
+        self.chosen.as_ref().is_some_and(Chosen::has_met)
+    }
+
+    /// Makes kernels have the handlers that were met.
+    pub(crate) fn choose(&mut self) {
+        if let Some(chosen) = &mut self.chosen {
+            chosen.choose();
+        }
+    }
+
+    /// Words that want the handlers of a kernel, one for each.
+    pub(crate) fn words(&self) -> Vec<u32> {
+        self.iter().map(|handler| handler.word).collect()
     }
 
     /// True once some code was not the same for all lanes: kernels must know [`DIVERTED`].
@@ -151,9 +214,9 @@ impl Handlers {
         self.diverts
     }
 
-    /// True once some handler uses the vector registers: kernels must have them.
+    /// True if some handler of a kernel uses the vector registers: the kernel must have them.
     pub fn use_vectors(&self) -> bool {
-        self.use_vectors
+        self.iter().any(|handler| handler.uses_vectors)
     }
 
     /// Notes that some code is not the same for all lanes.
@@ -183,9 +246,9 @@ impl Handlers {
         let handler = *self.numbers.entry(after.to_string()).or_insert(next);
         if handler == next {
             assert!(handler <= HANDLER_MASK, "a record has no room for so many handlers");
-            self.use_vectors |= uses_vectors(&after);
+            let uses_vectors = uses_vectors(&after);
             after.body.for_each_stmt(&mut |_| self.statements += 1);
-            self.handlers.push(Handler { row, routine: after });
+            self.handlers.push(Handler { row, routine: after, word, uses_vectors });
         }
         Maker { handler, before, small }
     }
@@ -249,6 +312,30 @@ mod tests {
         let hints = [0xd503_201f, 0xd503_203f, 0xd503_241f].map(|word| handlers.record(0, word));
         assert_eq!((hints[0], hints[0]), (hints[1], hints[2]));
         assert_eq!(handlers.len(), 2);
+    }
+
+    #[test]
+    fn kernels_have_the_handlers_that_were_chosen() {
+        let mut handlers = Handlers::by_choice();
+        // nop; add x0, x1, #1; ldr x0, [x1]
+        let words = [0xd503_201f, 0x9100_0420, 0xf940_0020];
+        let records = words.map(|word| handlers.record(0, word));
+        assert_eq!(records.map(|record| handlers.in_kernel(record).handler()), [ON_HOST; 3]);
+        assert!(handlers.is_empty() && !handlers.has_met());
+        handlers.meet(records[2]);
+        handlers.choose();
+        let numbers = |handlers: &Handlers| records.map(|r| handlers.in_kernel(r).handler());
+        assert_eq!(numbers(&handlers), [ON_HOST, ON_HOST, FIRST_HANDLER]);
+        assert_eq!(handlers.in_kernel(records[2]).wide(), records[2].wide());
+        handlers.meet(records[2]);
+        assert!(!handlers.has_met());
+        handlers.meet(records[0]);
+        assert!(handlers.has_met());
+        handlers.choose();
+        assert_eq!(numbers(&handlers), [FIRST_HANDLER + 1, ON_HOST, FIRST_HANDLER]);
+        assert_eq!((handlers.len(), handlers.words()), (2, vec![words[2], words[0]]));
+        let undefined = handlers.record(0, 0xffff_ffff);
+        assert_eq!(handlers.in_kernel(undefined), undefined);
     }
 
     #[test]

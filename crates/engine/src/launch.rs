@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_mem::{PAGE, Permissions, branch_target};
 
+use crate::cache::KernelKey;
 use crate::code::{AHEAD, DecodedCode};
 use crate::kernel::stop;
 use crate::memory::DeviceMemory;
@@ -37,6 +39,9 @@ pub struct Status {
 
 /// Why the host cannot write where lanes have code.
 const NO_ROOM_FOR_CODE: &str = "the device has no room for code that is different in so many lanes: use fewer lanes, several devices or the cpu engine";
+
+/// Instructions from where a lane begins in mapped memory whose handlers are in the first kernel.
+const AHEAD_IN_FIRST_KERNEL: usize = 128;
 
 /// What a launch is about.
 pub struct Launch<'a, A> {
@@ -88,6 +93,9 @@ pub trait Launcher: Send {
     /// What the lanes had to wait for.
     fn start_times(&self) -> StartTimes;
 
+    /// Where the cache keeps something that belongs to the device.
+    fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a>;
+
     /// Lets every lane run, and complete `max_cycles` more instructions. Where `in_kernel`, the next launch
     /// is soon enough; otherwise the host is going to look before that.
     fn begin(
@@ -116,6 +124,8 @@ pub struct LaunchEngine<L: Launcher> {
     share: Share,
     /// Instructions completed on the host, not reported yet.
     stepped: u64,
+    /// Time that the host has spent on instructions that the kernel has no handler for, since it was extended.
+    without_handler: Duration,
     // Last: everything above is on it.
     launcher: L,
 }
@@ -138,14 +148,19 @@ impl<L: Launcher> LaunchEngine<L> {
         share: Share,
     ) -> LaunchEngine<L> {
         let lanes = config.lanes;
+        let code = match config.mapped {
+            true => DecodedCode::of_mapped(config.memory_size),
+            false => DecodedCode::new(),
+        };
         LaunchEngine {
             states: Mirror::new(states, CpuState::new(), lanes, few),
             vectors: Mirror::new(vectors, VectorState::new(), lanes, few),
             statuses: Mirror::new(statuses, Status::default(), lanes, few),
             stops: vec![None; lanes],
-            code: DecodedCode::new(),
+            code,
             share,
             stepped: 0,
+            without_handler: Duration::ZERO,
             launcher,
             config,
         }
@@ -164,6 +179,9 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
     fn start(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
         let max_cycles = request.max_cycles;
+        if self.config.mapped {
+            self.drop_tags()?;
+        }
         let mut kept = Vec::new();
         for (lane, stop) in self.stops.iter_mut().enumerate() {
             match request.continues && stop.is_some_and(|stop| stop != Stop::MaxCycles) {
@@ -176,6 +194,19 @@ impl<L: Launcher> LaunchEngine<L> {
         self.launcher.begin(&mut self.statuses, max_cycles, in_kernel)?;
         self.statuses.modify(&kept, |status| status.stop = stop::ENDED)?;
         Ok(kept.len())
+    }
+
+    /// Makes lanes in mapped memory begin where a branch to their PC would go.
+    fn drop_tags(&mut self) -> Result<(), EngineError> {
+        for lane in 0..self.config.lanes {
+            let mut state = self.states.get(lane)?;
+            let target = branch_target(state.pc);
+            if state.pc != target {
+                state.pc = target;
+                self.states.set(lane..lane + 1, state)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lanes that start at a breakpoint execute the instruction there. How many stop by that.
@@ -205,8 +236,9 @@ impl<L: Launcher> LaunchEngine<L> {
         // Where all lanes have the same code, the first launch should find some.
         if running > 0 && self.code.is_empty() && !self.launcher.memory().has_copies() {
             let pc = self.states.get_of(1, 0)?.pc;
+            let mut ahead = if self.config.mapped { AHEAD_IN_FIRST_KERNEL } else { AHEAD };
             // If there is none, the lane will say so.
-            self.code.find(self.launcher.memory_mut(), 0, pc, &mut { AHEAD })?;
+            self.code.find(self.launcher.memory_mut(), 0, pc, &mut ahead)?;
         }
         let unbounded = request.single_launch && L::UNBOUNDED;
         while running > 0 && !request.control.is_cancelled() {
@@ -221,6 +253,9 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     fn launch(&mut self, share: u64, control: &RunControl) -> Result<Launched, EngineError> {
+        if self.config.mapped {
+            self.choose_handlers();
+        }
         self.launcher.upload(&mut self.code)?;
         self.states.upload()?;
         self.statuses.upload()?;
@@ -239,7 +274,6 @@ impl<L: Launcher> LaunchEngine<L> {
     fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
         let (mut ended, mut ended_here, mut without_frame) = (0, Vec::new(), Vec::new());
         let mut ahead = AHEAD;
-        let bounds = self.launcher.memory_mut().bounds();
         for lane in lanes.iter().map(|lane| *lane as usize) {
             let status = self.statuses.get_of(lanes.len(), lane)?;
             let stop = match status.stop {
@@ -253,7 +287,13 @@ impl<L: Launcher> LaunchEngine<L> {
                     self.code.find(memory, lane, status.detail, &mut ahead)?
                 }
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
-                stop => Some(stop::meaning(stop, status.detail, bounds)),
+                stop::NO_HANDLER if control.is_cancelled() => None,
+                stop::NO_HANDLER => self.step_without_handler(lane, status)?,
+                stop => match stop::access_without_page(stop) {
+                    Some(_) if control.is_cancelled() => None,
+                    Some(access) => self.launcher.memory_mut().admit(access, status.detail)?,
+                    None => Some(self.meaning(stop, status.detail)),
+                },
             };
             self.stops[lane] = stop;
             ended += usize::from(stop.is_some());
@@ -270,6 +310,12 @@ impl<L: Launcher> LaunchEngine<L> {
         self.end(&ended_here)?;
         control.report(std::mem::take(&mut self.stepped), ended as u64);
         Ok(ended)
+    }
+
+    /// The guest's stop that a kernel's number means.
+    fn meaning(&self, number: u32, detail: u64) -> Stop {
+        let stop = stop::meaning(number, detail, self.launcher.memory().bounds());
+        if self.config.mapped { stop.untagged() } else { stop }
     }
 
     /// Makes frames for lanes that found none. False if the device has no room for any.
@@ -311,6 +357,8 @@ impl<L: Launcher> LaunchEngine<L> {
         self.states.modify(&excepted, CpuState::take_exception)
     }
 }
+
+mod choosing;
 
 impl<L: Launcher> Engine for LaunchEngine<L> {
     fn name(&self) -> &'static str {
@@ -442,6 +490,30 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
         memory.write_lanes(lanes, addr, bytes)
     }
 
+    fn protect(
+        &mut self,
+        lane: usize,
+        addr: u64,
+        len: u64,
+        permissions: Permissions,
+    ) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        let memory = self.launcher.memory_mut();
+        if !permissions.contains(Permissions::EXECUTE) {
+            self.code.before_write(memory, lane..lane + 1, addr, len)?;
+        }
+        let map = memory.map_mut().ok_or(EngineError::NotMapped(L::NAME))?;
+        map.protect(addr / PAGE..(addr + len) / PAGE, permissions);
+        Ok(())
+    }
+
+    fn discard(&mut self, lane: usize, addr: u64, len: u64) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        let memory = self.launcher.memory_mut();
+        self.code.before_write(memory, lane..lane + 1, addr, len)?;
+        memory.discard(addr, len)
+    }
+
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.launcher.select()?;
         let result = self.launcher.memory_mut().write_image(addr, bytes);
@@ -470,6 +542,8 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
         self.launcher.select()?;
         let memory = self.launcher.memory_mut();
         match lanes.len() == self.config.lanes {
+            // It has no image that it could be reset to.
+            _ if self.config.mapped => {}
             true => memory.drop_all_pages()?,
             false => lanes.clone().try_for_each(|lane| memory.drop_pages(lane))?,
         }

@@ -53,8 +53,8 @@ pub struct Config {
     /// Stores fault: only the host writes memory, which is shared.
     pub read_only: bool,
     /// Pages of memory, which is shared, have [`Permissions`]: none at the start. The top byte of addresses is ignored.
-    /// Nothing of the engine takes time or memory for pages that nobody uses. Only `eval` and `cpu` have such memory, on
-    /// Linux.
+    /// Nothing of the engine takes time or memory for pages that nobody uses. `eval` and `cpu` have such memory on Linux,
+    /// engines on GPUs for one lane.
     pub mapped: bool,
     /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
@@ -75,9 +75,13 @@ impl Config {
         assert!(!self.mapped || is_written, "mapped memory is shared and can be written");
     }
 
-    /// Fails if memory is mapped, for an engine that has no such memory.
-    pub fn refuse_mapped(&self, engine: &'static str) -> Result<(), EngineError> {
-        if self.mapped { Err(EngineError::NotMapped(engine)) } else { Ok(()) }
+    /// Fails if memory is mapped, and lanes share it: on a device, it is that of one lane.
+    pub fn check_mapped_on_device(&self, engine: &'static str) -> Result<(), EngineError> {
+        self.check_mapped();
+        match self.mapped && self.lanes > 1 {
+            true => Err(EngineError::MappedForMany(engine)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -175,11 +179,14 @@ pub enum EngineError {
     /// The operating system refused to change mapped memory.
     #[error("cannot change mapped guest memory: {0}; end other programs that use much memory")]
     MappedMemory(std::io::Error),
-    /// The engine has no mapped memory.
-    #[error(
-        "memory whose pages have permissions is not supported by the {0} engine; use cpu or eval"
-    )]
+    /// Memory is not mapped.
+    #[error("pages have permissions only in mapped memory, which this machine on {0} has not")]
     NotMapped(&'static str),
+    /// The engine has no mapped memory for several lanes.
+    #[error(
+        "memory whose pages have permissions is for one lane on the {0} engine; use cpu or eval for several"
+    )]
+    MappedForMany(&'static str),
     /// The operating system gave no thread.
     #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
     NoThread(std::io::Error),

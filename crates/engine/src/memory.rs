@@ -4,12 +4,22 @@
 //! entry has the number of a frame, and a bit for each lane that has its own copy of the page there. A frame
 //! contains the 64-bit words of a page, each word for all lanes of the group side by side, so that lanes that
 //! execute together access neighbouring words.
+//!
+//! [Mapped](PageMap) memory is private memory whose pages are stored in slots: page tables and the image have an entry
+//! and a page for each slot instead of each page.
+
+mod mapped;
+mod page_map;
+mod permission_map;
 
 use std::ops::Range;
 
-use kvrm_mem::{Bounds, PAGE};
+use kvrm_ir::Access;
+use kvrm_mem::{Bounds, PAGE, Permissions};
 
-use crate::EngineError;
+pub use page_map::{LEAF_PAGES, PageMap, RIGHTS_BITS};
+
+use crate::{EngineError, Stop};
 
 /// An entry of a page table: the number of a frame, or 0, and the lanes of the group that have a copy there.
 pub type Entry = [u32; 2];
@@ -40,10 +50,19 @@ pub trait DeviceMemory {
     /// True if guests may not write.
     fn is_read_only(&self) -> bool;
 
-    /// Returns which accesses are allowed.
+    /// Returns which accesses flat memory allows.
     fn bounds(&self) -> Bounds {
         Bounds { size: self.size(), read_only: self.is_read_only() }
     }
+
+    /// Returns the pages of mapped memory, which is that of one lane; `None` if memory is flat.
+    fn map(&self) -> Option<&PageMap>;
+
+    /// The same, to change it.
+    fn map_mut(&mut self) -> Option<&mut PageMap>;
+
+    /// Makes room for all slots of mapped memory; those that are new are zero.
+    fn make_room(&mut self) -> Result<(), EngineError>;
 
     /// Returns the number of lanes.
     fn lanes(&self) -> usize;
@@ -99,8 +118,37 @@ pub trait DeviceMemory {
         self.write_lanes(lane..lane + 1, addr, bytes)
     }
 
-    /// Gives a lane its own copies of the pages that it is about to write.
+    /// Checks an access; the error is the address of the first byte that may not be accessed.
+    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
+        match self.map() {
+            Some(map) => map.probe(Permissions::needed(access), addr, len),
+            None => self.bounds().probe(access, addr, len),
+        }
+    }
+
+    /// Checks that the four bytes of an instruction may be fetched.
+    fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
+        match self.map() {
+            Some(map) => map.probe(Permissions::EXECUTE, addr, 4),
+            None => self.bounds().probe(Access::Read, addr, 4),
+        }
+    }
+
+    /// Lets an access to mapped memory proceed that a kernel could not make, or says why it may not.
+    fn admit(&mut self, access: Access, addr: u64) -> Result<Option<Stop>, EngineError> {
+        mapped::admit(self, access, addr)
+    }
+
+    /// Makes whole pages of mapped memory zero.
+    fn discard(&mut self, addr: u64, len: u64) -> Result<(), EngineError> {
+        mapped::discard(self, addr, len)
+    }
+
+    /// Gives a lane its own copies of the pages that it is about to write; in mapped memory, slots for them.
     fn own(&mut self, lane: usize, addr: u64, len: u64) -> Result<(), EngineError> {
+        if self.map().is_some() {
+            return mapped::add(self, addr, len as usize);
+        }
         let Some(group) = self.group() else { return Ok(()) };
         for (page, ..) in pages(addr, len as usize) {
             copy_page(self, group, &(lane..lane + 1), page)?;
@@ -110,6 +158,19 @@ pub trait DeviceMemory {
 
     /// Reads memory as lanes see it, the same number of bytes from each, lane after lane.
     fn read_lanes(
+        &self,
+        lanes: Range<usize>,
+        addr: u64,
+        bytes: &mut [u8],
+    ) -> Result<(), EngineError> {
+        match self.map() {
+            Some(_) => mapped::read(self, addr, bytes),
+            None => self.read_stored(lanes, addr, bytes),
+        }
+    }
+
+    /// The same by where it is stored.
+    fn read_stored(
         &self,
         lanes: Range<usize>,
         addr: u64,
@@ -151,6 +212,9 @@ pub trait DeviceMemory {
         addr: u64,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
+        if self.map().is_some() {
+            return mapped::write(self, addr, bytes);
+        }
         let len = bytes.len() / lanes.len();
         let Some(group) = self.group() else {
             let mut rows = bytes.chunks_exact(len.max(1));
@@ -172,6 +236,9 @@ pub trait DeviceMemory {
 
     /// Changes the image, and the copies that lanes have of its pages.
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
+        if self.map().is_some() {
+            return mapped::write(self, addr, bytes);
+        }
         self.write_flat(addr, bytes)?;
         let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
         for (page, start, range) in pages(addr, bytes.len()) {
@@ -385,6 +452,7 @@ pub(crate) mod tests {
         /// How many frames there can be, with the first, which is not used; and bytes of records.
         pub(crate) most_frames: usize,
         pub(crate) most_records: u64,
+        map: Option<PageMap>,
     }
 
     impl Fake {
@@ -397,7 +465,12 @@ pub(crate) mod tests {
             let tables = vec![[0; 2]; lanes.div_ceil(GROUP) * flat.len() / PAGE as usize];
             let frames = vec![Vec::new()];
             let (most_frames, most_records) = (usize::MAX, u64::MAX);
-            Fake { shared, lanes, flat, tables, frames, most_frames, most_records }
+            Fake { shared, lanes, flat, tables, frames, most_frames, most_records, map: None }
+        }
+
+        /// A device with mapped memory, for one lane.
+        pub(crate) fn mapped() -> Fake {
+            Fake { map: Some(PageMap::new(1 << 39)), ..Fake::with(false, 1, Vec::new()) }
         }
 
         /// Where a group's page table starts.
@@ -415,11 +488,26 @@ pub(crate) mod tests {
 
     impl DeviceMemory for Fake {
         fn size(&self) -> u64 {
-            self.flat.len() as u64
+            if self.map.is_some() { 1 << 39 } else { self.flat.len() as u64 }
         }
 
         fn is_read_only(&self) -> bool {
             false
+        }
+
+        fn map(&self) -> Option<&PageMap> {
+            self.map.as_ref()
+        }
+
+        fn map_mut(&mut self) -> Option<&mut PageMap> {
+            self.map.as_mut()
+        }
+
+        fn make_room(&mut self) -> Result<(), EngineError> {
+            let slots = self.map.as_ref().expect("asked of mapped memory alone").count();
+            self.flat.resize(slots * PAGE as usize, 0);
+            self.tables.resize(slots, [0; 2]);
+            Ok(())
         }
 
         fn lanes(&self) -> usize {
@@ -579,5 +667,39 @@ pub(crate) mod tests {
         fake.write_image(11, b"o").unwrap();
         assert_eq!(fake.seen(20)[10..13], *b"too");
         assert_eq!((fake.owners(0).unwrap(), fake.private_pages().unwrap()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn mapped_memory_is_zero_where_nothing_was_written() {
+        let mut fake = Fake::mapped();
+        let map = fake.map_mut().unwrap();
+        map.protect(0..4, Permissions::READ | Permissions::WRITE);
+        let read = |fake: &Fake, addr, len| {
+            let mut bytes = vec![1; len];
+            fake.read(0, addr, &mut bytes).unwrap();
+            bytes
+        };
+        let far = (1 << 38) - 2;
+        fake.write(0, far, &[1, 2, 3, 4]).unwrap();
+        fake.write(0, PAGE - 2, &[5, 6, 7, 8]).unwrap();
+        assert_eq!(read(&fake, far - 2, 8), [0, 0, 1, 2, 3, 4, 0, 0]);
+        assert_eq!(read(&fake, PAGE - 3, 6), [0, 5, 6, 7, 8, 0]);
+        assert_eq!(read(&fake, 7 * PAGE, 2), [0, 0]);
+        // The lane has its own copy of a page.
+        fake.entries(0..1, 2..3).unwrap();
+        let slot = u64::from(fake.map.as_ref().unwrap().slot(1).unwrap());
+        copy_page(&mut fake, GROUP, &(0..1), slot).unwrap();
+        fake.write(0, PAGE + 1, &[9]).unwrap();
+        assert_eq!(read(&fake, PAGE - 2, 5), [5, 6, 7, 9, 0]);
+        assert_eq!(fake.flat[(slot * PAGE) as usize + 1], 8, "the image is another thing");
+        fake.discard(0, 4 * PAGE).unwrap();
+        assert_eq!(read(&fake, PAGE - 2, 4), [0; 4]);
+        fake.discard(far - far % PAGE, 2 * PAGE).unwrap();
+        let slots = fake.map.as_ref().unwrap().stored(0..1 << 27);
+        assert_eq!(slots.len(), 2, "pages that may be accessed keep their slots");
+        assert_eq!(fake.admit(Access::Read, 3 * PAGE).unwrap(), None);
+        assert_eq!(read(&fake, 3 * PAGE, 4), [0; 4]);
+        let fault = Stop::from_fault(Access::Write, 4 * PAGE);
+        assert_eq!(fake.admit(Access::Write, 4 * PAGE - 1).unwrap(), Some(fault));
     }
 }

@@ -138,6 +138,7 @@ fn of_whole(error: EngineError, first: usize) -> EngineError {
         | EngineError::DeviceFull(_)
         | EngineError::MappedMemory(_)
         | EngineError::NotMapped(_)
+        | EngineError::MappedForMany(_)
         | EngineError::Translation { .. } => error,
     }
 }

@@ -37,7 +37,7 @@ impl Permissions {
     }
 
     /// What an access needs.
-    pub(crate) fn needed(access: Access) -> Permissions {
+    pub fn needed(access: Access) -> Permissions {
         match access {
             Access::Read => Permissions::READ,
             Access::Write => Permissions::WRITE,
@@ -45,7 +45,8 @@ impl Permissions {
         }
     }
 
-    pub(crate) fn bits(self) -> u8 {
+    /// Returns them as bits: 1 to read, 2 to write, 4 to execute.
+    pub fn bits(self) -> u8 {
         self.0
     }
 

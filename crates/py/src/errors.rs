@@ -51,9 +51,11 @@ pub(crate) fn exception(error: Error) -> PyErr {
         }
         Error::NoProgram(_) => PyFileNotFoundError::new_err(text),
         Error::Program(_) | Error::Sandbox(_) => PyOSError::new_err(text),
-        Error::Engine(EngineError::SharedMemoryIsWhole | EngineError::NotMapped(_)) => {
-            PyValueError::new_err(text)
-        }
+        Error::Engine(
+            EngineError::SharedMemoryIsWhole
+            | EngineError::NotMapped(_)
+            | EngineError::MappedForMany(_),
+        ) => PyValueError::new_err(text),
         _ => KvrmError::new_err(text),
     }
 }

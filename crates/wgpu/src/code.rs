@@ -11,6 +11,8 @@ pub(crate) struct DeviceCode {
     device: Device,
     layout: Layout,
     buffers: Option<Buffers>,
+    /// The parts that blocks of mapped memory have.
+    blocks: Option<wgpu::Buffer>,
 }
 
 /// The buffers that kernels see.
@@ -23,12 +25,22 @@ pub(crate) struct Buffers {
 
 impl DeviceCode {
     pub(crate) fn new(device: &Device) -> DeviceCode {
-        DeviceCode { device: device.clone(), layout: Layout::default(), buffers: None }
+        DeviceCode {
+            device: device.clone(),
+            layout: Layout::default(),
+            buffers: None,
+            blocks: None,
+        }
     }
 
     /// What kernels are bound to, after an upload.
     pub(crate) fn buffers(&self) -> &Buffers {
         self.buffers.as_ref().expect("uploaded before a launch")
+    }
+
+    /// The parts of blocks, after an upload of code in mapped memory.
+    pub(crate) fn blocks(&self) -> &wgpu::Buffer {
+        self.blocks.as_ref().expect("uploaded before a launch")
     }
 
     /// Where the directory starts, as the number of a record.
@@ -80,5 +92,12 @@ impl CodeDevice for DeviceCode {
 
     fn write_directory(&mut self, entries: &[DirectoryEntry]) -> Result<(), EngineError> {
         Ok(self.write_records(self.directory().into(), entries)?)
+    }
+
+    fn write_blocks(&mut self, parts: &[u32]) -> Result<(), EngineError> {
+        if self.blocks.is_none() {
+            self.blocks = Some(self.device.buffer("blocks of code", 4 * parts.len() as u64)?);
+        }
+        Ok(self.device.write(self.blocks(), 0, bytemuck::cast_slice(parts))?)
     }
 }

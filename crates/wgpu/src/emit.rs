@@ -78,6 +78,8 @@ struct Emitter<'a> {
     places: Places,
     /// Variables of the lane that are variables of the kernel.
     held: &'a [Var],
+    /// Addresses have tags, and pages have permissions.
+    mapped: bool,
 }
 
 /// Which places a function of the kernel can access.
@@ -94,8 +96,14 @@ enum Places {
 /// Writes one handler, a function `hN`, and where it loads or stores also `unaligned_N`, which the instruction
 /// is left to if an address is not a multiple of the access's size. That takes far more code, and is rare:
 /// apart from the rest, it does not get in its way in the caches. The routine must be [legal](crate::LACKS). `held` are
-/// the variables that the kernel keeps at hand.
-pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine, held: &[Var]) -> Emitted {
+/// the variables that the kernel keeps at hand; memory may be `mapped`.
+pub(crate) fn handler(
+    out: &mut String,
+    number: u32,
+    routine: &Routine,
+    held: &[Var],
+    mapped: bool,
+) -> Emitted {
     let then = continuation(routine);
     // (Atomics are always aligned.)
     let has_unaligned = any_stmt(routine, |op| match op {
@@ -103,10 +111,10 @@ pub(crate) fn handler(out: &mut String, number: u32, routine: &Routine, held: &[
         _ => false,
     });
     let places = if has_unaligned { Places::Usual } else { Places::Aligned };
-    let usual = Emitter { places, ..Emitter::new(out, routine, held) };
+    let usual = Emitter { places, mapped, ..Emitter::new(out, routine, held) };
     usual.function(&format!("h{number}"), then);
     if has_unaligned {
-        let any = Emitter { places: Places::Any, ..Emitter::new(out, routine, held) };
+        let any = Emitter { places: Places::Any, mapped, ..Emitter::new(out, routine, held) };
         any.function(&format!("unaligned_{number}"), then);
     }
     Emitted { then, has_unaligned }
@@ -163,8 +171,8 @@ fn literal(ty: Type, bits: u64) -> String {
 
 impl<'a> Emitter<'a> {
     fn new(out: &'a mut String, routine: &'a Routine, held: &'a [Var]) -> Self {
-        let (params, leave) = (Params::Record, "return;");
-        Emitter { out, routine, params, depth: 1, leave, places: Places::Aligned, held }
+        let (params, leave, places) = (Params::Record, "return;", Places::Aligned);
+        Emitter { out, routine, params, depth: 1, leave, places, held, mapped: false }
     }
 
     /// Writes the function of a handler.
@@ -369,8 +377,13 @@ impl<'a> Emitter<'a> {
 
     fn probe(&mut self, place: Place, addr: Value) {
         let PlaceData { access, ty, count } = self.routine.place(place);
-        let (name, addr, leave) = (place_name(place), self.get(addr), self.leave);
+        let (name, mut addr, leave) = (place_name(place), self.get(addr), self.leave);
         let (size, len) = (ty.bytes(), self.routine.place(place).len());
+        let refused = if self.mapped { stop::no_page(access) } else { stop::fault(access) };
+        if self.mapped {
+            wgsl!(self, "let {name}_at = untagged({addr});");
+            addr = format!("{name}_at");
+        }
         if self.places == Places::Usual && len > 1 {
             wgsl!(self, "if (!is_usual({addr}, {size}u, {len}u)) {{ {leave} }}");
         }
@@ -379,8 +392,11 @@ impl<'a> Emitter<'a> {
             _ if self.places != Places::Any && count == 1 => "may_write_within",
             Access::Write | Access::ReadWrite => "may_write",
         };
-        wgsl!(self, "if (!{check}({addr}, {len}u, {}u)) {{ {leave} }}", stop::fault(access));
-        wgsl!(self, "let {name} = place_at({addr});");
+        wgsl!(self, "if (!{check}({addr}, {len}u, {refused}u)) {{ {leave} }}");
+        match self.mapped && self.places == Places::Any {
+            true => wgsl!(self, "let {name} = place_across({addr}, {len}u);"),
+            false => wgsl!(self, "let {name} = place_at({addr});"),
+        }
         if access != Access::Read {
             wgsl!(self, "if (!own({name})) {{ {leave} }}");
             if self.places == Places::Any && len > 1 {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PAGE_WORDS};
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PAGE_WORDS, PageMap};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -12,9 +12,11 @@ use crate::windows::Windows;
 
 /// Frames to begin with.
 const FIRST_FRAMES: u64 = 64;
+/// Slots of mapped memory to begin with.
+const FIRST_SLOTS: u64 = 256;
 /// Storage buffers that are not windows.
-const FIXED_BINDINGS: u32 = 8;
-/// The largest guest memory: kernels count its words of 64 bits in 32.
+const FIXED_BINDINGS: u32 = 10;
+/// The largest memory that is stored: kernels count its words of 64 bits in 32.
 const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.
 const MOST_WINDOWS: u32 = 64;
@@ -53,6 +55,8 @@ pub struct Guest {
     pub(crate) device: Device,
     limits: Limits,
     size: u64,
+    /// Bytes of it that the device has room for: all, unless it is mapped.
+    stored: u64,
     lanes: usize,
     /// Guests may not write.
     read_only: bool,
@@ -68,6 +72,14 @@ pub struct Guest {
     pub(crate) pool_buffer: wgpu::Buffer,
     pool: Pool,
     pub(crate) private: Option<Private>,
+    pub(crate) mapped: Option<Mapped>,
+}
+
+/// What mapped memory has.
+pub(crate) struct Mapped {
+    map: PageMap,
+    /// The map as kernels see it.
+    pub(crate) words: wgpu::Buffer,
 }
 
 /// What private memory has beside the image.
@@ -93,19 +105,18 @@ pub(crate) struct Pool {
 
 impl Guest {
     pub(crate) fn new(device: Device, config: &Config, limits: Limits) -> Result<Guest, WgpuError> {
-        let Config { lanes, memory_size: size, read_only, model, .. } = *config;
-        let group = device.group;
+        let Config { lanes, memory_size: size, read_only, .. } = *config;
+        let model = memory_model(config);
+        let stored = if config.mapped { FIRST_SLOTS * PAGE } else { size };
+        // A lane that is alone needs no room for others.
+        let group = if config.mapped { 1 } else { device.group };
         let largest_window = device.limit.min(limits.largest_window);
         let window = 1 << largest_window.ilog2();
         let frames_window = largest_window / frame_bytes(group) * frame_bytes(group);
-        let windows = size.div_ceil(window) + u64::from(model == MemoryModel::Private);
+        let windows = stored.div_ceil(window) + u64::from(model == MemoryModel::Private);
         check_windows(&device, limits, window, windows)?;
-        if size > LARGEST {
-            let name = device.name.to_string();
-            let (what, wanted, limit) = ("guest memory", size, LARGEST);
-            return Err(WgpuError::TooLarge { name, what, wanted, limit });
-        }
-        let flat = window_sizes(size, window)
+        check_stored(&device, stored)?;
+        let flat = window_sizes(stored, window)
             .map(|bytes| device.buffer("guest memory", bytes))
             .collect::<Result<Vec<_>, _>>()?;
         let pool_buffer = device.buffer("counters", 32)?;
@@ -115,7 +126,7 @@ impl Guest {
                 let groups = (lanes as u64).div_ceil(group.into());
                 let count = FIRST_FRAMES.min(frames_window / frame_bytes(group));
                 Some(Private {
-                    tables: device.buffer("page tables", groups * (size / PAGE) * 8)?,
+                    tables: device.buffer("page tables", groups * (stored / PAGE) * 8)?,
                     frames: vec![device.buffer("frames", count * frame_bytes(group))?],
                     count,
                     table: RefCell::default(),
@@ -123,12 +134,21 @@ impl Guest {
             }
         };
         let keeps_image = private.is_some() || read_only;
-        let image = keeps_image.then(|| host_copy(size)).transpose()?;
+        let image = keeps_image.then(|| host_copy(stored)).transpose()?;
+        let mapped = match config.mapped {
+            false => None,
+            true => {
+                let map = PageMap::new(size);
+                let words = device.buffer("page map", 4 * map.words().len() as u64)?;
+                Some(Mapped { map, words })
+            }
+        };
         let pool = Pool::default();
         let mut guest = Guest {
             device,
             limits,
             size,
+            stored,
             lanes,
             read_only,
             group,
@@ -139,6 +159,7 @@ impl Guest {
             pool_buffer,
             pool,
             private,
+            mapped,
         };
         guest.set_pool(Pool { next: 1, ..pool })?;
         Ok(guest)
@@ -205,7 +226,7 @@ impl Guest {
 
     /// Where an entry is in the page tables.
     fn entry_offset(&self, group: usize, page: u64) -> u64 {
-        (group as u64 * (self.size / PAGE) + page) * 8
+        (group as u64 * (self.stored / PAGE) + page) * 8
     }
 
     /// Looks at a group's page table.
@@ -213,7 +234,7 @@ impl Guest {
         let private = self.private();
         let mut there = private.table.borrow_mut();
         if there.as_ref().is_none_or(|(whose, _)| *whose != group) {
-            let mut table = vec![[0; 2]; (self.size / PAGE) as usize];
+            let mut table = vec![[0; 2]; (self.stored / PAGE) as usize];
             let bytes = bytemuck::cast_slice_mut(&mut table);
             self.device.read(&private.tables, self.entry_offset(group, 0), bytes)?;
             *there = Some((group, table));
@@ -297,6 +318,45 @@ impl Guest {
         Ok(())
     }
 
+    /// Brings the map of mapped memory on the device up to date.
+    pub(crate) fn upload_map(&mut self) -> Result<(), WgpuError> {
+        let Some(Mapped { map, words }) = &mut self.mapped else { return Ok(()) };
+        let bytes = 4 * map.words().len() as u64;
+        if bytes > words.size() {
+            *words = self.device.buffer("page map", 2 * bytes)?;
+            map.change_all();
+        }
+        for part in map.take_changes() {
+            let changed = bytemuck::cast_slice(&map.words()[part.clone()]);
+            self.device.write(words, 4 * part.start as u64, changed)?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many bytes of mapped memory.
+    fn store_more(&mut self, stored: u64) -> Result<(), WgpuError> {
+        check_stored(&self.device, stored)?;
+        let private = self.private.as_mut().expect("mapped memory is private");
+        let windows = stored.div_ceil(self.window) + private.frames.len() as u64;
+        check_windows(&self.device, self.limits, self.window, windows)?;
+        let tables = self.device.buffer("page tables", stored / PAGE * 8)?;
+        let more: Vec<_> = window_sizes(stored, self.window)
+            .skip(self.flat.len() - 1)
+            .map(|bytes| self.device.buffer("guest memory", bytes))
+            .collect::<Result<_, _>>()?;
+        let mut encoder = self.device.encoder();
+        encoder.copy_buffer_to_buffer(&private.tables, 0, &tables, 0, private.tables.size());
+        let last = self.flat.pop().expect("there is a first window");
+        encoder.copy_buffer_to_buffer(&last, 0, &more[0], 0, last.size());
+        self.device.queue.submit([encoder.finish()]);
+        private.tables = tables;
+        self.flat.extend(more);
+        self.image.as_mut().expect("kernels do not write it").resize(stored as usize, 0);
+        self.stored = stored;
+        self.forget_table();
+        Ok(())
+    }
+
     /// What private memory has; nobody asks where there is none.
     fn private(&self) -> &Private {
         self.private.as_ref().expect("only private memory has frames")
@@ -310,6 +370,28 @@ impl DeviceMemory for Guest {
 
     fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    fn map(&self) -> Option<&PageMap> {
+        self.mapped.as_ref().map(|mapped| &mapped.map)
+    }
+
+    fn map_mut(&mut self) -> Option<&mut PageMap> {
+        self.mapped.as_mut().map(|mapped| &mut mapped.map)
+    }
+
+    fn make_room(&mut self) -> Result<(), EngineError> {
+        let needed = self.map().map_or(0, |map| map.count() as u64 * PAGE);
+        if needed <= self.stored {
+            return Ok(());
+        }
+        // Twice as much each time, so that all is not copied often.
+        match self.store_more(needed.next_power_of_two()) {
+            Err(WgpuError::Full { .. } | WgpuError::TooLarge { .. }) => {
+                Ok(self.store_more(needed)?)
+            }
+            made => Ok(made?),
+        }
     }
 
     fn lanes(&self) -> usize {
@@ -457,6 +539,24 @@ fn check_windows(
             limit: most * window,
         }),
     }
+}
+
+/// Makes sure that kernels can count the words of what is stored.
+fn check_stored(device: &Device, stored: u64) -> Result<(), WgpuError> {
+    match stored <= LARGEST {
+        true => Ok(()),
+        false => Err(WgpuError::TooLarge {
+            name: device.name.to_string(),
+            what: "guest memory",
+            wanted: stored,
+            limit: LARGEST,
+        }),
+    }
+}
+
+/// Who sees which memory, as kernels have it: mapped memory is private.
+pub(crate) fn memory_model(config: &Config) -> MemoryModel {
+    if config.mapped { MemoryModel::Private } else { config.model }
 }
 
 /// Zeroed memory of the host.

@@ -8,10 +8,13 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, V, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::code::{DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY};
-use kvrm_engine::kernel::{
-    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, UNDEFINED, stop,
+use kvrm_engine::code::{
+    BLOCK_PAGES, BLOCK_STRIDE, DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY,
 };
+use kvrm_engine::kernel::{
+    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, UNDEFINED, stop,
+};
+use kvrm_engine::memory::{LEAF_PAGES, RIGHTS_BITS};
 use kvrm_ir::Var;
 use kvrm_mem::{GRANULE, PAGE};
 
@@ -35,6 +38,8 @@ pub(crate) struct KernelTarget {
     pub(crate) read_only: bool,
     /// The most lanes in a subgroup.
     pub(crate) subgroup: u32,
+    /// Pages are anywhere, and have permissions; memory is private.
+    pub(crate) mapped: bool,
     /// How memory is spread over bindings.
     pub(crate) windows: Windows,
     /// How lanes that share memory keep out of each other's way.
@@ -66,6 +71,13 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
         false => "\nfn load_vectors() {}\nfn save_vectors() {}\n",
     });
     memory.windows.declare(&mut out, memory);
+    out.push_str(match memory.mapped {
+        true => include_str!("mapped.wgsl"),
+        false => include_str!("flat.wgsl"),
+    });
+    if memory.model == MemoryModel::Private && !memory.mapped {
+        out.push_str(include_str!("private_flat.wgsl"));
+    }
     out.push_str(match memory.model {
         MemoryModel::Private => include_str!("private.wgsl"),
         MemoryModel::Shared if memory.read_only => include_str!("read_only.wgsl"),
@@ -84,7 +96,7 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
         made.push(match calls::legal(&handler.routine) {
             Legal::Whole(routine) => {
                 let _ = writeln!(out, "\n// {name}");
-                emit::handler(&mut out, number, &routine, held)
+                emit::handler(&mut out, number, &routine, held, memory.mapped)
             }
             Legal::Pieces(routine, pieces) => calls.add(number, name, routine, pieces),
         });
@@ -131,7 +143,14 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("PC_WORD", word_of(PC)),
         ("FLAGS_WORD", std::mem::offset_of!(CpuState, flags) / 4),
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),
-        ("PAGES", (memory.size / PAGE) as usize),
+        // Mapped memory is that of one lane, whose table is the first.
+        ("PAGES", if memory.mapped { 0 } else { (memory.size / PAGE) as usize }),
+        ("LEAF_PAGES", LEAF_PAGES),
+        ("LEAF_BITS", (LEAF_PAGES as u64 * PAGE).ilog2() as usize),
+        ("RIGHTS_BITS", RIGHTS_BITS as usize),
+        ("BLOCK_BITS", (BLOCK_PAGES * PAGE).ilog2() as usize),
+        ("BLOCK_RECORDS", (BLOCK_STRIDE * PAGE / 4) as usize),
+        ("NO_PAGE_STOP", stop::NO_PAGE as usize),
         ("GROUP", memory.group as usize),
         ("GROUP_BITS", (u32::MAX >> (32 - memory.group)) as usize),
         ("RUNNING", stop::RUNNING as usize),
@@ -141,6 +160,7 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("BREAKPOINT", stop::BREAKPOINT as usize),
         ("CODE_WRITE", stop::CODE_WRITE as usize),
         ("NO_FRAME", stop::NO_FRAME as usize),
+        ("NO_HANDLER", stop::NO_HANDLER as usize),
         ("FIRST_EXCEPTION", stop::FIRST_EXCEPTION as usize),
         ("GRANULE_RECORDS", GRANULE_RECORDS),
         ("NOBODY", NOBODY as usize),
@@ -177,11 +197,12 @@ fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
     switch (w.x & 0xffffu) {{
 "
     );
-    let no_code = "at -= 1u; stop_without_code(address_of(at));";
+    let no_code = "not_decoded();";
     let special = [
         (NOT_DECODED, no_code),
         (UNDEFINED, "stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u));"),
         (BREAKPOINT, "stop_before(BREAKPOINT, 0lu);"),
+        (ON_HOST, "stop_before(NO_HANDLER, 0lu);"),
     ];
     let diverted = (DIVERTED, "at -= 1u; distance = own_record(w) - at; continue;");
     let diverted = Some(diverted).filter(|_| diverts);

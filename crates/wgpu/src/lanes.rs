@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::{CpuState, VectorState};
+use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
@@ -13,9 +14,9 @@ use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTi
 
 use crate::code::DeviceCode;
 use crate::device::{Device, WgpuError, WordRange};
-use crate::guest::{Guest, Limits};
+use crate::guest::{Guest, Limits, memory_model};
 use crate::kernel::{KernelTarget, LOCKS, WORKGROUP, kernel};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, key};
 
 /// What a launch should take: operating systems end those that take seconds.
 const LAUNCH_TIME: Duration = Duration::from_millis(100);
@@ -109,7 +110,7 @@ pub(crate) fn build_with(
     device: Option<usize>,
     limits: Limits,
 ) -> Result<WgpuEngine, EngineError> {
-    config.refuse_mapped("wgpu")?;
+    config.check_mapped_on_device("wgpu")?;
     let start = Instant::now();
     let device = Device::open(device, limits.without)?;
     let start_time = start.elapsed();
@@ -161,7 +162,8 @@ impl WgpuLanes {
         }
         let device = &self.guest.device;
         let memory = KernelTarget {
-            model: self.config.model,
+            model: memory_model(&self.config),
+            mapped: self.config.mapped,
             size: self.config.memory_size,
             group: self.guest.group,
             subgroup: device.largest_subgroup,
@@ -213,6 +215,9 @@ impl WgpuLanes {
             tables,
             &launch.vectors.device().buffer,
         ]];
+        if let Some(mapped) = &self.guest.mapped {
+            groups[0].extend([&mapped.words, self.code.blocks()]);
+        }
         groups.push(self.guest.flat.iter().collect());
         groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));
         groups
@@ -314,6 +319,10 @@ impl Launcher for WgpuLanes {
         &mut self.guest
     }
 
+    fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a> {
+        key(&self.guest.device, text)
+    }
+
     fn start_times(&self) -> StartTimes {
         StartTimes { driver: Some(self.start_time), kernels: self.kernel_loads.clone() }
     }
@@ -341,6 +350,7 @@ impl Launcher for WgpuLanes {
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
         self.load_kernel(&launch.code.handlers, launch.control)?;
+        self.guest.upload_map()?;
         self.write_arguments(&launch)?;
         let parts = self.parts(&launch);
         let lens = parts.each_ref().map(|part| part.len as usize);

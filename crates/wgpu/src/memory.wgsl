@@ -3,11 +3,6 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// The number of the 8-byte word that holds the byte at an address.
-fn word_of(addr: u64) -> u32 {
-  return u32(Address(addr) >> 3u);
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn load(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
@@ -76,12 +71,4 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
     case 7u: { return select(value, old, old > value); }
     default: { return select(value, old, old < value); }
   }
-}
-
-fn is_within(addr: u64, len: u32, fault: u32) -> bool {
-  if (addr > SIZE - u64(len)) {
-    stop_before(fault, addr);
-    return false;
-  }
-  return true;
 }

@@ -77,6 +77,9 @@ fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupL
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write, write]];
+    if memory.mapped {
+        groups[0].extend([read, read]);
+    }
     let flat = match memory.model {
         MemoryModel::Shared if !memory.read_only => write,
         MemoryModel::Shared | MemoryModel::Private => read,
@@ -135,6 +138,7 @@ impl Cache {
     }
 }
 
-fn key<'a>(device: &'a Device, text: &'a str) -> KernelKey<'a> {
+/// Where the cache keeps what belongs to a device.
+pub(crate) fn key<'a>(device: &'a Device, text: &'a str) -> KernelKey<'a> {
     KernelKey { engine: "wgpu", text, device: &device.name, driver: &device.driver }
 }

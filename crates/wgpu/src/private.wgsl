@@ -27,23 +27,10 @@ fn in_frame(word: u32) -> u32 {
   return (word & 511u) * GROUP + seat;
 }
 
-// A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
-// frame of its page, or zero if the lane has no copy of it.
-struct Place {
-  word: u32,
-  byte: u32,
-  frame: u32,
-}
-
 // The frame of a word's page, or zero if the lane has no copy of it.
 fn frame_of(word: u32) -> u32 {
   let entry = tables[table + (word >> 9u)];
   return select(0u, entry.x, has(entry));
-}
-
-fn place_at(addr: u64) -> Place {
-  let word = word_of(addr);
-  return Place(word, u32(addr) & 7u, frame_of(word));
 }
 
 // True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
@@ -73,14 +60,6 @@ fn set_word(place: Place, word: u32, value: u64) {
 fn change_word(place: Place, word: u32, value: u64, mask: u64) {
   let index = in_frame(word);
   set_frame_word(place.frame, index, (frame_word(place.frame, index) & ~mask) | value);
-}
-
-// The place as seen from a word of it, which may be in the next page.
-fn around(place: Place, word: u32) -> Place {
-  if ((word >> 9u) == (place.word >> 9u)) {
-    return place;
-  }
-  return Place(word, 0u, frame_of(word));
 }
 
 fn load_word_across(place: Place, word: u32) -> u64 {

@@ -108,7 +108,7 @@ fn start(status: Status) -> u64 {
   let fuel = u32(min(budget, u64(arguments.share)));
   count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
   stop = RUNNING;
-  base = arguments.first_record;
+  start_code();
   at = base;
   limit = at + fuel;
   branch_far(get_wide(PC_WORD));
@@ -147,7 +147,8 @@ fn finish(rest: u64) {
 }
 
 fn can_run(stop: u32) -> bool {
-  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE;
+  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE
+    || stop == NO_HANDLER || (stop > NO_PAGE_STOP && stop <= NO_PAGE_STOP + 3u);
 }
 
 @compute @workgroup_size(WORKGROUP)

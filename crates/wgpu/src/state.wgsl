@@ -82,10 +82,6 @@ var<private> stop: u32;
 var<private> detail: u64;
 var<private> left: u32;
 
-fn code_start() -> u64 {
-  return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
-}
-
 // The address of a record's instruction.
 fn address_of(record: u32) -> u64 {
   return code_start() + (u64(record - base) << 2u);
@@ -136,20 +132,21 @@ fn continue_at(record: u32) {
 
 // Continues at an address within reach of a 32-bit distance, given its lower half.
 fn branch_near(low: u32) {
-  let offset = low - arguments.code_start_low;
-  if (offset >= arguments.code_len) {
+  let offset = low - u32(code_start());
+  if (offset >= code_len()) {
     let distance = bitcast<i32>(low - u32(pc()));
-    stop_without_code(pc() + bitcast<u64>(i64(distance)));
+    leave(pc() + bitcast<u64>(i64(distance)));
   } else {
     continue_at(base + (offset >> 2u));
   }
 }
 
 // Continues at any address.
-fn branch_far(goal: u64) {
+fn branch_far(address: u64) {
+  let goal = branch_target(address);
   let offset = goal - code_start();
-  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
-    stop_without_code(goal);
+  if (offset >= u64(code_len()) || (offset & 3lu) != 0lu) {
+    leave(goal);
   } else {
     continue_at(base + u32(offset >> 2u));
   }

@@ -22,9 +22,20 @@ fn memory(model: MemoryModel) -> KernelTarget {
         group: 32,
         subgroup: 32,
         read_only: false,
+        mapped: false,
         windows,
         atomics: Atomics::Wide,
     }
+}
+
+/// Mapped memory.
+fn mapped() -> KernelTarget {
+    KernelTarget { size: 1 << 39, group: 1, mapped: true, ..memory(MemoryModel::Private) }
+}
+
+/// All kinds of memory that lanes can write.
+fn targets() -> [KernelTarget; 3] {
+    [memory(MemoryModel::Shared), memory(MemoryModel::Private), mapped()]
 }
 
 /// Parses and validates a kernel.
@@ -52,8 +63,8 @@ fn first_rows() -> Handlers {
 
 #[test]
 fn kernels_of_all_rows_are_sound() {
-    for (handlers, model) in all_rows(&MODELS) {
-        checked(&kernel(&handlers, &memory(model)));
+    for (handlers, memory) in all_rows(&targets()) {
+        checked(&kernel(&handlers, &memory));
     }
 }
 
@@ -132,8 +143,8 @@ fn disassembled(words: &[u32]) -> String {
 
 #[test]
 fn kernels_of_all_rows_translate() {
-    for (handlers, model) in all_rows(&MODELS) {
-        let (module, info) = checked(&kernel(&handlers, &memory(model)));
+    for (handlers, memory) in all_rows(&targets()) {
+        let (module, info) = checked(&kernel(&handlers, &memory));
         validate_spirv(&to_spirv(&module, &info));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
     }
@@ -164,12 +175,14 @@ fn kernels_of_all_rows_translate_to_metal() {
 
 /// They need no atomics, so that Metal has them, too.
 #[test]
-fn kernels_of_read_only_memory_translate() {
-    let memory = KernelTarget { read_only: true, ..memory(MemoryModel::Shared) };
-    let (module, info) = checked(&kernel(&first_rows(), &memory));
-    validate_spirv(&to_spirv(&module, &info));
-    assert!(to_hlsl(&module, &info).contains("uint64_t"));
-    assert!(to_msl(&module, &info).contains("ulong"));
+fn kernels_without_atomics_translate() {
+    let read_only = KernelTarget { read_only: true, ..memory(MemoryModel::Shared) };
+    for memory in [read_only, mapped()] {
+        let (module, info) = checked(&kernel(&first_rows(), &memory));
+        validate_spirv(&to_spirv(&module, &info));
+        assert!(to_hlsl(&module, &info).contains("uint64_t"));
+        assert!(to_msl(&module, &info).contains("ulong"));
+    }
 }
 
 /// Subgroups of 64 lanes, as AMD's GPUs have them, vote with more than one word.
@@ -238,4 +251,8 @@ fn kernels_are_as_recorded_in_golden_files() {
         let (module, info) = checked(&kernel(&handlers, &metal_memory(model, true)));
         check_golden(&format!("{name}.metal"), &to_msl(&module, &info));
     }
+    let text = kernel(&handlers, &mapped());
+    let (module, info) = checked(&text);
+    check_golden("mapped.wgsl", &text);
+    check_golden("mapped.metal", &to_msl(&module, &info));
 }

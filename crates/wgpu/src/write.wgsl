@@ -45,16 +45,6 @@ fn scatter(place: Place, len: u32) {
   }
 }
 
-// True if the byte at an address is in a granule with decoded words.
-fn is_code(addr: u64) -> bool {
-  let offset = Address(addr) - (Address(code_start()) - GRANULE);
-  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
-    return false;
-  }
-  let granule = (u32(offset) >> 6u) + arguments.first_flag;
-  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
-}
-
 // For an aligned element, which crosses no boundary.
 fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {

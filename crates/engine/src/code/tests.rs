@@ -17,6 +17,7 @@ struct Store {
     slots: Vec<Record>,
     directory: Vec<DirectoryEntry>,
     map: Vec<u64>,
+    blocks: Vec<u32>,
     written: usize,
 }
 
@@ -28,6 +29,7 @@ impl CodeDevice for Store {
             slots: vec![Record::default(); layout.slot_records()],
             directory: vec![[0; 4]; layout.directory_len()],
             map: vec![0; layout.map_len() / PAGE_GRANULES],
+            blocks: Vec::new(),
             written: self.written,
         };
         Ok(())
@@ -57,6 +59,11 @@ impl CodeDevice for Store {
 
     fn write_directory(&mut self, entries: &[DirectoryEntry]) -> Result<(), EngineError> {
         self.directory.copy_from_slice(entries);
+        Ok(())
+    }
+
+    fn write_blocks(&mut self, parts: &[u32]) -> Result<(), EngineError> {
+        self.blocks = parts.to_vec();
         Ok(())
     }
 }
@@ -381,4 +388,59 @@ fn lanes_never_see_anything_but_their_own_code() {
         }
         assert_eq!(shared, bench.code.own.is_empty());
     }
+}
+
+/// The record that a kernel finds in mapped memory, and whether a store there makes the lane stop.
+fn in_blocks(store: &Store, at: u64) -> (Record, bool) {
+    const BLOCK: u64 = BLOCK_PAGES * PAGE;
+    let Some(part) = store.blocks[(at / BLOCK) as usize].checked_sub(1) else {
+        return (Record::default(), false);
+    };
+    let page = u64::from(part) * BLOCK_STRIDE + at % BLOCK / PAGE;
+    let record = store.table[(page * PAGE_RECORDS as u64 + at % PAGE / 4) as usize];
+    (record, store.map[page as usize + 1] >> (at % PAGE / GRANULE) & 1 != 0)
+}
+
+#[test]
+fn code_of_mapped_memory_may_lie_far_apart() {
+    const FAR: u64 = 1 << 38;
+    let mut memory = Fake::mapped();
+    let pages = [0x40_0000, 0x50_0000 - PAGE, 0x50_0000, FAR];
+    for at in pages {
+        let permissions = kvrm_mem::Permissions::EXECUTE;
+        memory.map_mut().unwrap().protect(at / PAGE..at / PAGE + 1, permissions);
+        let words: Vec<u8> = [NOP.to_le_bytes(), HLT.to_le_bytes()].concat();
+        memory.write(0, at, &words.repeat(PAGE as usize / 8)).unwrap();
+    }
+    let bench = Bench { code: DecodedCode::of_mapped(1 << 39), memory, store: Store::default() };
+    let mut bench = bench;
+    for at in pages {
+        assert_eq!(bench.find(0, at), None);
+        bench.code.meet_all();
+        bench.code.choose();
+        bench.code.upload(&mut bench.store).unwrap();
+        let wanted = [NOP, HLT].map(|word| bench.code.handlers.record(at, word));
+        let wanted = wanted.map(|record| bench.code.handlers.in_kernel(record));
+        assert_eq!([in_blocks(&bench.store, at).0, in_blocks(&bench.store, at + 4).0], wanted);
+        assert!(in_blocks(&bench.store, at + 60).1 && !in_blocks(&bench.store, at + 64).1);
+    }
+    // The last page of a block goes on in the next.
+    assert_eq!(bench.find(0, 0x50_0000 - 4), None);
+    let fault = |address| Some(Stop::Fault { kind: crate::FaultKind::Fetch, address });
+    assert_eq!(bench.find(0, FAR + PAGE), fault(FAR + PAGE));
+    assert!(bench.write(0..1, FAR, HLT));
+    bench.code.upload(&mut bench.store).unwrap();
+    assert_eq!(in_blocks(&bench.store, FAR).0, Record::default(), "it is another word now");
+    // Where there is room for one block alone, what was there before is forgotten.
+    bench.code.clear();
+    bench.memory.most_records = Layout { pages: 0..BLOCK_STRIDE, slots: 0 }.bytes();
+    for at in [FAR, 0x40_0000, FAR, 0x50_0000] {
+        assert_eq!(bench.find(0, at), None);
+        bench.code.upload(&mut bench.store).unwrap();
+        let decoded = pages.map(|page| is_decoded(&in_blocks(&bench.store, page).0));
+        assert_eq!(decoded, pages.map(|page| page == at));
+    }
+    bench.memory.most_records = 0;
+    let full = Some(Stop::OutOfMemory { lacking: Lacking::Code });
+    assert_eq!(bench.find(0, 0x40_0000), full);
 }

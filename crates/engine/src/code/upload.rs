@@ -13,7 +13,8 @@ use crate::kernel::Record;
 /// What there is room for on a device.
 ///
 /// The **table** has the records of all words from the first page to the last, and records that are not decoded behind
-/// them, for lanes that run beyond the end. It is for all lanes: a kernel finds a record by arithmetic.
+/// them, for lanes that run beyond the end. It is for all lanes: a kernel finds a record by arithmetic. In mapped memory, it
+/// has parts, one for each *block* of memory with code, and kernels look up which.
 ///
 /// Granules that a lane has changed are *diverted*: their records in the table are
 /// [`DIVERTED`](crate::kernel::DIVERTED), with the number of the granule (`DecodedCode::granule`) and the place where the
@@ -98,6 +99,9 @@ pub trait CodeDevice {
 
     /// Writes the directory.
     fn write_directory(&mut self, entries: &[DirectoryEntry]) -> Result<(), EngineError>;
+
+    /// Writes which part of the table each block of mapped memory has, counted from one; zero if it has none.
+    fn write_blocks(&mut self, parts: &[u32]) -> Result<(), EngineError>;
 }
 
 /// What a device has not got yet.
@@ -107,11 +111,13 @@ pub(super) struct Changes {
     pub(super) pages: BTreeSet<u64>,
     pub(super) slots: BTreeSet<u32>,
     pub(super) directory: bool,
+    pub(super) blocks: bool,
 }
 
 impl Changes {
     fn is_empty(&self) -> bool {
-        !self.all && self.pages.is_empty() && self.slots.is_empty() && !self.directory
+        let flags = [self.all, self.directory, self.blocks];
+        flags == [false; 3] && self.pages.is_empty() && self.slots.is_empty()
     }
 }
 
@@ -145,9 +151,12 @@ impl DecodedCode {
             self.write_pages(device, self.pages.keys().copied())?;
             self.write_slots(device, 0..self.slots.holders.len() as u32)?;
         }
-        match (changes.all || changes.directory) && self.layout.slots > 0 {
-            true => device.write_directory(&self.directory(device)),
-            false => Ok(()),
+        if (changes.all || changes.directory) && self.layout.slots > 0 {
+            device.write_directory(&self.directory(device))?;
+        }
+        match &self.blocks {
+            Some(blocks) if changes.all || changes.blocks => device.write_blocks(&blocks.table()),
+            _ => Ok(()),
         }
     }
 
@@ -156,11 +165,16 @@ impl DecodedCode {
         device: &mut impl CodeDevice,
         pages: impl Iterator<Item = u64>,
     ) -> Result<(), EngineError> {
-        for run in runs(pages.filter(|page| self.pages.contains_key(page)), PAGES_AT_ONCE) {
-            let first = run.start - self.layout.pages.start;
+        let pages = pages.filter(|page| self.pages.contains_key(page));
+        let place =
+            |page: u64| self.page_of_table(page).expect("there is room for pages with code");
+        let follows = |page: u64, next: u64| place(page) + 1 == place(next);
+        for run in runs(pages, PAGES_AT_ONCE, follows) {
+            let first = place(run.start);
             let pages = || run.clone().map(|page| &self.pages[&page]);
+            let records = pages().flat_map(|page| page.records.iter());
             let mut records: Vec<Record> =
-                pages().flat_map(|page| page.records.iter()).copied().collect();
+                records.map(|record| self.handlers.in_kernel(*record)).collect();
             let flags: Vec<u64> = pages().map(|page| page.flags()).collect();
             let granules = run.start * PAGE / GRANULE..run.end * PAGE / GRANULE;
             for (granule, diverted) in self.diverted.range(granules.clone()) {
@@ -179,7 +193,7 @@ impl DecodedCode {
         device: &mut impl CodeDevice,
         slots: impl Iterator<Item = u32>,
     ) -> Result<(), EngineError> {
-        for run in runs(slots.map(u64::from), SLOTS_AT_ONCE) {
+        for run in runs(slots.map(u64::from), SLOTS_AT_ONCE, |_, _| true) {
             let slots = run.start as usize..run.end as usize;
             let records = self.slots.holders[slots].iter().flat_map(|holder| match holder {
                 Holder::Nobody => [Record::default(); GRANULE_RECORDS],
@@ -207,13 +221,18 @@ impl DecodedCode {
     }
 }
 
-/// Puts ascending numbers together that follow each other, up to so many.
-fn runs(numbers: impl Iterator<Item = u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
+/// Puts ascending numbers together that follow each other, up to so many, and what they stand for does, too.
+fn runs(
+    numbers: impl Iterator<Item = u64>,
+    most: u64,
+    follows: impl Fn(u64, u64) -> bool,
+) -> impl Iterator<Item = Range<u64>> {
     let mut numbers = numbers.peekable();
     std::iter::from_fn(move || {
         let start = numbers.next()?;
         let mut end = start + 1;
-        while end - start < most && numbers.next_if_eq(&end).is_some() {
+        let is_next = |end: u64, next: &u64| *next == end && follows(end - 1, end);
+        while end - start < most && numbers.next_if(|next| is_next(end, next)).is_some() {
             end += 1;
         }
         Some(start..end)

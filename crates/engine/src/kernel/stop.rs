@@ -3,7 +3,7 @@
 #[cfg(doc)]
 use kvrm_a64::state::CpuState;
 use kvrm_ir::Access;
-use kvrm_mem::Bounds;
+use kvrm_mem::{Bounds, Permissions};
 
 use crate::Stop;
 
@@ -21,6 +21,11 @@ pub const CODE_WRITE: u32 = 4;
 pub const NO_FRAME: u32 = 5;
 /// The host has found the stop.
 pub const ENDED: u32 = 6;
+/// The kernel has no handler for the instruction.
+pub const NO_HANDLER: u32 = 7;
+/// Mapped memory does not have the page of an access, or does not allow it: this and [what it needs](Permissions::bits).
+/// The detail is where the access starts.
+pub const NO_PAGE: u32 = 8;
 /// From here on, the guest took an exception, and the kernel does what [`CpuState::take_exception`] does.
 pub const FIRST_EXCEPTION: u32 = UNDEFINED;
 /// The word at PC is not an instruction; the detail is the word.
@@ -45,9 +50,22 @@ pub fn fault(access: Access) -> u32 {
         }
 }
 
+/// The number of an access that the map of mapped memory does not allow.
+pub fn no_page(access: Access) -> u32 {
+    NO_PAGE + u32::from(Permissions::needed(access).bits())
+}
+
+/// The access of such a number.
+pub fn access_without_page(stop: u32) -> Option<Access> {
+    [Access::Read, Access::Write, Access::ReadWrite]
+        .into_iter()
+        .find(|access| no_page(*access) == stop)
+}
+
 /// True if the lane stopped for the host to do something, after which it goes on.
 pub fn is_for_host(stop: u32) -> bool {
-    matches!(stop, NO_CODE | CODE_WRITE | NO_FRAME)
+    matches!(stop, NO_CODE | CODE_WRITE | NO_FRAME | NO_HANDLER)
+        || access_without_page(stop).is_some()
 }
 
 /// The guest's stop that a number means, if it is not for the host.
@@ -82,5 +100,7 @@ mod tests {
         assert!(
             [RUNNING, NO_CODE, CODE_WRITE, NO_FRAME, ENDED].iter().all(|n| *n < FIRST_EXCEPTION)
         );
+        let without_page = [Access::Read, Access::Write, Access::ReadWrite].map(no_page);
+        assert!(without_page.iter().all(|n| (NO_HANDLER + 1..FIRST_EXCEPTION).contains(n)));
     }
 }

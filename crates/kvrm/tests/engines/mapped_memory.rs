@@ -11,7 +11,17 @@ use kvrm_mem::{PAGE, Permissions};
 
 use crate::support::{CODE, Subject};
 
-/// Makes tests of functions that take a `Subject`, for the engines with mapped memory.
+/// Makes tests of functions that take a `Subject`, for the engines on GPUs, where mapped memory is for one lane.
+macro_rules! for_mapped_devices {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! { @module wgpu, WGPU, []: $($test)* }
+        for_every_engine! {
+            @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
+        }
+    };
+}
+
+/// Makes tests of functions that take a `Subject`, for the engines on the host.
 macro_rules! for_mapped_engines {
     ($($test:ident),* $(,)?) => {
         for_every_engine! { @module cpu_translating, TRANSLATING, []: $($test)* }
@@ -71,7 +81,9 @@ impl Guest {
         let engine: Box<dyn Engine> = match engine {
             EngineKind::Eval => Box::new(EvalEngine::new(config).unwrap()),
             EngineKind::Cpu => Box::new(CpuEngine::new(config).unwrap()),
-            engine => unreachable!("{engine:?} has no mapped memory"),
+            EngineKind::Cuda => Box::new(kvrm_cuda::build(config, 0).unwrap()),
+            EngineKind::Wgpu => Box::new(kvrm_wgpu::build(config, None).unwrap()),
+            EngineKind::Auto => unreachable!("an engine was named"),
         };
         Guest { engine }
     }
@@ -148,9 +160,9 @@ impl Guest {
 }
 
 #[test]
-fn other_engines_refuse_it() {
+fn devices_have_it_for_one_lane() {
     let config = Config {
-        lanes: 1,
+        lanes: 2,
         memory_size: PAGE,
         model: MemoryModel::Shared,
         read_only: false,
@@ -163,6 +175,6 @@ fn other_engines_refuse_it() {
     let cuda = kvrm_cuda::build(config.clone(), 0).err();
     let wgpu = kvrm_wgpu::build(config, None).err();
     for (error, name) in [(cuda, "cuda"), (wgpu, "wgpu")] {
-        assert!(matches!(error, Some(EngineError::NotMapped(engine)) if engine == name));
+        assert!(matches!(error, Some(EngineError::MappedForMany(engine)) if engine == name));
     }
 }

@@ -7,6 +7,12 @@ const PC_WORD: u32 = 68u;
 const FLAGS_WORD: u32 = 87u;
 const EXCLUSIVE_LEN_WORD: u32 = 86u;
 const PAGES: u32 = 256u;
+const LEAF_PAGES: u32 = 512u;
+const LEAF_BITS: u32 = 21u;
+const RIGHTS_BITS: u32 = 2u;
+const BLOCK_BITS: u32 = 20u;
+const BLOCK_RECORDS: u32 = 263168u;
+const NO_PAGE_STOP: u32 = 8u;
 const GROUP: u32 = 32u;
 const GROUP_BITS: u32 = 4294967295u;
 const RUNNING: u32 = 0u;
@@ -16,6 +22,7 @@ const UNDEFINED: u32 = 15u;
 const BREAKPOINT: u32 = 3u;
 const CODE_WRITE: u32 = 4u;
 const NO_FRAME: u32 = 5u;
+const NO_HANDLER: u32 = 7u;
 const FIRST_EXCEPTION: u32 = 15u;
 const GRANULE_RECORDS: u32 = 16u;
 const NOBODY: u32 = 4294967295u;
@@ -109,10 +116,6 @@ var<private> stop: u32;
 var<private> detail: u64;
 var<private> left: u32;
 
-fn code_start() -> u64 {
-  return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
-}
-
 // The address of a record's instruction.
 fn address_of(record: u32) -> u64 {
   return code_start() + (u64(record - base) << 2u);
@@ -163,20 +166,21 @@ fn continue_at(record: u32) {
 
 // Continues at an address within reach of a 32-bit distance, given its lower half.
 fn branch_near(low: u32) {
-  let offset = low - arguments.code_start_low;
-  if (offset >= arguments.code_len) {
+  let offset = low - u32(code_start());
+  if (offset >= code_len()) {
     let distance = bitcast<i32>(low - u32(pc()));
-    stop_without_code(pc() + bitcast<u64>(i64(distance)));
+    leave(pc() + bitcast<u64>(i64(distance)));
   } else {
     continue_at(base + (offset >> 2u));
   }
 }
 
 // Continues at any address.
-fn branch_far(goal: u64) {
+fn branch_far(address: u64) {
+  let goal = branch_target(address);
   let offset = goal - code_start();
-  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
-    stop_without_code(goal);
+  if (offset >= u64(code_len()) || (offset & 3lu) != 0lu) {
+    leave(goal);
   } else {
     continue_at(base + u32(offset >> 2u));
   }
@@ -218,6 +222,79 @@ fn set_frame_word(frame: u32, index: u32, value: u64) {
   frames0[frame * 16384u + index] = value;
 }
 
+// Memory goes from address 0 to its size, and the code is in one piece.
+
+fn code_start() -> u64 {
+  return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
+}
+
+fn code_len() -> u32 {
+  return arguments.code_len;
+}
+
+fn start_code() {
+  base = arguments.first_record;
+}
+
+fn branch_target(address: u64) -> u64 {
+  return address;
+}
+
+// Goes on outside of the code.
+fn leave(goal: u64) {
+  stop_without_code(goal);
+}
+
+// At a record that is not decoded.
+fn not_decoded() {
+  at -= 1u;
+  stop_without_code(address_of(at));
+}
+
+// The number of the 8-byte word that holds the byte at an address.
+fn word_of(addr: u64) -> u32 {
+  return u32(Address(addr) >> 3u);
+}
+
+fn is_within(addr: u64, len: u32, fault: u32) -> bool {
+  if (addr > SIZE - u64(len)) {
+    stop_before(fault, addr);
+    return false;
+  }
+  return true;
+}
+
+// True if the byte at an address is in a granule with decoded words.
+fn is_code(addr: u64) -> bool {
+  let offset = Address(addr) - (Address(code_start()) - GRANULE);
+  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
+    return false;
+  }
+  let granule = (u32(offset) >> 6u) + arguments.first_flag;
+  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
+}
+
+// A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
+// frame of its page, or zero if the lane has no copy of it.
+struct Place {
+  word: u32,
+  byte: u32,
+  frame: u32,
+}
+
+fn place_at(addr: u64) -> Place {
+  let word = word_of(addr);
+  return Place(word, u32(addr) & 7u, frame_of(word));
+}
+
+// The place as seen from a word of it, which may be in the next page.
+fn around(place: Place, word: u32) -> Place {
+  if ((word >> 9u) == (place.word >> 9u)) {
+    return place;
+  }
+  return Place(word, 0u, frame_of(word));
+}
+
 // The image is in windows, and so are frames of what lanes have written: a page of GROUP lanes each,
 // interleaved by word. For each group of lanes and each page: the frame, and a bit per lane that has copied
 // the page. Only lanes of the group look there, and they are in one subgroup.
@@ -246,23 +323,10 @@ fn in_frame(word: u32) -> u32 {
   return (word & 511u) * GROUP + seat;
 }
 
-// A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
-// frame of its page, or zero if the lane has no copy of it.
-struct Place {
-  word: u32,
-  byte: u32,
-  frame: u32,
-}
-
 // The frame of a word's page, or zero if the lane has no copy of it.
 fn frame_of(word: u32) -> u32 {
   let entry = tables[table + (word >> 9u)];
   return select(0u, entry.x, has(entry));
-}
-
-fn place_at(addr: u64) -> Place {
-  let word = word_of(addr);
-  return Place(word, u32(addr) & 7u, frame_of(word));
 }
 
 // True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
@@ -292,14 +356,6 @@ fn set_word(place: Place, word: u32, value: u64) {
 fn change_word(place: Place, word: u32, value: u64, mask: u64) {
   let index = in_frame(word);
   set_frame_word(place.frame, index, (frame_word(place.frame, index) & ~mask) | value);
-}
-
-// The place as seen from a word of it, which may be in the next page.
-fn around(place: Place, word: u32) -> Place {
-  if ((word >> 9u) == (place.word >> 9u)) {
-    return place;
-  }
-  return Place(word, 0u, frame_of(word));
 }
 
 fn load_word_across(place: Place, word: u32) -> u64 {
@@ -387,11 +443,6 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// The number of the 8-byte word that holds the byte at an address.
-fn word_of(addr: u64) -> u32 {
-  return u32(Address(addr) >> 3u);
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn load(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
@@ -462,14 +513,6 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
   }
 }
 
-fn is_within(addr: u64, len: u32, fault: u32) -> bool {
-  if (addr > SIZE - u64(len)) {
-    stop_before(fault, addr);
-    return false;
-  }
-  return true;
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
@@ -516,16 +559,6 @@ fn scatter(place: Place, len: u32) {
   }
 }
 
-// True if the byte at an address is in a granule with decoded words.
-fn is_code(addr: u64) -> bool {
-  let offset = Address(addr) - (Address(code_start()) - GRANULE);
-  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
-    return false;
-  }
-  let granule = (u32(offset) >> 6u) + arguments.first_flag;
-  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
-}
-
 // For an aligned element, which crosses no boundary.
 fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {
@@ -551,7 +584,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h4(w: vec4<u32>) {
+fn h5(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -561,7 +594,7 @@ fn h4(w: vec4<u32>) {
 }
 
 // FCMP_S
-fn h9(w: vec4<u32>) {
+fn h10(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v4: u32 = v0 << 0x1u;
@@ -681,7 +714,7 @@ struct Call {
 }
 
 // FADD_S
-fn piece_10(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
   let v19: u32 = u32((*call).result0);
   let v20: u32 = (*call).result1;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -700,7 +733,7 @@ fn piece_10(w: vec4<u32>, call: ptr<function, Call>) {
   v[v8] = 0x0lu;
   (*call).piece = 0u;
 }
-fn piece_5(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -717,12 +750,12 @@ fn piece_5(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v10;
   (*call).param1 = v12;
   (*call).param2 = v18;
-  (*call).piece = 10u;
+  (*call).piece = 11u;
   (*call).function = 0u;
 }
 
 // FADD_4S
-fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   let v44: u32 = (*call).kept_u32_0;
   let v49: u64 = (*call).kept_u64_0;
   let v50: u64 = (*call).kept_u64_1;
@@ -747,7 +780,7 @@ fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
   v[v10] = v53;
   (*call).piece = 0u;
 }
-fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   let v43: u32 = (*call).kept_u32_0;
   let v39: u32 = u32((*call).result0);
   let v40: u32 = (*call).result1;
@@ -775,10 +808,10 @@ fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v28;
   (*call).param1 = v34;
   (*call).param2 = v20;
-  (*call).piece = 11u;
+  (*call).piece = 12u;
   (*call).function = 0u;
 }
-fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
   let v36: u32 = (*call).kept_u32_0;
   let v46: u64 = (*call).kept_u64_0;
   let v37: u32 = u32((*call).result0);
@@ -807,10 +840,10 @@ fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v26;
   (*call).param1 = v32;
   (*call).param2 = v20;
-  (*call).piece = 12u;
+  (*call).piece = 13u;
   (*call).function = 0u;
 }
-fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
   let v35: u32 = u32((*call).result0);
   let v36: u32 = (*call).result1;
   let v0: u32 = (w.x >> 16u) & 0xffu;
@@ -834,10 +867,10 @@ fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v25;
   (*call).param1 = v31;
   (*call).param2 = v20;
-  (*call).piece = 13u;
+  (*call).piece = 14u;
   (*call).function = 0u;
 }
-fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -854,12 +887,12 @@ fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v21;
   (*call).param1 = v29;
   (*call).param2 = v20;
-  (*call).piece = 14u;
+  (*call).piece = 15u;
   (*call).function = 0u;
 }
 
 // FSUB_S
-fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -876,12 +909,12 @@ fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v10;
   (*call).param1 = v12;
   (*call).param2 = v18;
-  (*call).piece = 10u;
+  (*call).piece = 11u;
   (*call).function = 1u;
 }
 
 // FCVT_D_S
-fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_16(w: vec4<u32>, call: ptr<function, Call>) {
   let v15: u64 = (*call).result0;
   let v16: u32 = (*call).result1;
   let v1: u32 = (w.x >> 24u) & 0xffu;
@@ -899,7 +932,7 @@ fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
   v[v6] = 0x0lu;
   (*call).piece = 0u;
 }
-fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_9(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v4: u32 = v0 << 0x1u;
   let v7: u64 = v[v4];
@@ -911,7 +944,7 @@ fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   let v14: u32 = u32(v13);
   (*call).param0 = v8;
   (*call).param1 = v14;
-  (*call).piece = 15u;
+  (*call).piece = 16u;
   (*call).function = 2u;
 }
 
@@ -1489,16 +1522,16 @@ fn run_calls(w: vec4<u32>) {
   call.piece = w.x & 0xffffu;
   loop {
     switch (call.piece) {
-      case 10u: { piece_10(w, &call); }
-      case 5u: { piece_5(w, &call); }
       case 11u: { piece_11(w, &call); }
+      case 6u: { piece_6(w, &call); }
       case 12u: { piece_12(w, &call); }
       case 13u: { piece_13(w, &call); }
       case 14u: { piece_14(w, &call); }
-      case 6u: { piece_6(w, &call); }
-      case 7u: { piece_7(w, &call); }
       case 15u: { piece_15(w, &call); }
+      case 7u: { piece_7(w, &call); }
       case 8u: { piece_8(w, &call); }
+      case 16u: { piece_16(w, &call); }
+      case 9u: { piece_9(w, &call); }
       default: {}
     }
     if (call.piece == 0u) {
@@ -1527,13 +1560,14 @@ fn run_straight() {
     let w = records[at];
     at += 1u;
     switch (w.x & 0xffffu) {
-      case 0u: { at -= 1u; stop_without_code(address_of(at)); }
+      case 0u: { not_decoded(); }
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
-      case 4u: { h4(w); continue; }
-      case 9u: { h9(w); continue; }
-      case 5u, 6u, 7u, 8u: { run_calls(w); continue; }
-      default: { at -= 1u; stop_without_code(address_of(at)); }
+      case 4u: { stop_before(NO_HANDLER, 0lu); }
+      case 5u: { h5(w); continue; }
+      case 10u: { h10(w); continue; }
+      case 6u, 7u, 8u, 9u: { run_calls(w); continue; }
+      default: { not_decoded(); }
     }
     if (!unaligned) {
       break;
@@ -1670,7 +1704,7 @@ fn start(status: Status) -> u64 {
   let fuel = u32(min(budget, u64(arguments.share)));
   count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
   stop = RUNNING;
-  base = arguments.first_record;
+  start_code();
   at = base;
   limit = at + fuel;
   branch_far(get_wide(PC_WORD));
@@ -1709,7 +1743,8 @@ fn finish(rest: u64) {
 }
 
 fn can_run(stop: u32) -> bool {
-  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE;
+  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE
+    || stop == NO_HANDLER || (stop > NO_PAGE_STOP && stop <= NO_PAGE_STOP + 3u);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -54,6 +54,12 @@ static const uint PC_WORD = 68u;
 static const uint FLAGS_WORD = 87u;
 static const uint EXCLUSIVE_LEN_WORD = 86u;
 static const uint PAGES = 256u;
+static const uint LEAF_PAGES = 512u;
+static const uint LEAF_BITS = 21u;
+static const uint RIGHTS_BITS = 2u;
+static const uint BLOCK_BITS = 20u;
+static const uint BLOCK_RECORDS = 263168u;
+static const uint NO_PAGE_STOP = 8u;
 static const uint GROUP = 32u;
 static const uint GROUP_BITS = 4294967295u;
 static const uint RUNNING = 0u;
@@ -63,6 +69,7 @@ static const uint UNDEFINED = 15u;
 static const uint BREAKPOINT = 3u;
 static const uint CODE_WRITE = 4u;
 static const uint NO_FRAME = 5u;
+static const uint NO_HANDLER = 7u;
 static const uint FIRST_EXCEPTION = 15u;
 static const uint GRANULE_RECORDS = 16u;
 static const uint NOBODY = 4294967295u;
@@ -197,43 +204,61 @@ void continue_at(uint record_1)
     return;
 }
 
+uint code_len()
+{
+    uint _e2 = arguments.code_len;
+    return _e2;
+}
+
+void leave(uint64_t goal_1)
+{
+    stop_without_code(goal_1);
+    return;
+}
+
 void branch_near(uint low)
 {
-    uint _e3 = arguments.code_start_low;
-    uint offset_4 = (low - _e3);
-    uint _e7 = arguments.code_len;
-    if ((offset_4 >= _e7)) {
-        const uint64_t _e9 = pc();
-        int distance_ = asint((low - uint(_e9)));
-        const uint64_t _e13 = pc();
-        stop_without_code((_e13 + int64_t(distance_)));
+    const uint64_t _e1 = code_start();
+    uint offset_4 = (low - uint(_e1));
+    const uint _e4 = code_len();
+    if ((offset_4 >= _e4)) {
+        const uint64_t _e6 = pc();
+        int distance_ = asint((low - uint(_e6)));
+        const uint64_t _e10 = pc();
+        leave((_e10 + int64_t(distance_)));
         return;
     } else {
-        uint _e18 = base;
-        continue_at((_e18 + (offset_4 >> 2u)));
+        uint _e15 = base;
+        continue_at((_e15 + (offset_4 >> 2u)));
         return;
     }
 }
 
-void branch_far(uint64_t goal_1)
+uint64_t branch_target(uint64_t address)
+{
+    return address;
+}
+
+void branch_far(uint64_t address_1)
 {
     bool local_1 = (bool)0;
 
-    const uint64_t _e1 = code_start();
-    uint64_t offset_5 = (goal_1 - _e1);
-    uint _e5 = arguments.code_len;
-    if (!((offset_5 >= uint64_t(_e5)))) {
+    const uint64_t _e1 = branch_target(address_1);
+    const uint64_t _e2 = code_start();
+    uint64_t offset_5 = (_e1 - _e2);
+    const uint _e4 = code_len();
+    if (!((offset_5 >= uint64_t(_e4)))) {
         local_1 = ((offset_5 & 3uL) != 0uL);
     } else {
         local_1 = true;
     }
-    bool _e16 = local_1;
-    if (_e16) {
-        stop_without_code(goal_1);
+    bool _e15 = local_1;
+    if (_e15) {
+        leave(_e1);
         return;
     } else {
-        uint _e18 = base;
-        continue_at((_e18 + uint((offset_5 >> 2u))));
+        uint _e17 = base;
+        continue_at((_e17 + uint((offset_5 >> 2u))));
         return;
     }
 }
@@ -266,6 +291,92 @@ void set_frame_word(uint frame_1, uint index_1, uint64_t value_1)
     return;
 }
 
+void start_code()
+{
+    uint _e3 = arguments.first_record;
+    base = _e3;
+    return;
+}
+
+void not_decoded()
+{
+    uint _e1 = at;
+    at = (_e1 - 1u);
+    uint _e5 = at;
+    const uint64_t _e6 = address_of(_e5);
+    stop_without_code(_e6);
+    return;
+}
+
+uint word_of(uint64_t addr)
+{
+    return uint((uint(addr) >> 3u));
+}
+
+bool is_within(uint64_t addr_1, uint len, uint fault)
+{
+    if ((addr_1 > (SIZE - uint64_t(len)))) {
+        stop_before(fault, addr_1);
+        return false;
+    }
+    return true;
+}
+
+bool is_code(uint64_t addr_2)
+{
+    const uint64_t _e2 = code_start();
+    uint offset_6 = (uint(addr_2) - (uint(_e2) - GRANULE));
+    uint _e9 = arguments.code_len;
+    if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
+        return false;
+    }
+    uint _e22 = arguments.first_flag;
+    uint granule = ((uint(offset_6) >> 6u) + _e22);
+    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
+    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
+}
+
+bool has(uint2 entry)
+{
+    uint _e3 = seat;
+    return (((entry.y >> _e3) & 1u) != 0u);
+}
+
+uint frame_of(uint word_3)
+{
+    uint _e3 = table;
+    uint2 entry_1 = asuint(tables.Load2((_e3 + (word_3 >> 9u))*8));
+    const bool _e11 = has(entry_1);
+    return (_e11 ? entry_1.x : 0u);
+}
+
+Place ConstructPlace(uint arg0, uint arg1, uint arg2) {
+    Place ret = (Place)0;
+    ret.word = arg0;
+    ret.byte = arg1;
+    ret.frame = arg2;
+    return ret;
+}
+
+Place place_at(uint64_t addr_3)
+{
+    const uint _e1 = word_of(addr_3);
+    const uint _e5 = frame_of(_e1);
+    const Place place_19 = ConstructPlace(_e1, (uint(addr_3) & 7u), _e5);
+    return place_19;
+}
+
+Place around(Place place, uint word_4)
+{
+    if (((word_4 >> 9u) == (place.word >> 9u))) {
+        const Place place_20 = place;
+        return place_20;
+    }
+    const uint _e9 = frame_of(word_4);
+    const Place place_21 = ConstructPlace(word_4, 0u, _e9);
+    return place_21;
+}
+
 uint naga_div(uint lhs, uint rhs) {
     return lhs / (rhs == 0u ? 1u : rhs);
 }
@@ -284,93 +395,47 @@ void start_memory()
     return;
 }
 
-bool has(uint2 entry)
-{
-    uint _e3 = seat;
-    return (((entry.y >> _e3) & 1u) != 0u);
-}
-
-uint in_frame(uint word_3)
+uint in_frame(uint word_5)
 {
     uint _e6 = seat;
-    return (((word_3 & 511u) * GROUP) + _e6);
+    return (((word_5 & 511u) * GROUP) + _e6);
 }
 
-uint frame_of(uint word_4)
+bool own(Place place_1)
 {
-    uint _e3 = table;
-    uint2 entry_1 = asuint(tables.Load2((_e3 + (word_4 >> 9u))*8));
-    const bool _e11 = has(entry_1);
-    return (_e11 ? entry_1.x : 0u);
-}
-
-uint word_of(uint64_t addr)
-{
-    return uint((uint(addr) >> 3u));
-}
-
-Place ConstructPlace(uint arg0, uint arg1, uint arg2) {
-    Place ret = (Place)0;
-    ret.word = arg0;
-    ret.byte = arg1;
-    ret.frame = arg2;
-    return ret;
-}
-
-Place place_at(uint64_t addr_1)
-{
-    const uint _e1 = word_of(addr_1);
-    const uint _e5 = frame_of(_e1);
-    const Place place_19 = ConstructPlace(_e1, (uint(addr_1) & 7u), _e5);
-    return place_19;
-}
-
-bool own(Place place)
-{
-    if ((place.frame != 0u)) {
+    if ((place_1.frame != 0u)) {
         return true;
     }
-    want = (place.word >> 9u);
+    want = (place_1.word >> 9u);
     uint _e10 = at;
     at = (_e10 - 1u);
     return false;
 }
 
-uint64_t load_word(Place place_1, uint word_5)
+uint64_t load_word(Place place_2, uint word_6)
 {
-    if ((place_1.frame != 0u)) {
-        const uint _e6 = in_frame(word_5);
-        const uint64_t _e7 = frame_word(place_1.frame, _e6);
+    if ((place_2.frame != 0u)) {
+        const uint _e6 = in_frame(word_6);
+        const uint64_t _e7 = frame_word(place_2.frame, _e6);
         return _e7;
     }
-    const uint64_t _e8 = image_word(word_5);
+    const uint64_t _e8 = image_word(word_6);
     return _e8;
 }
 
-void set_word(Place place_2, uint word_6, uint64_t value_2)
-{
-    const uint _e4 = in_frame(word_6);
-    set_frame_word(place_2.frame, _e4, value_2);
-    return;
-}
-
-void change_word(Place place_3, uint word_7, uint64_t value_3, uint64_t mask)
+void set_word(Place place_3, uint word_7, uint64_t value_2)
 {
     const uint _e4 = in_frame(word_7);
-    const uint64_t _e7 = frame_word(place_3.frame, _e4);
-    set_frame_word(place_3.frame, _e4, ((_e7 & ~(mask)) | value_3));
+    set_frame_word(place_3.frame, _e4, value_2);
     return;
 }
 
-Place around(Place place_4, uint word_8)
+void change_word(Place place_4, uint word_8, uint64_t value_3, uint64_t mask)
 {
-    if (((word_8 >> 9u) == (place_4.word >> 9u))) {
-        const Place place_20 = place_4;
-        return place_20;
-    }
-    const uint _e9 = frame_of(word_8);
-    const Place place_21 = ConstructPlace(word_8, 0u, _e9);
-    return place_21;
+    const uint _e4 = in_frame(word_8);
+    const uint64_t _e7 = frame_word(place_4.frame, _e4);
+    set_frame_word(place_4.frame, _e4, ((_e7 & ~(mask)) | value_3));
+    return;
 }
 
 uint64_t load_word_across(Place place_5, uint word_9)
@@ -600,16 +665,16 @@ Pair cas_pair(Place place_11, uint64_t e_low, uint64_t e_high, uint64_t n_low, u
     return pair;
 }
 
-uint words_of(Place place_12, uint len)
+uint words_of(Place place_12, uint len_1)
 {
-    return (((place_12.byte + len) + 7u) >> 3u);
+    return (((place_12.byte + len_1) + 7u) >> 3u);
 }
 
-void gather(Place place_13, uint len_1)
+void gather(Place place_13, uint len_2)
 {
     uint i_1 = 0u;
 
-    const uint _e2 = words_of(place_13, len_1);
+    const uint _e2 = words_of(place_13, len_2);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -651,14 +716,14 @@ uint64_t load_unaligned(Place place_14, uint offset_2, uint bits_7)
     return (_e29 & _e30);
 }
 
-bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
+bool is_usual(uint64_t addr_4, uint size_1, uint len_3)
 {
     bool local_4 = (bool)0;
     bool local_5 = (bool)0;
 
-    if (((uint(addr_2) & (size_1 - 1u)) == 0u)) {
-        if (!((len_2 == size_1))) {
-            local_5 = ((uint(addr_2) & 4095u) <= (4096u - len_2));
+    if (((uint(addr_4) & (size_1 - 1u)) == 0u)) {
+        if (!((len_3 == size_1))) {
+            local_5 = ((uint(addr_4) & 4095u) <= (4096u - len_3));
         } else {
             local_5 = true;
         }
@@ -675,15 +740,6 @@ bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
     uint _e29 = at;
     at = (_e29 - 1u);
     return false;
-}
-
-bool is_within(uint64_t addr_3, uint len_3, uint fault)
-{
-    if ((addr_3 > (SIZE - uint64_t(len_3)))) {
-        stop_before(fault, addr_3);
-        return false;
-    }
-    return true;
 }
 
 void collect(Place place_15, uint len_4)
@@ -765,20 +821,6 @@ void scatter(Place place_17, uint len_5)
     return;
 }
 
-bool is_code(uint64_t addr_4)
-{
-    const uint64_t _e2 = code_start();
-    uint offset_6 = (uint(addr_4) - (uint(_e2) - GRANULE));
-    uint _e9 = arguments.code_len;
-    if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
-        return false;
-    }
-    uint _e22 = arguments.first_flag;
-    uint granule = ((uint(offset_6) >> 6u) + _e22);
-    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
-    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
-}
-
 bool may_write_within(uint64_t addr_5, uint len_6, uint fault_1)
 {
     const bool _e3 = is_within(addr_5, len_6, fault_1);
@@ -807,7 +849,7 @@ bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
     return true;
 }
 
-void h4_(uint4 w)
+void h5_(uint4 w)
 {
     uint v0_ = ((w.x >> 16u) & 255u);
     uint v1_ = ((w.x >> 24u) & 255u);
@@ -818,7 +860,7 @@ void h4_(uint4 w)
     return;
 }
 
-void h5_(uint4 w_1)
+void h6_(uint4 w_1)
 {
     uint v0_1 = ((w_1.x >> 16u) & 255u);
     uint v1_1 = ((w_1.x >> 24u) & 255u);
@@ -840,7 +882,7 @@ void h5_(uint4 w_1)
     return;
 }
 
-void h6_(uint4 w_2)
+void h7_(uint4 w_2)
 {
     uint64_t v0_2 = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     bool v2_2 = flag_z;
@@ -853,7 +895,7 @@ void h6_(uint4 w_2)
     }
 }
 
-bool h7_(uint4 w_3)
+bool h8_(uint4 w_3)
 {
     uint v0_3 = ((w_3.x >> 16u) & 255u);
     uint v1_2 = ((w_3.x >> 24u) & 255u);
@@ -876,7 +918,7 @@ bool h7_(uint4 w_3)
     return true;
 }
 
-bool unaligned_7_(uint4 w_4)
+bool unaligned_8_(uint4 w_4)
 {
     uint v0_4 = ((w_4.x >> 16u) & 255u);
     uint v1_3 = ((w_4.x >> 24u) & 255u);
@@ -896,7 +938,7 @@ bool unaligned_7_(uint4 w_4)
     return true;
 }
 
-bool h8_(uint4 w_5)
+bool h9_(uint4 w_5)
 {
     uint v0_5 = ((w_5.x >> 16u) & 255u);
     uint v1_4 = ((w_5.x >> 24u) & 255u);
@@ -921,7 +963,7 @@ bool h8_(uint4 w_5)
     return true;
 }
 
-bool unaligned_8_(uint4 w_6)
+bool unaligned_9_(uint4 w_6)
 {
     uint v0_6 = ((w_6.x >> 16u) & 255u);
     uint v1_5 = ((w_6.x >> 24u) & 255u);
@@ -949,7 +991,7 @@ bool unaligned_8_(uint4 w_6)
     return true;
 }
 
-bool h9_(uint4 w_7)
+bool h10_(uint4 w_7)
 {
     uint v0_7 = ((w_7.x >> 16u) & 255u);
     uint v1_6 = ((w_7.x >> 24u) & 255u);
@@ -976,7 +1018,7 @@ bool h9_(uint4 w_7)
     return true;
 }
 
-void h10_(uint4 w_8)
+void h11_(uint4 w_8)
 {
     uint v0_8 = ((w_8.x >> 16u) & 255u);
     uint v1_7 = ((w_8.x >> 24u) & 255u);
@@ -997,12 +1039,12 @@ void h10_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 7u: {
-            const bool _e4 = unaligned_7_(w_9);
+        case 8u: {
+            const bool _e4 = unaligned_8_(w_9);
             return _e4;
         }
-        case 8u: {
-            const bool _e5 = unaligned_8_(w_9);
+        case 9u: {
+            const bool _e5 = unaligned_9_(w_9);
             return _e5;
         }
         default: {
@@ -1026,11 +1068,7 @@ void run_straight()
         bool should_continue = false;
         switch((w_10.x & 65535u)) {
             case 0u: {
-                uint _e18 = at;
-                at = (_e18 - 1u);
-                uint _e22 = at;
-                const uint64_t _e23 = address_of(_e22);
-                stop_without_code(_e23);
+                not_decoded();
                 break;
             }
             case 1u: {
@@ -1042,8 +1080,7 @@ void run_straight()
                 break;
             }
             case 4u: {
-                h4_(w_10);
-                should_continue = true;
+                stop_before(NO_HANDLER, 0uL);
                 break;
             }
             case 5u: {
@@ -1053,58 +1090,59 @@ void run_straight()
             }
             case 6u: {
                 h6_(w_10);
+                should_continue = true;
                 break;
             }
             case 7u: {
-                const bool _e34 = h7_(w_10);
-                if (_e34) {
-                    should_continue = true;
-                    break;
-                }
+                h7_(w_10);
                 break;
             }
             case 8u: {
-                const bool _e35 = h8_(w_10);
-                if (_e35) {
+                const bool _e29 = h8_(w_10);
+                if (_e29) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 9u: {
-                const bool _e36 = h9_(w_10);
-                if (_e36) {
+                const bool _e30 = h9_(w_10);
+                if (_e30) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_10);
+                const bool _e31 = h10_(w_10);
+                if (_e31) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 11u: {
+                h11_(w_10);
                 should_continue = true;
                 break;
             }
             default: {
-                uint _e38 = at;
-                at = (_e38 - 1u);
-                uint _e42 = at;
-                const uint64_t _e43 = address_of(_e42);
-                stop_without_code(_e43);
+                not_decoded();
                 break;
             }
         }
         if (should_continue) {
             continue;
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e33 = unaligned;
+        if (!(_e33)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = (_e50 + 1u);
-        const bool _e53 = run_unaligned(w_10);
-        if (!(_e53)) {
+        uint _e38 = at;
+        at = (_e38 + 1u);
+        const bool _e41 = run_unaligned(w_10);
+        if (!(_e41)) {
             break;
         }
     }
@@ -1348,20 +1386,19 @@ uint64_t start(Status status)
     uint fuel = uint(min(_e30, uint64_t(_e33)));
     count = ((uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u)) + uint64_t(fuel));
     stop_1 = RUNNING;
-    uint _e52 = arguments.first_record;
-    base = _e52;
-    uint _e55 = base;
-    at = _e55;
-    uint _e58 = at;
-    limit = (_e58 + fuel);
-    const uint64_t _e61 = get_wide(PC_WORD);
-    branch_far(_e61);
-    uint _e63 = stop_1;
-    if ((_e63 != RUNNING)) {
+    start_code();
+    uint _e51 = base;
+    at = _e51;
+    uint _e54 = at;
+    limit = (_e54 + fuel);
+    const uint64_t _e57 = get_wide(PC_WORD);
+    branch_far(_e57);
+    uint _e59 = stop_1;
+    if ((_e59 != RUNNING)) {
         park();
     }
-    uint64_t _e66 = budget;
-    return (_e66 - uint64_t(fuel));
+    uint64_t _e62 = budget;
+    return (_e62 - uint64_t(fuel));
 }
 
 void finish(uint64_t rest_1)
@@ -1440,6 +1477,9 @@ bool can_run(uint stop)
     bool local_12 = (bool)0;
     bool local_13 = (bool)0;
     bool local_14 = (bool)0;
+    bool local_15 = (bool)0;
+    bool local_16 = (bool)0;
+    bool local_17 = (bool)0;
 
     if (!((stop == RUNNING))) {
         local_12 = (stop == NO_CODE);
@@ -1459,7 +1499,25 @@ bool can_run(uint stop)
         local_14 = true;
     }
     bool _e23 = local_14;
-    return _e23;
+    if (!(_e23)) {
+        local_15 = (stop == NO_HANDLER);
+    } else {
+        local_15 = true;
+    }
+    bool _e30 = local_15;
+    if (!(_e30)) {
+        if ((stop > NO_PAGE_STOP)) {
+            local_17 = (stop <= 11u);
+        } else {
+            local_17 = false;
+        }
+        bool _e41 = local_17;
+        local_16 = _e41;
+    } else {
+        local_16 = true;
+    }
+    bool _e43 = local_16;
+    return _e43;
 }
 
 Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {

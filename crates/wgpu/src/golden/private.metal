@@ -56,12 +56,12 @@ struct type_7 {
     ulong inner[34];
 };
 typedef ulong type_10[1];
-typedef metal::uint2 type_12[1];
 struct Place {
     uint word;
     uint byte;
     uint frame;
 };
+typedef metal::uint2 type_12[1];
 struct Pair {
     ulong low;
     ulong high;
@@ -79,6 +79,12 @@ constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 87u;
 constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 256u;
+constant uint LEAF_PAGES = 512u;
+constant uint LEAF_BITS = 21u;
+constant uint RIGHTS_BITS = 2u;
+constant uint BLOCK_BITS = 20u;
+constant uint BLOCK_RECORDS = 263168u;
+constant uint NO_PAGE_STOP = 8u;
 constant uint GROUP = 32u;
 constant uint GROUP_BITS = 4294967295u;
 constant uint RUNNING = 0u;
@@ -88,6 +94,7 @@ constant uint UNDEFINED = 15u;
 constant uint BREAKPOINT = 3u;
 constant uint CODE_WRITE = 4u;
 constant uint NO_FRAME = 5u;
+constant uint NO_HANDLER = 7u;
 constant uint FIRST_EXCEPTION = 15u;
 constant uint GRANULE_RECORDS = 16u;
 constant uint NOBODY = 4294967295u;
@@ -216,6 +223,22 @@ void continue_at(
     return;
 }
 
+uint code_len(
+    constant Arguments& arguments
+) {
+    uint _e2 = arguments.code_len;
+    return _e2;
+}
+
+void leave(
+    ulong goal_1,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    stop_without_code(goal_1, stop_1, detail);
+    return;
+}
+
 void branch_near(
     uint low,
     constant Arguments& arguments,
@@ -225,24 +248,30 @@ void branch_near(
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    uint _e3 = arguments.code_start_low;
-    uint offset_4 = low - _e3;
-    uint _e7 = arguments.code_len;
-    if (offset_4 >= _e7) {
-        ulong _e9 = pc(arguments, at, base);
-        int distance = as_type<int>(low - static_cast<uint>(_e9));
-        ulong _e13 = pc(arguments, at, base);
-        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
+    ulong _e1 = code_start(arguments);
+    uint offset_4 = low - static_cast<uint>(_e1);
+    uint _e4 = code_len(arguments);
+    if (offset_4 >= _e4) {
+        ulong _e6 = pc(arguments, at, base);
+        int distance = as_type<int>(low - static_cast<uint>(_e6));
+        ulong _e10 = pc(arguments, at, base);
+        leave(_e10 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
         return;
     } else {
-        uint _e18 = base;
-        continue_at(_e18 + (offset_4 >> 2u), at, limit);
+        uint _e15 = base;
+        continue_at(_e15 + (offset_4 >> 2u), at, limit);
         return;
     }
 }
 
+ulong branch_target(
+    ulong address
+) {
+    return address;
+}
+
 void branch_far(
-    ulong goal_1,
+    ulong address_1,
     constant Arguments& arguments,
     thread uint& at,
     thread uint& base,
@@ -251,21 +280,22 @@ void branch_far(
     thread ulong& detail
 ) {
     bool local_1 = {};
-    ulong _e1 = code_start(arguments);
-    ulong offset_5 = goal_1 - _e1;
-    uint _e5 = arguments.code_len;
-    if (!((offset_5 >= static_cast<ulong>(_e5)))) {
+    ulong _e1 = branch_target(address_1);
+    ulong _e2 = code_start(arguments);
+    ulong offset_5 = _e1 - _e2;
+    uint _e4 = code_len(arguments);
+    if (!((offset_5 >= static_cast<ulong>(_e4)))) {
         local_1 = (offset_5 & 3uL) != 0uL;
     } else {
         local_1 = true;
     }
-    bool _e16 = local_1;
-    if (_e16) {
-        stop_without_code(goal_1, stop_1, detail);
+    bool _e15 = local_1;
+    if (_e15) {
+        leave(_e1, stop_1, detail);
         return;
     } else {
-        uint _e18 = base;
-        continue_at(_e18 + static_cast<uint>(offset_5 >> 2u), at, limit);
+        uint _e17 = base;
+        continue_at(_e17 + static_cast<uint>(offset_5 >> 2u), at, limit);
         return;
     }
 }
@@ -310,6 +340,117 @@ void set_frame_word(
     return;
 }
 
+void start_code(
+    constant Arguments& arguments,
+    thread uint& base
+) {
+    uint _e3 = arguments.first_record;
+    base = _e3;
+    return;
+}
+
+void not_decoded(
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    uint _e1 = at;
+    at = _e1 - 1u;
+    uint _e5 = at;
+    ulong _e6 = address_of(_e5, arguments, base);
+    stop_without_code(_e6, stop_1, detail);
+    return;
+}
+
+uint word_of(
+    ulong addr
+) {
+    return static_cast<uint>(static_cast<uint>(addr) >> 3u);
+}
+
+bool is_within(
+    ulong addr_1,
+    uint len,
+    uint fault,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    if (addr_1 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, addr_1, at, stop_1, detail);
+        return false;
+    }
+    return true;
+}
+
+bool is_code(
+    ulong addr_2,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e2 = code_start(arguments);
+    uint offset_6 = static_cast<uint>(addr_2) - (static_cast<uint>(_e2) - GRANULE);
+    uint _e9 = arguments.code_len;
+    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
+        return false;
+    }
+    uint _e22 = arguments.first_flag;
+    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
+    uint _e28 = code_map[granule >> 5u];
+    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
+}
+
+bool has(
+    metal::uint2 entry,
+    thread uint& seat
+) {
+    uint _e3 = seat;
+    return ((entry.y >> _e3) & 1u) != 0u;
+}
+
+uint frame_of(
+    uint word_3,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e3 = table;
+    metal::uint2 entry_1 = tables[_e3 + (word_3 >> 9u)];
+    bool _e11 = has(entry_1, seat);
+    return _e11 ? entry_1.x : 0u;
+}
+
+Place place_at(
+    ulong addr_3,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e1 = word_of(addr_3);
+    uint _e5 = frame_of(_e1, tables, table, seat, _buffer_sizes);
+    return Place {_e1, static_cast<uint>(addr_3) & 7u, _e5};
+}
+
+Place around(
+    Place place,
+    uint word_4,
+    device type_12 const& tables,
+    thread uint& table,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    if ((word_4 >> 9u) == (place.word >> 9u)) {
+        return place;
+    }
+    uint _e9 = frame_of(word_4, tables, table, seat, _buffer_sizes);
+    return Place {word_4, 0u, _e9};
+}
+
 void start_memory(
     thread uint& lane,
     thread uint& table,
@@ -324,125 +465,71 @@ void start_memory(
     return;
 }
 
-bool has(
-    metal::uint2 entry,
-    thread uint& seat
-) {
-    uint _e3 = seat;
-    return ((entry.y >> _e3) & 1u) != 0u;
-}
-
 uint in_frame(
-    uint word_3,
+    uint word_5,
     thread uint& seat
 ) {
     uint _e6 = seat;
-    return ((word_3 & 511u) * GROUP) + _e6;
-}
-
-uint frame_of(
-    uint word_4,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e3 = table;
-    metal::uint2 entry_1 = tables[_e3 + (word_4 >> 9u)];
-    bool _e11 = has(entry_1, seat);
-    return _e11 ? entry_1.x : 0u;
-}
-
-uint word_of(
-    ulong addr
-) {
-    return static_cast<uint>(static_cast<uint>(addr) >> 3u);
-}
-
-Place place_at(
-    ulong addr_1,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    uint _e1 = word_of(addr_1);
-    uint _e5 = frame_of(_e1, tables, table, seat, _buffer_sizes);
-    return Place {_e1, static_cast<uint>(addr_1) & 7u, _e5};
+    return ((word_5 & 511u) * GROUP) + _e6;
 }
 
 bool own(
-    Place place,
+    Place place_1,
     thread uint& at,
     thread uint& want
 ) {
-    if (place.frame != 0u) {
+    if (place_1.frame != 0u) {
         return true;
     }
-    want = place.word >> 9u;
+    want = place_1.word >> 9u;
     uint _e10 = at;
     at = _e10 - 1u;
     return false;
 }
 
 ulong load_word(
-    Place place_1,
-    uint word_5,
+    Place place_2,
+    uint word_6,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    if (place_1.frame != 0u) {
-        uint _e6 = in_frame(word_5, seat);
-        ulong _e7 = frame_word(place_1.frame, _e6, frames0_, _buffer_sizes);
+    if (place_2.frame != 0u) {
+        uint _e6 = in_frame(word_6, seat);
+        ulong _e7 = frame_word(place_2.frame, _e6, frames0_, _buffer_sizes);
         return _e7;
     }
-    ulong _e8 = image_word(word_5, image0_, _buffer_sizes);
+    ulong _e8 = image_word(word_6, image0_, _buffer_sizes);
     return _e8;
 }
 
 void set_word(
-    Place place_2,
-    uint word_6,
+    Place place_3,
+    uint word_7,
     ulong value_2,
     device type_10& frames0_,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e4 = in_frame(word_6, seat);
-    set_frame_word(place_2.frame, _e4, value_2, frames0_, _buffer_sizes);
+    uint _e4 = in_frame(word_7, seat);
+    set_frame_word(place_3.frame, _e4, value_2, frames0_, _buffer_sizes);
     return;
 }
 
 void change_word(
-    Place place_3,
-    uint word_7,
+    Place place_4,
+    uint word_8,
     ulong value_3,
     ulong mask,
     device type_10& frames0_,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint _e4 = in_frame(word_7, seat);
-    ulong _e7 = frame_word(place_3.frame, _e4, frames0_, _buffer_sizes);
-    set_frame_word(place_3.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    uint _e4 = in_frame(word_8, seat);
+    ulong _e7 = frame_word(place_4.frame, _e4, frames0_, _buffer_sizes);
+    set_frame_word(place_4.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
     return;
-}
-
-Place around(
-    Place place_4,
-    uint word_8,
-    device type_12 const& tables,
-    thread uint& table,
-    thread uint& seat,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    if ((word_8 >> 9u) == (place_4.word >> 9u)) {
-        return place_4;
-    }
-    uint _e9 = frame_of(word_8, tables, table, seat, _buffer_sizes);
-    return Place {word_8, 0u, _e9};
 }
 
 ulong load_word_across(
@@ -743,14 +830,14 @@ Pair cas_pair(
 
 uint words_of(
     Place place_12,
-    uint len
+    uint len_1
 ) {
-    return ((place_12.byte + len) + 7u) >> 3u;
+    return ((place_12.byte + len_1) + 7u) >> 3u;
 }
 
 void gather(
     Place place_13,
-    uint len_1,
+    uint len_2,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     device type_12 const& tables,
@@ -760,7 +847,7 @@ void gather(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
-    uint _e2 = words_of(place_13, len_1);
+    uint _e2 = words_of(place_13, len_2);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -806,17 +893,17 @@ ulong load_unaligned(
 }
 
 bool is_usual(
-    ulong addr_2,
+    ulong addr_4,
     uint size_1,
-    uint len_2,
+    uint len_3,
     thread uint& at,
     thread bool& unaligned
 ) {
     bool local_4 = {};
     bool local_5 = {};
-    if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
-        if (!((len_2 == size_1))) {
-            local_5 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len_2);
+    if ((static_cast<uint>(addr_4) & (size_1 - 1u)) == 0u) {
+        if (!((len_3 == size_1))) {
+            local_5 = (static_cast<uint>(addr_4) & 4095u) <= (4096u - len_3);
         } else {
             local_5 = true;
         }
@@ -833,21 +920,6 @@ bool is_usual(
     uint _e29 = at;
     at = _e29 - 1u;
     return false;
-}
-
-bool is_within(
-    ulong addr_3,
-    uint len_3,
-    uint fault,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail
-) {
-    if (addr_3 > (SIZE - static_cast<ulong>(len_3))) {
-        stop_before(fault, addr_3, at, stop_1, detail);
-        return false;
-    }
-    return true;
 }
 
 void collect(
@@ -946,24 +1018,6 @@ void scatter(
     return;
 }
 
-bool is_code(
-    ulong addr_4,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    ulong _e2 = code_start(arguments);
-    uint offset_6 = static_cast<uint>(addr_4) - (static_cast<uint>(_e2) - GRANULE);
-    uint _e9 = arguments.code_len;
-    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
-        return false;
-    }
-    uint _e22 = arguments.first_flag;
-    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
-    uint _e28 = code_map[granule >> 5u];
-    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
-}
-
 bool may_write_within(
     ulong addr_5,
     uint len_6,
@@ -1010,7 +1064,7 @@ bool may_write(
     return true;
 }
 
-void h4_(
+void h5_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -1023,7 +1077,7 @@ void h4_(
     return;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -1051,7 +1105,7 @@ void h5_(
     return;
 }
 
-void h6_(
+void h7_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -1072,7 +1126,7 @@ void h6_(
     }
 }
 
-bool h7_(
+bool h8_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -1107,7 +1161,7 @@ bool h7_(
     return true;
 }
 
-bool unaligned_7_(
+bool unaligned_8_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -1139,7 +1193,7 @@ bool unaligned_7_(
     return true;
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1178,7 +1232,7 @@ bool h8_(
     return true;
 }
 
-bool unaligned_8_(
+bool unaligned_9_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1221,7 +1275,7 @@ bool unaligned_8_(
     return true;
 }
 
-bool h9_(
+bool h10_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1262,7 +1316,7 @@ bool h9_(
     return true;
 }
 
-void h10_(
+void h11_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1301,12 +1355,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 7u: {
-            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
+        case 8u: {
+            bool _e4 = unaligned_8_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
             return _e4;
         }
-        case 8u: {
-            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
+        case 9u: {
+            bool _e5 = unaligned_9_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1352,11 +1406,7 @@ void run_straight(
         at = _e11 + 1u;
         switch(w_10.x & 65535u) {
             case 0u: {
-                uint _e18 = at;
-                at = _e18 - 1u;
-                uint _e22 = at;
-                ulong _e23 = address_of(_e22, arguments, base);
-                stop_without_code(_e23, stop_1, detail);
+                not_decoded(arguments, at, base, stop_1, detail);
                 break;
             }
             case 1u: {
@@ -1368,60 +1418,60 @@ void run_straight(
                 break;
             }
             case 4u: {
-                h4_(w_10, x);
-                continue;
+                stop_before(NO_HANDLER, 0uL, at, stop_1, detail);
+                break;
             }
             case 5u: {
-                h5_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h5_(w_10, x);
                 continue;
             }
             case 6u: {
-                h6_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h6_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 7u: {
-                bool _e34 = h7_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
-                if (_e34) {
-                    continue;
-                }
+                h7_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
                 break;
             }
             case 8u: {
-                bool _e35 = h8_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e35) {
+                bool _e29 = h8_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+                if (_e29) {
                     continue;
                 }
                 break;
             }
             case 9u: {
-                bool _e36 = h9_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
-                if (_e36) {
+                bool _e30 = h9_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e30) {
                     continue;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_10, x);
+                bool _e31 = h10_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+                if (_e31) {
+                    continue;
+                }
+                break;
+            }
+            case 11u: {
+                h11_(w_10, x);
                 continue;
             }
             default: {
-                uint _e38 = at;
-                at = _e38 - 1u;
-                uint _e42 = at;
-                ulong _e43 = address_of(_e42, arguments, base);
-                stop_without_code(_e43, stop_1, detail);
+                not_decoded(arguments, at, base, stop_1, detail);
                 break;
             }
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e33 = unaligned;
+        if (!(_e33)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = _e50 + 1u;
-        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
-        if (!(_e53)) {
+        uint _e38 = at;
+        at = _e38 + 1u;
+        bool _e41 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
+        if (!(_e41)) {
             break;
         }
     }
@@ -1731,20 +1781,19 @@ ulong start(
     uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
     count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
     stop_1 = RUNNING;
-    uint _e52 = arguments.first_record;
-    base = _e52;
-    uint _e55 = base;
-    at = _e55;
-    uint _e58 = at;
-    limit = _e58 + fuel;
-    ulong _e61 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    branch_far(_e61, arguments, at, base, limit, stop_1, detail);
-    uint _e63 = stop_1;
-    if (_e63 != RUNNING) {
+    start_code(arguments, base);
+    uint _e51 = base;
+    at = _e51;
+    uint _e54 = at;
+    limit = _e54 + fuel;
+    ulong _e57 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e57, arguments, at, base, limit, stop_1, detail);
+    uint _e59 = stop_1;
+    if (_e59 != RUNNING) {
         park(at, limit, left);
     }
-    ulong _e66 = budget;
-    return _e66 - static_cast<ulong>(fuel);
+    ulong _e62 = budget;
+    return _e62 - static_cast<ulong>(fuel);
 }
 
 void finish(
@@ -1843,6 +1892,9 @@ bool can_run(
     bool local_12 = {};
     bool local_13 = {};
     bool local_14 = {};
+    bool local_15 = {};
+    bool local_16 = {};
+    bool local_17 = {};
     if (!((stop == RUNNING))) {
         local_12 = stop == NO_CODE;
     } else {
@@ -1861,7 +1913,25 @@ bool can_run(
         local_14 = true;
     }
     bool _e23 = local_14;
-    return _e23;
+    if (!(_e23)) {
+        local_15 = stop == NO_HANDLER;
+    } else {
+        local_15 = true;
+    }
+    bool _e30 = local_15;
+    if (!(_e30)) {
+        if (stop > NO_PAGE_STOP) {
+            local_17 = stop <= 11u;
+        } else {
+            local_17 = false;
+        }
+        bool _e41 = local_17;
+        local_16 = _e41;
+    } else {
+        local_16 = true;
+    }
+    bool _e43 = local_16;
+    return _e43;
 }
 
 struct runInput {

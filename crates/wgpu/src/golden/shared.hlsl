@@ -59,6 +59,12 @@ static const uint PC_WORD = 68u;
 static const uint FLAGS_WORD = 87u;
 static const uint EXCLUSIVE_LEN_WORD = 86u;
 static const uint PAGES = 256u;
+static const uint LEAF_PAGES = 512u;
+static const uint LEAF_BITS = 21u;
+static const uint RIGHTS_BITS = 2u;
+static const uint BLOCK_BITS = 20u;
+static const uint BLOCK_RECORDS = 263168u;
+static const uint NO_PAGE_STOP = 8u;
 static const uint GROUP = 32u;
 static const uint GROUP_BITS = 4294967295u;
 static const uint RUNNING = 0u;
@@ -68,6 +74,7 @@ static const uint UNDEFINED = 15u;
 static const uint BREAKPOINT = 3u;
 static const uint CODE_WRITE = 4u;
 static const uint NO_FRAME = 5u;
+static const uint NO_HANDLER = 7u;
 static const uint FIRST_EXCEPTION = 15u;
 static const uint GRANULE_RECORDS = 16u;
 static const uint NOBODY = 4294967295u;
@@ -196,43 +203,61 @@ void continue_at(uint record_1)
     return;
 }
 
+uint code_len()
+{
+    uint _e2 = arguments.code_len;
+    return _e2;
+}
+
+void leave(uint64_t goal_1)
+{
+    stop_without_code(goal_1);
+    return;
+}
+
 void branch_near(uint low)
 {
-    uint _e3 = arguments.code_start_low;
-    uint offset_4 = (low - _e3);
-    uint _e7 = arguments.code_len;
-    if ((offset_4 >= _e7)) {
-        const uint64_t _e9 = pc();
-        int distance_ = asint((low - uint(_e9)));
-        const uint64_t _e13 = pc();
-        stop_without_code((_e13 + int64_t(distance_)));
+    const uint64_t _e1 = code_start();
+    uint offset_4 = (low - uint(_e1));
+    const uint _e4 = code_len();
+    if ((offset_4 >= _e4)) {
+        const uint64_t _e6 = pc();
+        int distance_ = asint((low - uint(_e6)));
+        const uint64_t _e10 = pc();
+        leave((_e10 + int64_t(distance_)));
         return;
     } else {
-        uint _e18 = base;
-        continue_at((_e18 + (offset_4 >> 2u)));
+        uint _e15 = base;
+        continue_at((_e15 + (offset_4 >> 2u)));
         return;
     }
 }
 
-void branch_far(uint64_t goal_1)
+uint64_t branch_target(uint64_t address)
+{
+    return address;
+}
+
+void branch_far(uint64_t address_1)
 {
     bool local_1 = (bool)0;
 
-    const uint64_t _e1 = code_start();
-    uint64_t offset_5 = (goal_1 - _e1);
-    uint _e5 = arguments.code_len;
-    if (!((offset_5 >= uint64_t(_e5)))) {
+    const uint64_t _e1 = branch_target(address_1);
+    const uint64_t _e2 = code_start();
+    uint64_t offset_5 = (_e1 - _e2);
+    const uint _e4 = code_len();
+    if (!((offset_5 >= uint64_t(_e4)))) {
         local_1 = ((offset_5 & 3uL) != 0uL);
     } else {
         local_1 = true;
     }
-    bool _e16 = local_1;
-    if (_e16) {
-        stop_without_code(goal_1);
+    bool _e15 = local_1;
+    if (_e15) {
+        leave(_e1);
         return;
     } else {
-        uint _e18 = base;
-        continue_at((_e18 + uint((offset_5 >> 2u))));
+        uint _e17 = base;
+        continue_at((_e17 + uint((offset_5 >> 2u))));
         return;
     }
 }
@@ -284,14 +309,54 @@ uint64_t exchange_memory_word(uint word_4, uint64_t old, uint64_t wanted)
     return _e18;
 }
 
-void start_memory()
+void start_code()
 {
+    uint _e3 = arguments.first_record;
+    base = _e3;
+    return;
+}
+
+void not_decoded()
+{
+    uint _e1 = at;
+    at = (_e1 - 1u);
+    uint _e5 = at;
+    const uint64_t _e6 = address_of(_e5);
+    stop_without_code(_e6);
     return;
 }
 
 uint word_of(uint64_t addr)
 {
     return uint((uint(addr) >> 3u));
+}
+
+bool is_within(uint64_t addr_1, uint len, uint fault)
+{
+    if ((addr_1 > (SIZE - uint64_t(len)))) {
+        stop_before(fault, addr_1);
+        return false;
+    }
+    return true;
+}
+
+bool is_code(uint64_t addr_2)
+{
+    const uint64_t _e2 = code_start();
+    uint offset_6 = (uint(addr_2) - (uint(_e2) - GRANULE));
+    uint _e9 = arguments.code_len;
+    if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
+        return false;
+    }
+    uint _e22 = arguments.first_flag;
+    uint granule = ((uint(offset_6) >> 6u) + _e22);
+    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
+    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
+}
+
+void start_memory()
+{
+    return;
 }
 
 Place ConstructPlace(uint arg0, uint arg1) {
@@ -301,10 +366,10 @@ Place ConstructPlace(uint arg0, uint arg1) {
     return ret;
 }
 
-Place place_at(uint64_t addr_1)
+Place place_at(uint64_t addr_3)
 {
-    const uint _e1 = word_of(addr_1);
-    const Place place_18 = ConstructPlace(_e1, (uint(addr_1) & 7u));
+    const uint _e1 = word_of(addr_3);
+    const Place place_18 = ConstructPlace(_e1, (uint(addr_3) & 7u));
     return place_18;
 }
 
@@ -537,16 +602,16 @@ uint64_t load(Place place_9, uint offset, uint bits_5)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-uint words_of(Place place_10, uint len)
+uint words_of(Place place_10, uint len_1)
 {
-    return (((place_10.byte + len) + 7u) >> 3u);
+    return (((place_10.byte + len_1) + 7u) >> 3u);
 }
 
-void gather(Place place_11, uint len_1)
+void gather(Place place_11, uint len_2)
 {
     uint i = 0u;
 
-    const uint _e2 = words_of(place_11, len_1);
+    const uint _e2 = words_of(place_11, len_2);
     bool loop_init = true;
     while(true) {
         if (!loop_init) {
@@ -588,14 +653,14 @@ uint64_t load_unaligned(Place place_12, uint offset_1, uint bits_6)
     return (_e29 & _e30);
 }
 
-bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
+bool is_usual(uint64_t addr_4, uint size_1, uint len_3)
 {
     bool local_5 = (bool)0;
     bool local_6 = (bool)0;
 
-    if (((uint(addr_2) & (size_1 - 1u)) == 0u)) {
-        if (!((len_2 == size_1))) {
-            local_6 = ((uint(addr_2) & 4095u) <= (4096u - len_2));
+    if (((uint(addr_4) & (size_1 - 1u)) == 0u)) {
+        if (!((len_3 == size_1))) {
+            local_6 = ((uint(addr_4) & 4095u) <= (4096u - len_3));
         } else {
             local_6 = true;
         }
@@ -612,15 +677,6 @@ bool is_usual(uint64_t addr_2, uint size_1, uint len_2)
     uint _e29 = at;
     at = (_e29 - 1u);
     return false;
-}
-
-bool is_within(uint64_t addr_3, uint len_3, uint fault)
-{
-    if ((addr_3 > (SIZE - uint64_t(len_3)))) {
-        stop_before(fault, addr_3);
-        return false;
-    }
-    return true;
 }
 
 void store(Place place_13, uint offset_2, uint bits_7, uint64_t value_9)
@@ -717,20 +773,6 @@ void scatter(Place place_16, uint len_5)
     return;
 }
 
-bool is_code(uint64_t addr_4)
-{
-    const uint64_t _e2 = code_start();
-    uint offset_6 = (uint(addr_4) - (uint(_e2) - GRANULE));
-    uint _e9 = arguments.code_len;
-    if ((offset_6 >= ((uint(_e9) + GRANULE) + GRANULE))) {
-        return false;
-    }
-    uint _e22 = arguments.first_flag;
-    uint granule = ((uint(offset_6) >> 6u) + _e22);
-    uint _e28 = asuint(code_map.Load((granule >> 5u)*4));
-    return (((_e28 >> (granule & 31u)) & 1u) != 0u);
-}
-
 bool may_write_within(uint64_t addr_5, uint len_6, uint fault_1)
 {
     const bool _e3 = is_within(addr_5, len_6, fault_1);
@@ -759,7 +801,7 @@ bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
     return true;
 }
 
-void h4_(uint4 w)
+void h5_(uint4 w)
 {
     uint v0_ = ((w.x >> 16u) & 255u);
     uint v1_ = ((w.x >> 24u) & 255u);
@@ -770,7 +812,7 @@ void h4_(uint4 w)
     return;
 }
 
-void h5_(uint4 w_1)
+void h6_(uint4 w_1)
 {
     uint v0_1 = ((w_1.x >> 16u) & 255u);
     uint v1_1 = ((w_1.x >> 24u) & 255u);
@@ -792,7 +834,7 @@ void h5_(uint4 w_1)
     return;
 }
 
-void h6_(uint4 w_2)
+void h7_(uint4 w_2)
 {
     uint64_t v0_2 = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     bool v2_2 = flag_z;
@@ -805,7 +847,7 @@ void h6_(uint4 w_2)
     }
 }
 
-bool h7_(uint4 w_3)
+bool h8_(uint4 w_3)
 {
     uint v0_3 = ((w_3.x >> 16u) & 255u);
     uint v1_2 = ((w_3.x >> 24u) & 255u);
@@ -828,7 +870,7 @@ bool h7_(uint4 w_3)
     return true;
 }
 
-bool unaligned_7_(uint4 w_4)
+bool unaligned_8_(uint4 w_4)
 {
     uint v0_4 = ((w_4.x >> 16u) & 255u);
     uint v1_3 = ((w_4.x >> 24u) & 255u);
@@ -848,7 +890,7 @@ bool unaligned_7_(uint4 w_4)
     return true;
 }
 
-bool h8_(uint4 w_5)
+bool h9_(uint4 w_5)
 {
     uint v0_5 = ((w_5.x >> 16u) & 255u);
     uint v1_4 = ((w_5.x >> 24u) & 255u);
@@ -873,7 +915,7 @@ bool h8_(uint4 w_5)
     return true;
 }
 
-bool unaligned_8_(uint4 w_6)
+bool unaligned_9_(uint4 w_6)
 {
     uint v0_6 = ((w_6.x >> 16u) & 255u);
     uint v1_5 = ((w_6.x >> 24u) & 255u);
@@ -901,7 +943,7 @@ bool unaligned_8_(uint4 w_6)
     return true;
 }
 
-bool h9_(uint4 w_7)
+bool h10_(uint4 w_7)
 {
     uint v0_7 = ((w_7.x >> 16u) & 255u);
     uint v1_6 = ((w_7.x >> 24u) & 255u);
@@ -928,7 +970,7 @@ bool h9_(uint4 w_7)
     return true;
 }
 
-void h10_(uint4 w_8)
+void h11_(uint4 w_8)
 {
     uint v0_8 = ((w_8.x >> 16u) & 255u);
     uint v1_7 = ((w_8.x >> 24u) & 255u);
@@ -949,12 +991,12 @@ void h10_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 7u: {
-            const bool _e4 = unaligned_7_(w_9);
+        case 8u: {
+            const bool _e4 = unaligned_8_(w_9);
             return _e4;
         }
-        case 8u: {
-            const bool _e5 = unaligned_8_(w_9);
+        case 9u: {
+            const bool _e5 = unaligned_9_(w_9);
             return _e5;
         }
         default: {
@@ -978,11 +1020,7 @@ void run_straight()
         bool should_continue = false;
         switch((w_10.x & 65535u)) {
             case 0u: {
-                uint _e18 = at;
-                at = (_e18 - 1u);
-                uint _e22 = at;
-                const uint64_t _e23 = address_of(_e22);
-                stop_without_code(_e23);
+                not_decoded();
                 break;
             }
             case 1u: {
@@ -994,8 +1032,7 @@ void run_straight()
                 break;
             }
             case 4u: {
-                h4_(w_10);
-                should_continue = true;
+                stop_before(NO_HANDLER, 0uL);
                 break;
             }
             case 5u: {
@@ -1005,58 +1042,59 @@ void run_straight()
             }
             case 6u: {
                 h6_(w_10);
+                should_continue = true;
                 break;
             }
             case 7u: {
-                const bool _e34 = h7_(w_10);
-                if (_e34) {
-                    should_continue = true;
-                    break;
-                }
+                h7_(w_10);
                 break;
             }
             case 8u: {
-                const bool _e35 = h8_(w_10);
-                if (_e35) {
+                const bool _e29 = h8_(w_10);
+                if (_e29) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 9u: {
-                const bool _e36 = h9_(w_10);
-                if (_e36) {
+                const bool _e30 = h9_(w_10);
+                if (_e30) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_10);
+                const bool _e31 = h10_(w_10);
+                if (_e31) {
+                    should_continue = true;
+                    break;
+                }
+                break;
+            }
+            case 11u: {
+                h11_(w_10);
                 should_continue = true;
                 break;
             }
             default: {
-                uint _e38 = at;
-                at = (_e38 - 1u);
-                uint _e42 = at;
-                const uint64_t _e43 = address_of(_e42);
-                stop_without_code(_e43);
+                not_decoded();
                 break;
             }
         }
         if (should_continue) {
             continue;
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e33 = unaligned;
+        if (!(_e33)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = (_e50 + 1u);
-        const bool _e53 = run_unaligned(w_10);
-        if (!(_e53)) {
+        uint _e38 = at;
+        at = (_e38 + 1u);
+        const bool _e41 = run_unaligned(w_10);
+        if (!(_e41)) {
             break;
         }
     }
@@ -1300,20 +1338,19 @@ uint64_t start(Status status)
     uint fuel = uint(min(_e30, uint64_t(_e33)));
     count = ((uint64_t(status.count_low) | (uint64_t(status.count_high) << 32u)) + uint64_t(fuel));
     stop_1 = RUNNING;
-    uint _e52 = arguments.first_record;
-    base = _e52;
-    uint _e55 = base;
-    at = _e55;
-    uint _e58 = at;
-    limit = (_e58 + fuel);
-    const uint64_t _e61 = get_wide(PC_WORD);
-    branch_far(_e61);
-    uint _e63 = stop_1;
-    if ((_e63 != RUNNING)) {
+    start_code();
+    uint _e51 = base;
+    at = _e51;
+    uint _e54 = at;
+    limit = (_e54 + fuel);
+    const uint64_t _e57 = get_wide(PC_WORD);
+    branch_far(_e57);
+    uint _e59 = stop_1;
+    if ((_e59 != RUNNING)) {
         park();
     }
-    uint64_t _e66 = budget;
-    return (_e66 - uint64_t(fuel));
+    uint64_t _e62 = budget;
+    return (_e62 - uint64_t(fuel));
 }
 
 void finish(uint64_t rest_1)
@@ -1392,6 +1429,9 @@ bool can_run(uint stop)
     bool local_13 = (bool)0;
     bool local_14 = (bool)0;
     bool local_15 = (bool)0;
+    bool local_16 = (bool)0;
+    bool local_17 = (bool)0;
+    bool local_18 = (bool)0;
 
     if (!((stop == RUNNING))) {
         local_13 = (stop == NO_CODE);
@@ -1411,7 +1451,25 @@ bool can_run(uint stop)
         local_15 = true;
     }
     bool _e23 = local_15;
-    return _e23;
+    if (!(_e23)) {
+        local_16 = (stop == NO_HANDLER);
+    } else {
+        local_16 = true;
+    }
+    bool _e30 = local_16;
+    if (!(_e30)) {
+        if ((stop > NO_PAGE_STOP)) {
+            local_18 = (stop <= 11u);
+        } else {
+            local_18 = false;
+        }
+        bool _e41 = local_18;
+        local_17 = _e41;
+    } else {
+        local_17 = true;
+    }
+    bool _e43 = local_17;
+    return _e43;
 }
 
 Status ConstructStatus(uint arg0, uint arg1, uint arg2, uint arg3, uint arg4, uint arg5, uint arg6, uint arg7) {

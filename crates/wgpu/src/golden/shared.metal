@@ -77,6 +77,12 @@ constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 87u;
 constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 256u;
+constant uint LEAF_PAGES = 512u;
+constant uint LEAF_BITS = 21u;
+constant uint RIGHTS_BITS = 2u;
+constant uint BLOCK_BITS = 20u;
+constant uint BLOCK_RECORDS = 263168u;
+constant uint NO_PAGE_STOP = 8u;
 constant uint GROUP = 32u;
 constant uint GROUP_BITS = 4294967295u;
 constant uint RUNNING = 0u;
@@ -86,6 +92,7 @@ constant uint UNDEFINED = 15u;
 constant uint BREAKPOINT = 3u;
 constant uint CODE_WRITE = 4u;
 constant uint NO_FRAME = 5u;
+constant uint NO_HANDLER = 7u;
 constant uint FIRST_EXCEPTION = 15u;
 constant uint GRANULE_RECORDS = 16u;
 constant uint NOBODY = 4294967295u;
@@ -213,6 +220,22 @@ void continue_at(
     return;
 }
 
+uint code_len(
+    constant Arguments& arguments
+) {
+    uint _e2 = arguments.code_len;
+    return _e2;
+}
+
+void leave(
+    ulong goal_1,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    stop_without_code(goal_1, stop_1, detail);
+    return;
+}
+
 void branch_near(
     uint low,
     constant Arguments& arguments,
@@ -222,24 +245,30 @@ void branch_near(
     thread uint& stop_1,
     thread ulong& detail
 ) {
-    uint _e3 = arguments.code_start_low;
-    uint offset_4 = low - _e3;
-    uint _e7 = arguments.code_len;
-    if (offset_4 >= _e7) {
-        ulong _e9 = pc(arguments, at, base);
-        int distance = as_type<int>(low - static_cast<uint>(_e9));
-        ulong _e13 = pc(arguments, at, base);
-        stop_without_code(_e13 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
+    ulong _e1 = code_start(arguments);
+    uint offset_4 = low - static_cast<uint>(_e1);
+    uint _e4 = code_len(arguments);
+    if (offset_4 >= _e4) {
+        ulong _e6 = pc(arguments, at, base);
+        int distance = as_type<int>(low - static_cast<uint>(_e6));
+        ulong _e10 = pc(arguments, at, base);
+        leave(_e10 + as_type<ulong>(static_cast<long>(distance)), stop_1, detail);
         return;
     } else {
-        uint _e18 = base;
-        continue_at(_e18 + (offset_4 >> 2u), at, limit);
+        uint _e15 = base;
+        continue_at(_e15 + (offset_4 >> 2u), at, limit);
         return;
     }
 }
 
+ulong branch_target(
+    ulong address
+) {
+    return address;
+}
+
 void branch_far(
-    ulong goal_1,
+    ulong address_1,
     constant Arguments& arguments,
     thread uint& at,
     thread uint& base,
@@ -248,21 +277,22 @@ void branch_far(
     thread ulong& detail
 ) {
     bool local_1 = {};
-    ulong _e1 = code_start(arguments);
-    ulong offset_5 = goal_1 - _e1;
-    uint _e5 = arguments.code_len;
-    if (!((offset_5 >= static_cast<ulong>(_e5)))) {
+    ulong _e1 = branch_target(address_1);
+    ulong _e2 = code_start(arguments);
+    ulong offset_5 = _e1 - _e2;
+    uint _e4 = code_len(arguments);
+    if (!((offset_5 >= static_cast<ulong>(_e4)))) {
         local_1 = (offset_5 & 3uL) != 0uL;
     } else {
         local_1 = true;
     }
-    bool _e16 = local_1;
-    if (_e16) {
-        stop_without_code(goal_1, stop_1, detail);
+    bool _e15 = local_1;
+    if (_e15) {
+        leave(_e1, stop_1, detail);
         return;
     } else {
-        uint _e18 = base;
-        continue_at(_e18 + static_cast<uint>(offset_5 >> 2u), at, limit);
+        uint _e17 = base;
+        continue_at(_e17 + static_cast<uint>(offset_5 >> 2u), at, limit);
         return;
     }
 }
@@ -384,8 +414,27 @@ ulong exchange_memory_word(
     return _e31;
 }
 
-void start_memory(
+void start_code(
+    constant Arguments& arguments,
+    thread uint& base
 ) {
+    uint _e3 = arguments.first_record;
+    base = _e3;
+    return;
+}
+
+void not_decoded(
+    constant Arguments& arguments,
+    thread uint& at,
+    thread uint& base,
+    thread uint& stop_1,
+    thread ulong& detail
+) {
+    uint _e1 = at;
+    at = _e1 - 1u;
+    uint _e5 = at;
+    ulong _e6 = address_of(_e5, arguments, base);
+    stop_without_code(_e6, stop_1, detail);
     return;
 }
 
@@ -395,11 +444,49 @@ uint word_of(
     return static_cast<uint>(static_cast<uint>(addr) >> 3u);
 }
 
-Place place_at(
-    ulong addr_1
+bool is_within(
+    ulong addr_1,
+    uint len,
+    uint fault,
+    thread uint& at,
+    thread uint& stop_1,
+    thread ulong& detail
 ) {
-    uint _e1 = word_of(addr_1);
-    return Place {_e1, static_cast<uint>(addr_1) & 7u};
+    if (addr_1 > (SIZE - static_cast<ulong>(len))) {
+        stop_before(fault, addr_1, at, stop_1, detail);
+        return false;
+    }
+    return true;
+}
+
+bool is_code(
+    ulong addr_2,
+    constant Arguments& arguments,
+    device type_3 const& code_map,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    ulong _e2 = code_start(arguments);
+    uint offset_6 = static_cast<uint>(addr_2) - (static_cast<uint>(_e2) - GRANULE);
+    uint _e9 = arguments.code_len;
+    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
+        return false;
+    }
+    uint _e22 = arguments.first_flag;
+    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
+    uint _e28 = code_map[granule >> 5u];
+    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
+}
+
+void start_memory(
+) {
+    return;
+}
+
+Place place_at(
+    ulong addr_3
+) {
+    uint _e1 = word_of(addr_3);
+    return Place {_e1, static_cast<uint>(addr_3) & 7u};
 }
 
 bool own(
@@ -685,20 +772,20 @@ ulong load(
 
 uint words_of(
     Place place_10,
-    uint len
+    uint len_1
 ) {
-    return ((place_10.byte + len) + 7u) >> 3u;
+    return ((place_10.byte + len_1) + 7u) >> 3u;
 }
 
 void gather(
     Place place_11,
-    uint len_1,
+    uint len_2,
     coherent device type_10 const& memory0_,
     thread type_12& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i = 0u;
-    uint _e2 = words_of(place_11, len_1);
+    uint _e2 = words_of(place_11, len_2);
     bool loop_init = true;
     while(true) {
         if (!loop_init) {
@@ -744,17 +831,17 @@ ulong load_unaligned(
 }
 
 bool is_usual(
-    ulong addr_2,
+    ulong addr_4,
     uint size_1,
-    uint len_2,
+    uint len_3,
     thread uint& at,
     thread bool& unaligned
 ) {
     bool local_6 = {};
     bool local_7 = {};
-    if ((static_cast<uint>(addr_2) & (size_1 - 1u)) == 0u) {
-        if (!((len_2 == size_1))) {
-            local_7 = (static_cast<uint>(addr_2) & 4095u) <= (4096u - len_2);
+    if ((static_cast<uint>(addr_4) & (size_1 - 1u)) == 0u) {
+        if (!((len_3 == size_1))) {
+            local_7 = (static_cast<uint>(addr_4) & 4095u) <= (4096u - len_3);
         } else {
             local_7 = true;
         }
@@ -771,21 +858,6 @@ bool is_usual(
     uint _e29 = at;
     at = _e29 - 1u;
     return false;
-}
-
-bool is_within(
-    ulong addr_3,
-    uint len_3,
-    uint fault,
-    thread uint& at,
-    thread uint& stop_1,
-    thread ulong& detail
-) {
-    if (addr_3 > (SIZE - static_cast<ulong>(len_3))) {
-        stop_before(fault, addr_3, at, stop_1, detail);
-        return false;
-    }
-    return true;
 }
 
 void store(
@@ -904,24 +976,6 @@ void scatter(
     return;
 }
 
-bool is_code(
-    ulong addr_4,
-    constant Arguments& arguments,
-    device type_3 const& code_map,
-    constant _mslBufferSizes& _buffer_sizes
-) {
-    ulong _e2 = code_start(arguments);
-    uint offset_6 = static_cast<uint>(addr_4) - (static_cast<uint>(_e2) - GRANULE);
-    uint _e9 = arguments.code_len;
-    if (offset_6 >= ((static_cast<uint>(_e9) + GRANULE) + GRANULE)) {
-        return false;
-    }
-    uint _e22 = arguments.first_flag;
-    uint granule = (static_cast<uint>(offset_6) >> 6u) + _e22;
-    uint _e28 = code_map[granule >> 5u];
-    return ((_e28 >> (granule & 31u)) & 1u) != 0u;
-}
-
 bool may_write_within(
     ulong addr_5,
     uint len_6,
@@ -968,7 +1022,7 @@ bool may_write(
     return true;
 }
 
-void h4_(
+void h5_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -981,7 +1035,7 @@ void h4_(
     return;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -1009,7 +1063,7 @@ void h5_(
     return;
 }
 
-void h6_(
+void h7_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -1030,7 +1084,7 @@ void h6_(
     }
 }
 
-bool h7_(
+bool h8_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -1061,7 +1115,7 @@ bool h7_(
     return true;
 }
 
-bool unaligned_7_(
+bool unaligned_8_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -1089,7 +1143,7 @@ bool unaligned_7_(
     return true;
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1125,7 +1179,7 @@ bool h8_(
     return true;
 }
 
-bool unaligned_8_(
+bool unaligned_9_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1165,7 +1219,7 @@ bool unaligned_8_(
     return true;
 }
 
-bool h9_(
+bool h10_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1202,7 +1256,7 @@ bool h9_(
     return true;
 }
 
-void h10_(
+void h11_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1237,12 +1291,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 7u: {
-            bool _e4 = unaligned_7_(w_9, x, at, stop_1, detail, memory0_, window, _buffer_sizes);
+        case 8u: {
+            bool _e4 = unaligned_8_(w_9, x, at, stop_1, detail, memory0_, window, _buffer_sizes);
             return _e4;
         }
-        case 8u: {
-            bool _e5 = unaligned_8_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
+        case 9u: {
+            bool _e5 = unaligned_9_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1284,11 +1338,7 @@ void run_straight(
         at = _e11 + 1u;
         switch(w_10.x & 65535u) {
             case 0u: {
-                uint _e18 = at;
-                at = _e18 - 1u;
-                uint _e22 = at;
-                ulong _e23 = address_of(_e22, arguments, base);
-                stop_without_code(_e23, stop_1, detail);
+                not_decoded(arguments, at, base, stop_1, detail);
                 break;
             }
             case 1u: {
@@ -1300,60 +1350,60 @@ void run_straight(
                 break;
             }
             case 4u: {
-                h4_(w_10, x);
-                continue;
+                stop_before(NO_HANDLER, 0uL, at, stop_1, detail);
+                break;
             }
             case 5u: {
-                h5_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h5_(w_10, x);
                 continue;
             }
             case 6u: {
-                h6_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h6_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 7u: {
-                bool _e34 = h7_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
-                if (_e34) {
-                    continue;
-                }
+                h7_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
                 break;
             }
             case 8u: {
-                bool _e35 = h8_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
-                if (_e35) {
+                bool _e29 = h8_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
+                if (_e29) {
                     continue;
                 }
                 break;
             }
             case 9u: {
-                bool _e36 = h9_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
-                if (_e36) {
+                bool _e30 = h9_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+                if (_e30) {
                     continue;
                 }
                 break;
             }
             case 10u: {
-                h10_(w_10, x);
+                bool _e31 = h10_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+                if (_e31) {
+                    continue;
+                }
+                break;
+            }
+            case 11u: {
+                h11_(w_10, x);
                 continue;
             }
             default: {
-                uint _e38 = at;
-                at = _e38 - 1u;
-                uint _e42 = at;
-                ulong _e43 = address_of(_e42, arguments, base);
-                stop_without_code(_e43, stop_1, detail);
+                not_decoded(arguments, at, base, stop_1, detail);
                 break;
             }
         }
-        bool _e45 = unaligned;
-        if (!(_e45)) {
+        bool _e33 = unaligned;
+        if (!(_e33)) {
             break;
         }
         unaligned = false;
-        uint _e50 = at;
-        at = _e50 + 1u;
-        bool _e53 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
-        if (!(_e53)) {
+        uint _e38 = at;
+        at = _e38 + 1u;
+        bool _e41 = run_unaligned(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
+        if (!(_e41)) {
             break;
         }
     }
@@ -1658,20 +1708,19 @@ ulong start(
     uint fuel = static_cast<uint>(metal::min(_e30, static_cast<ulong>(_e33)));
     count = (static_cast<ulong>(status.count_low) | (static_cast<ulong>(status.count_high) << 32u)) + static_cast<ulong>(fuel);
     stop_1 = RUNNING;
-    uint _e52 = arguments.first_record;
-    base = _e52;
-    uint _e55 = base;
-    at = _e55;
-    uint _e58 = at;
-    limit = _e58 + fuel;
-    ulong _e61 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    branch_far(_e61, arguments, at, base, limit, stop_1, detail);
-    uint _e63 = stop_1;
-    if (_e63 != RUNNING) {
+    start_code(arguments, base);
+    uint _e51 = base;
+    at = _e51;
+    uint _e54 = at;
+    limit = _e54 + fuel;
+    ulong _e57 = get_wide(PC_WORD, states, state, _buffer_sizes);
+    branch_far(_e57, arguments, at, base, limit, stop_1, detail);
+    uint _e59 = stop_1;
+    if (_e59 != RUNNING) {
         park(at, limit, left);
     }
-    ulong _e66 = budget;
-    return _e66 - static_cast<ulong>(fuel);
+    ulong _e62 = budget;
+    return _e62 - static_cast<ulong>(fuel);
 }
 
 void finish(
@@ -1770,6 +1819,9 @@ bool can_run(
     bool local_14 = {};
     bool local_15 = {};
     bool local_16 = {};
+    bool local_17 = {};
+    bool local_18 = {};
+    bool local_19 = {};
     if (!((stop == RUNNING))) {
         local_14 = stop == NO_CODE;
     } else {
@@ -1788,7 +1840,25 @@ bool can_run(
         local_16 = true;
     }
     bool _e23 = local_16;
-    return _e23;
+    if (!(_e23)) {
+        local_17 = stop == NO_HANDLER;
+    } else {
+        local_17 = true;
+    }
+    bool _e30 = local_17;
+    if (!(_e30)) {
+        if (stop > NO_PAGE_STOP) {
+            local_19 = stop <= 11u;
+        } else {
+            local_19 = false;
+        }
+        bool _e41 = local_19;
+        local_18 = _e41;
+    } else {
+        local_18 = true;
+    }
+    bool _e43 = local_18;
+    return _e43;
 }
 
 struct runInput {

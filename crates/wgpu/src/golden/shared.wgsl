@@ -7,6 +7,12 @@ const PC_WORD: u32 = 68u;
 const FLAGS_WORD: u32 = 87u;
 const EXCLUSIVE_LEN_WORD: u32 = 86u;
 const PAGES: u32 = 256u;
+const LEAF_PAGES: u32 = 512u;
+const LEAF_BITS: u32 = 21u;
+const RIGHTS_BITS: u32 = 2u;
+const BLOCK_BITS: u32 = 20u;
+const BLOCK_RECORDS: u32 = 263168u;
+const NO_PAGE_STOP: u32 = 8u;
 const GROUP: u32 = 32u;
 const GROUP_BITS: u32 = 4294967295u;
 const RUNNING: u32 = 0u;
@@ -16,6 +22,7 @@ const UNDEFINED: u32 = 15u;
 const BREAKPOINT: u32 = 3u;
 const CODE_WRITE: u32 = 4u;
 const NO_FRAME: u32 = 5u;
+const NO_HANDLER: u32 = 7u;
 const FIRST_EXCEPTION: u32 = 15u;
 const GRANULE_RECORDS: u32 = 16u;
 const NOBODY: u32 = 4294967295u;
@@ -109,10 +116,6 @@ var<private> stop: u32;
 var<private> detail: u64;
 var<private> left: u32;
 
-fn code_start() -> u64 {
-  return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
-}
-
 // The address of a record's instruction.
 fn address_of(record: u32) -> u64 {
   return code_start() + (u64(record - base) << 2u);
@@ -163,20 +166,21 @@ fn continue_at(record: u32) {
 
 // Continues at an address within reach of a 32-bit distance, given its lower half.
 fn branch_near(low: u32) {
-  let offset = low - arguments.code_start_low;
-  if (offset >= arguments.code_len) {
+  let offset = low - u32(code_start());
+  if (offset >= code_len()) {
     let distance = bitcast<i32>(low - u32(pc()));
-    stop_without_code(pc() + bitcast<u64>(i64(distance)));
+    leave(pc() + bitcast<u64>(i64(distance)));
   } else {
     continue_at(base + (offset >> 2u));
   }
 }
 
 // Continues at any address.
-fn branch_far(goal: u64) {
+fn branch_far(address: u64) {
+  let goal = branch_target(address);
   let offset = goal - code_start();
-  if (offset >= u64(arguments.code_len) || (offset & 3lu) != 0lu) {
-    stop_without_code(goal);
+  if (offset >= u64(code_len()) || (offset & 3lu) != 0lu) {
+    leave(goal);
   } else {
     continue_at(base + u32(offset >> 2u));
   }
@@ -197,6 +201,58 @@ fn set_memory_word(word: u32, value: u64) {
 
 fn exchange_memory_word(word: u32, old: u64, wanted: u64) -> u64 {
   var seen = old; loop { let result = atomicCompareExchangeWeak(&memory0[word & 0x7ffffffu], old, wanted); seen = result.old_value; if (result.exchanged || seen != old) { break; } } return seen;
+}
+
+// Memory goes from address 0 to its size, and the code is in one piece.
+
+fn code_start() -> u64 {
+  return u64(arguments.code_start_low) | (u64(arguments.code_start_high) << 32u);
+}
+
+fn code_len() -> u32 {
+  return arguments.code_len;
+}
+
+fn start_code() {
+  base = arguments.first_record;
+}
+
+fn branch_target(address: u64) -> u64 {
+  return address;
+}
+
+// Goes on outside of the code.
+fn leave(goal: u64) {
+  stop_without_code(goal);
+}
+
+// At a record that is not decoded.
+fn not_decoded() {
+  at -= 1u;
+  stop_without_code(address_of(at));
+}
+
+// The number of the 8-byte word that holds the byte at an address.
+fn word_of(addr: u64) -> u32 {
+  return u32(Address(addr) >> 3u);
+}
+
+fn is_within(addr: u64, len: u32, fault: u32) -> bool {
+  if (addr > SIZE - u64(len)) {
+    stop_before(fault, addr);
+    return false;
+  }
+  return true;
+}
+
+// True if the byte at an address is in a granule with decoded words.
+fn is_code(addr: u64) -> bool {
+  let offset = Address(addr) - (Address(code_start()) - GRANULE);
+  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
+    return false;
+  }
+  let granule = (u32(offset) >> 6u) + arguments.first_flag;
+  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
 // One flat memory in windows, which every lane sees.
@@ -317,11 +373,6 @@ fn low_bits(bits: u32) -> u64 {
   return ~0lu >> (64u - bits);
 }
 
-// The number of the 8-byte word that holds the byte at an address.
-fn word_of(addr: u64) -> u32 {
-  return u32(Address(addr) >> 3u);
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn load(place: Place, offset: u32, bits: u32) -> u64 {
   let at = place.byte + offset;
@@ -392,14 +443,6 @@ fn modified(op: u32, bits: u32, old: u64, value: u64) -> u64 {
   }
 }
 
-fn is_within(addr: u64, len: u32, fault: u32) -> bool {
-  if (addr > SIZE - u64(len)) {
-    stop_before(fault, addr);
-    return false;
-  }
-  return true;
-}
-
 // A value of 8 to 64 bits in a place, at an offset in bytes: aligned, and in the page where the place starts.
 fn store(place: Place, offset: u32, bits: u32, value: u64) {
   let at = place.byte + offset;
@@ -446,16 +489,6 @@ fn scatter(place: Place, len: u32) {
   }
 }
 
-// True if the byte at an address is in a granule with decoded words.
-fn is_code(addr: u64) -> bool {
-  let offset = Address(addr) - (Address(code_start()) - GRANULE);
-  if (offset >= Address(arguments.code_len) + GRANULE + GRANULE) {
-    return false;
-  }
-  let granule = (u32(offset) >> 6u) + arguments.first_flag;
-  return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
-}
-
 // For an aligned element, which crosses no boundary.
 fn may_write_within(addr: u64, len: u32, fault: u32) -> bool {
   if (!is_within(addr, len, fault)) {
@@ -481,7 +514,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h4(w: vec4<u32>) {
+fn h5(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -491,7 +524,7 @@ fn h4(w: vec4<u32>) {
 }
 
 // SUBS_imm_X
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -512,7 +545,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // B_cond
-fn h6(w: vec4<u32>) {
+fn h7(w: vec4<u32>) {
   let v0: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v2: bool = flag_z;
   let v5: bool = !v2;
@@ -520,7 +553,7 @@ fn h6(w: vec4<u32>) {
 }
 
 // LDR_W_uimm
-fn h7(w: vec4<u32>) -> bool {
+fn h8(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -534,7 +567,7 @@ fn h7(w: vec4<u32>) -> bool {
   x[v1] = v6;
   return true;
 }
-fn unaligned_7(w: vec4<u32>) -> bool {
+fn unaligned_8(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -550,7 +583,7 @@ fn unaligned_7(w: vec4<u32>) -> bool {
 }
 
 // STR_X_uimm
-fn h8(w: vec4<u32>) -> bool {
+fn h9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -564,7 +597,7 @@ fn h8(w: vec4<u32>) -> bool {
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
-fn unaligned_8(w: vec4<u32>) -> bool {
+fn unaligned_9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -582,7 +615,7 @@ fn unaligned_8(w: vec4<u32>) -> bool {
 }
 
 // LDADD_X
-fn h9(w: vec4<u32>) -> bool {
+fn h10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -600,7 +633,7 @@ fn h9(w: vec4<u32>) -> bool {
 }
 
 // CLZ_X
-fn h10(w: vec4<u32>) {
+fn h11(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = x[v0];
@@ -618,8 +651,8 @@ fn h10(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 7u: { return unaligned_7(w); }
     case 8u: { return unaligned_8(w); }
+    case 9u: { return unaligned_9(w); }
     default: { return false; }
   }
 }
@@ -632,17 +665,18 @@ fn run_straight() {
     let w = records[at];
     at += 1u;
     switch (w.x & 0xffffu) {
-      case 0u: { at -= 1u; stop_without_code(address_of(at)); }
+      case 0u: { not_decoded(); }
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
-      case 4u: { h4(w); continue; }
+      case 4u: { stop_before(NO_HANDLER, 0lu); }
       case 5u: { h5(w); continue; }
-      case 6u: { h6(w); }
-      case 7u: { if (h7(w)) { continue; } }
+      case 6u: { h6(w); continue; }
+      case 7u: { h7(w); }
       case 8u: { if (h8(w)) { continue; } }
       case 9u: { if (h9(w)) { continue; } }
-      case 10u: { h10(w); continue; }
-      default: { at -= 1u; stop_without_code(address_of(at)); }
+      case 10u: { if (h10(w)) { continue; } }
+      case 11u: { h11(w); continue; }
+      default: { not_decoded(); }
     }
     if (!unaligned) {
       break;
@@ -775,7 +809,7 @@ fn start(status: Status) -> u64 {
   let fuel = u32(min(budget, u64(arguments.share)));
   count = (u64(status.count_low) | (u64(status.count_high) << 32u)) + u64(fuel);
   stop = RUNNING;
-  base = arguments.first_record;
+  start_code();
   at = base;
   limit = at + fuel;
   branch_far(get_wide(PC_WORD));
@@ -814,7 +848,8 @@ fn finish(rest: u64) {
 }
 
 fn can_run(stop: u32) -> bool {
-  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE;
+  return stop == RUNNING || stop == NO_CODE || stop == NO_FRAME || stop == CODE_WRITE
+    || stop == NO_HANDLER || (stop > NO_PAGE_STOP && stop <= NO_PAGE_STOP + 3u);
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -7,6 +7,8 @@ use crate::support::HALT;
 
 for_mapped_engines! { accesses_at_the_ends_of_pages, a_hot_loop_faults_where_memory_ends, pages_change_while_code_is_hot }
 
+for_mapped_devices! { accesses_at_the_ends_of_pages, a_hot_loop_faults_where_memory_ends, pages_change_while_code_is_hot }
+
 for_evicting_engines! { accesses_at_the_ends_of_pages, a_hot_loop_faults_where_memory_ends, pages_change_while_code_is_hot }
 
 /// Two pages that accesses go to.

@@ -10,6 +10,11 @@ for_mapped_engines! {
     guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,
 }
 
+for_mapped_devices! {
+    only_executable_pages_are_executed, hot_code_leaves_executable_pages, code_is_written_and_executed_in_turns,
+    guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,
+}
+
 for_evicting_engines! {
     only_executable_pages_are_executed, hot_code_leaves_executable_pages, code_is_written_and_executed_in_turns,
     guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,

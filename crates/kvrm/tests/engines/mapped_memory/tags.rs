@@ -7,6 +7,8 @@ use crate::support::HALT;
 
 for_mapped_engines! { tags_of_data_are_ignored, faults_are_reported_without_tags, tags_of_branches_are_dropped }
 
+for_mapped_devices! { tags_of_data_are_ignored, faults_are_reported_without_tags, tags_of_branches_are_dropped }
+
 for_evicting_engines! { tags_of_data_are_ignored, faults_are_reported_without_tags, tags_of_branches_are_dropped }
 
 const DATA: u64 = 0x10_0000;
