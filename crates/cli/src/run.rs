@@ -70,7 +70,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR", default_value = "/")]
     cwd: OsString,
 
-    /// Engine to run on
+    /// Engine to run on; auto is cpu. On a GPU (cuda, wgpu), a program that makes a second thread or process goes on on
+    /// the cpu
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
     engine: EngineKind,
 
@@ -148,8 +149,7 @@ impl LimitArgs {
 }
 
 fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
-    // Those with memory whose pages have permissions.
-    PossibleValuesParser::new(["auto", "cpu", "eval"])
+    PossibleValuesParser::new(["auto", "cpu", "cuda", "wgpu", "eval"])
         .map(|name| name.parse().expect("a name of an engine"))
 }
 

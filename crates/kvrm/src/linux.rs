@@ -19,8 +19,8 @@ mod process;
 
 pub use kvrm_linux::vfs::{Change, ChangeKind};
 pub use kvrm_linux::{
-    Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Request, Signal, Status, Stream,
-    calls,
+    Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Move, Reason, Request, Signal,
+    Status, Stream, calls,
 };
 pub use outcome::{Outcome, WrittenFile};
 pub use process::Process;

@@ -132,7 +132,7 @@ fn load_program(
     env: &[Vec<u8>],
 ) -> Answer<Loaded> {
     let image = Image::parse(bytes)?;
-    let guest = (kernel.make_guest)().map_err(out_of_memory)?;
+    let guest = kernel.make_machine().map_err(out_of_memory)?;
     let mut memory = Memory::new(guest, &kernel.budget);
     let program = image.load(&mut memory, node, false)?;
     let interpreter = match image.interpreter()? {

@@ -33,6 +33,7 @@ const LAST: Pid = 1 << 22;
 /// Everything that a run's processes see.
 pub struct Kernel {
     pub(crate) make_guest: MakeGuest,
+    pub(crate) make_first: Option<MakeGuest>,
     pub(crate) processes: BTreeMap<Pid, Process>,
     pub(crate) threads: BTreeMap<Tid, Thread>,
     pub(crate) memories: BTreeMap<u32, Held>,
@@ -78,6 +79,8 @@ pub(crate) struct Held {
 pub struct Setup {
     /// Makes machines.
     pub make_guest: MakeGuest,
+    /// Makes machines for a program that has one thread; as soon as it gets another, it is moved to one of the others.
+    pub make_first: Option<MakeGuest>,
     /// The files.
     pub vfs: Vfs,
     /// Standard input and output.
@@ -135,9 +138,11 @@ pub enum Failure {
 impl Kernel {
     /// Loads the program.
     pub fn new(setup: Setup, command: &Command) -> Result<Kernel, Failure> {
-        let Setup { make_guest, vfs, console, limits, seed, realtime, strace, hook } = setup;
+        let Setup { make_guest, make_first, vfs, console, limits, seed, realtime, strace, hook } =
+            setup;
         let mut kernel = Kernel {
             make_guest,
+            make_first,
             processes: BTreeMap::new(),
             threads: BTreeMap::new(),
             memories: BTreeMap::new(),

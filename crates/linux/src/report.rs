@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
 use crate::calls;
+use crate::moving::Move;
 use crate::resources::Limit;
 use crate::signals::Signal;
 
@@ -20,6 +21,8 @@ pub struct Report {
     pub limits: BTreeSet<Limit>,
     /// What the first process died of.
     pub crash: Option<Crash>,
+    /// That the program was moved to another machine.
+    pub moved: Option<Move>,
 }
 
 /// Why a run ended.

@@ -9,6 +9,7 @@ use crate::calls;
 use crate::clock::{SECOND, Time};
 use crate::kernel::Kernel;
 use crate::memory::Permissions;
+use crate::moving::Reason;
 use crate::process::{State, Status};
 use crate::report::Ending;
 use crate::resources::Limit;
@@ -184,6 +185,13 @@ impl Kernel {
                 Some(Stop::Syscall { .. }) => {
                     left = left.saturating_sub(1);
                     self.call(tid)?
+                }
+                Some(Stop::OutOfMemory { .. }) if self.can_move() => {
+                    match self.move_machine(tid, Reason::Room) {
+                        Ok(()) => true,
+                        Err(Refusal::Host(error)) => return Err(error),
+                        Err(_) => self.fault(tid, stop.expect("it is out of memory"))?,
+                    }
                 }
                 Some(stop) => {
                     left = left.saturating_sub(1);

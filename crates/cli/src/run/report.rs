@@ -20,6 +20,7 @@ struct Json<'o> {
     system_calls: Vec<Calls<'o>>,
     unknown_system_calls: Vec<Unknown>,
     limits: Vec<String>,
+    moved_to_cpu: Option<Moved>,
     files: Vec<File>,
 }
 
@@ -33,6 +34,12 @@ struct Calls<'o> {
 struct Unknown {
     number: u64,
     count: u64,
+}
+
+#[derive(Serialize)]
+struct Moved {
+    instructions: u64,
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -81,6 +88,10 @@ pub(super) fn write_json(path: &Path, outcome: &Outcome) -> Result<()> {
             .map(|(number, count)| Unknown { number: *number, count: *count })
             .collect(),
         limits: outcome.limits.iter().map(ToString::to_string).collect(),
+        moved_to_cpu: outcome.moved.map(|moved| Moved {
+            instructions: moved.instructions,
+            reason: moved.reason.to_string(),
+        }),
         files: outcome
             .files
             .iter()
@@ -115,6 +126,10 @@ pub(super) fn print(outcome: &Outcome) {
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     eprintln!("kvrm: most frequent: {}", most.join(", "));
+    if let Some(moved) = outcome.moved {
+        let after = text::thousands(moved.instructions);
+        eprintln!("kvrm: moved to the cpu engine after {after} instructions: {}", moved.reason);
+    }
     for (number, count) in &outcome.unknown_calls {
         eprintln!("kvrm: unknown system call {number}, {count} times: it failed with ENOSYS");
     }

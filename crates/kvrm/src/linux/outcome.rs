@@ -1,6 +1,6 @@
 //! What a program did.
 
-use kvrm_linux::{Crash, Ending, Limit, Status};
+use kvrm_linux::{Crash, Ending, Limit, Move, Status};
 
 /// What a program did.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Outcome {
     pub unknown_calls: Vec<(u64, u64)>,
     /// Limits that it hit.
     pub limits: Vec<Limit>,
+    /// That it was moved from the GPU to the CPU, if it was.
+    pub moved: Option<Move>,
 }
 
 /// A file that a program has written.

@@ -158,7 +158,7 @@ impl Process {
         self
     }
 
-    /// The engine that it runs on.
+    /// The engine that it runs on. On a GPU, a program that makes a second thread or process goes on on the CPU.
     pub fn engine(mut self, engine: EngineKind) -> Process {
         self.engine = engine;
         self
@@ -217,10 +217,10 @@ impl Process {
         let vfs = vfs.map_err(|error| Error::Sandbox(error.to_string()))?;
         let [out, err] =
             self.outputs.map(|host| if host { Sink::Host } else { Sink::Captured(Vec::new()) });
-        let make = make_engine(self.engine)?;
-        let make_guest: MakeGuest = Box::new(move || Ok(Box::new(EngineGuest::new(&make)?)));
+        let (first, others) = engines(self.engine);
         let setup = Setup {
-            make_guest,
+            make_guest: make_guest(others),
+            make_first: first.map(make_guest),
             vfs,
             console: Console::new(self.input, [out, err], self.signals),
             limits: self.limits,
@@ -281,17 +281,24 @@ impl Process {
     }
 }
 
-/// Makes engines with one lane of mapped memory.
-fn make_engine(kind: EngineKind) -> Result<MakeEngine> {
+/// Makes an engine with one lane of mapped memory.
+type Build = fn(Config) -> std::result::Result<Box<dyn Engine>, EngineError>;
+
+/// The engine that a program begins on, if it is for one thread alone, and the one for programs with many.
+fn engines(kind: EngineKind) -> (Option<Build>, Build) {
+    let cpu: Build = |config| Ok(Box::new(CpuEngine::new(config)?));
+    match kind {
+        EngineKind::Auto | EngineKind::Cpu => (None, cpu),
+        EngineKind::Eval => (None, |config| Ok(Box::new(EvalEngine::new(config)?))),
+        EngineKind::Cuda => (Some(|config| Ok(Box::new(kvrm_cuda::build(config, 0)?))), cpu),
+        EngineKind::Wgpu => (Some(|config| Ok(Box::new(kvrm_wgpu::build(config, None)?))), cpu),
+    }
+}
+
+fn make_guest(build: Build) -> MakeGuest {
     let config = MachineBuilder::mapped_config(memory::TOP);
-    let make: fn(Config) -> std::result::Result<Box<dyn Engine>, EngineError> = match kind {
-        EngineKind::Auto | EngineKind::Cpu => |config| Ok(Box::new(CpuEngine::new(config)?)),
-        EngineKind::Eval => |config| Ok(Box::new(EvalEngine::new(config)?)),
-        EngineKind::Cuda | EngineKind::Wgpu => {
-            return Err(EngineError::NotMapped(kind.name()).into());
-        }
-    };
-    Ok(Arc::new(move || make(config.clone())))
+    let make: MakeEngine = Arc::new(move || build(config.clone()));
+    Box::new(move || Ok(Box::new(EngineGuest::new(&make)?)))
 }
 
 fn outcome(kernel: &mut Kernel, ending: Ending) -> Result<Outcome> {
@@ -315,5 +322,6 @@ fn outcome(kernel: &mut Kernel, ending: Ending) -> Result<Outcome> {
         system_calls: report.calls_by_name(),
         unknown_calls: report.unknown.iter().map(|(number, count)| (*number, *count)).collect(),
         limits: report.limits.iter().copied().collect(),
+        moved: report.moved,
     })
 }

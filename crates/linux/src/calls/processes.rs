@@ -8,6 +8,7 @@ use crate::Errno;
 use crate::answer::{Answer, Interrupted, Refusal, Wait};
 use crate::exec;
 use crate::layout::{CloneArgs, ResourceUsage, TimeVal};
+use crate::moving::Reason;
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::signals::{Pending, Signal, SignalStack};
 use crate::thread::Thread;
@@ -79,6 +80,7 @@ fn start(call: &mut Call<'_>, args: &CloneArgs) -> Answer {
         return Err(Errno::INVAL.into());
     }
     let tid = call.kernel.new_tid()?;
+    call.kernel.move_machine(call.tid, Reason::Second)?;
     call.kernel.save_vectors(call.tid)?;
     let parent = call.thread();
     let (mut registers, vectors, name) = (parent.registers, parent.vectors, parent.name);

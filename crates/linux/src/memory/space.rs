@@ -50,6 +50,28 @@ impl Memory {
         Ok(Memory { guest, areas, heap, charged })
     }
 
+    /// Brings everything to another machine, whose memory is empty.
+    pub(crate) fn change_guest(&mut self, mut guest: Box<dyn Guest>) -> Answer<()> {
+        for (start, area) in self.areas.iter() {
+            let access = effective(area);
+            if access != Permissions::NONE {
+                guest.protect(start, area.end - start, access)?;
+            }
+        }
+        let mut page = [0; PAGE as usize];
+        for part in self.filled(0..TOP) {
+            for at in part.step_by(PAGE as usize) {
+                self.guest.read(at, &mut page)?;
+                // Those of zeros take no memory.
+                if page.iter().any(|byte| *byte != 0) {
+                    guest.write(at, &page)?;
+                }
+            }
+        }
+        self.guest = guest;
+        Ok(())
+    }
+
     /// What is mapped.
     pub fn areas(&self) -> &Areas {
         &self.areas

@@ -47,6 +47,7 @@ pub(crate) fn setup(files: Vec<GivenFile>, limits: Limits) -> Setup {
         time: vfs::Timespec::default(),
     });
     Setup {
+        make_first: None,
         make_guest,
         vfs: vfs.unwrap(),
         console: Console::captured(b"input".to_vec()),
