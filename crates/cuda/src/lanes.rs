@@ -258,6 +258,10 @@ impl Launcher for CudaLanes {
         Ok(self.guest.device.make_current()?)
     }
 
+    fn most_handlers(&self) -> usize {
+        usize::MAX
+    }
+
     fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a> {
         self.guest.device.key(text)
     }

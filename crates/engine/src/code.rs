@@ -115,9 +115,9 @@ impl DecodedCode {
         }
     }
 
-    /// Makes kernels have the handlers that were met.
-    pub(crate) fn choose(&mut self) {
-        self.handlers.choose();
+    /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
+    pub(crate) fn choose(&mut self, most: usize) {
+        self.handlers.choose(most);
         self.changes.all = true;
     }
 

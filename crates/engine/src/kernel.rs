@@ -197,10 +197,10 @@ impl Handlers {
         self.chosen.as_ref().is_some_and(Chosen::has_met)
     }
 
-    /// Makes kernels have the handlers that were met.
-    pub(crate) fn choose(&mut self) {
+    /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
+    pub(crate) fn choose(&mut self, most: usize) {
         if let Some(chosen) = &mut self.chosen {
-            chosen.choose();
+            chosen.choose(most);
         }
     }
 
@@ -323,15 +323,15 @@ mod tests {
         assert_eq!(records.map(|record| handlers.in_kernel(record).handler()), [ON_HOST; 3]);
         assert!(handlers.is_empty() && !handlers.has_met());
         handlers.meet(records[2]);
-        handlers.choose();
+        handlers.choose(5);
         let numbers = |handlers: &Handlers| records.map(|r| handlers.in_kernel(r).handler());
         assert_eq!(numbers(&handlers), [ON_HOST, ON_HOST, FIRST_HANDLER]);
         assert_eq!(handlers.in_kernel(records[2]).wide(), records[2].wide());
         handlers.meet(records[2]);
         assert!(!handlers.has_met());
-        handlers.meet(records[0]);
+        [records[1], records[0], records[0]].into_iter().for_each(|record| handlers.meet(record));
         assert!(handlers.has_met());
-        handlers.choose();
+        handlers.choose(2);
         assert_eq!(numbers(&handlers), [FIRST_HANDLER + 1, ON_HOST, FIRST_HANDLER]);
         assert_eq!((handlers.len(), handlers.words()), (2, vec![words[2], words[0]]));
         let undefined = handlers.record(0, 0xffff_ffff);

@@ -93,6 +93,9 @@ pub trait Launcher: Send {
     /// What the lanes had to wait for.
     fn start_times(&self) -> StartTimes;
 
+    /// The most handlers that a kernel for mapped memory should have.
+    fn most_handlers(&self) -> usize;
+
     /// Where the cache keeps something that belongs to the device.
     fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a>;
 

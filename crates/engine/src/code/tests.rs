@@ -417,7 +417,7 @@ fn code_of_mapped_memory_may_lie_far_apart() {
     for at in pages {
         assert_eq!(bench.find(0, at), None);
         bench.code.meet_all();
-        bench.code.choose();
+        bench.code.choose(100);
         bench.code.upload(&mut bench.store).unwrap();
         let wanted = [NOP, HLT].map(|word| bench.code.handlers.record(at, word));
         let wanted = wanted.map(|record| bench.code.handlers.in_kernel(record));

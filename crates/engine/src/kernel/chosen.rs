@@ -4,7 +4,8 @@
 //! compiled anew, for seconds. So kernels for such programs have the handlers that were worth it so far, in the order in
 //! which they were chosen. What wants another is executed by the host; its handler is *met*, and chosen the next time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 /// Handlers of a kernel, by their numbers among all.
 #[derive(Default)]
@@ -13,8 +14,8 @@ pub(super) struct Chosen {
     handlers: Vec<u32>,
     /// Their numbers in the kernel.
     numbers: HashMap<u32, u32>,
-    /// Those that lanes wanted and the kernel lacks.
-    met: BTreeSet<u32>,
+    /// Those that lanes wanted and the kernel lacks, and how often.
+    met: BTreeMap<u32, u64>,
 }
 
 impl Chosen {
@@ -31,7 +32,7 @@ impl Chosen {
     /// Notes that a lane wanted a handler.
     pub(super) fn meet(&mut self, handler: u32) {
         if !self.numbers.contains_key(&handler) {
-            self.met.insert(handler);
+            *self.met.entry(handler).or_default() += 1;
         }
     }
 
@@ -40,9 +41,12 @@ impl Chosen {
         !self.met.is_empty()
     }
 
-    /// Chooses the handlers that were met.
-    pub(super) fn choose(&mut self) {
-        for handler in std::mem::take(&mut self.met) {
+    /// Chooses handlers that were met, the most frequent first, as long as there are no more than `most` in the kernel.
+    pub(super) fn choose(&mut self, most: usize) {
+        let mut met: Vec<(u32, u64)> = std::mem::take(&mut self.met).into_iter().collect();
+        met.sort_by_key(|(_, times)| Reverse(*times));
+        met.truncate(most.saturating_sub(self.handlers.len()));
+        for (handler, _) in met {
             self.numbers.insert(handler, self.handlers.len() as u32);
             self.handlers.push(handler);
         }

@@ -32,8 +32,9 @@ impl<L: Launcher> LaunchEngine<L> {
         }
         self.without_handler = Duration::ZERO;
         let before = self.code.handlers.len();
-        self.code.choose();
-        if self.code.handlers.len() > before {
+        let most = self.launcher.most_handlers();
+        if before < most {
+            self.code.choose(most);
             self.keep();
         }
     }
@@ -41,12 +42,12 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Begins with the handlers of earlier programs.
     fn meet_kept(&mut self) {
         let words = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
-        for word in words.chunks_exact(4).take(MOST_KEPT) {
+        for word in words.chunks_exact(4).take(MOST_KEPT.min(self.launcher.most_handlers())) {
             let word = u32::from_le_bytes(word.try_into().expect("four bytes"));
             let record = self.code.handlers.record(0, word);
             self.code.handlers.meet(record);
             // One by one, so that they are in the same order as in the kernel of before.
-            self.code.handlers.choose();
+            self.code.handlers.choose(MOST_KEPT);
         }
     }
 
