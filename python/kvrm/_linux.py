@@ -49,7 +49,8 @@ class ProcessResult:
     files: contents of the files that it has created or changed, outside of writable binds, by path. instructions: of
     all its threads and processes. syscalls: names of system calls and how often it made them, the most frequent first.
     unknown_syscalls: numbers of those that kvrm does not have, and how often; they failed with ENOSYS. limits_hit:
-    limits that it reached, by the names of the arguments. crash: a Crash if a signal killed it, else None.
+    limits that it reached, by the names of the arguments. moved_to_cpu: the number of instructions after which it was
+    moved from a GPU to the CPU, or None. crash: a Crash if a signal killed it, else None.
 
     >>> import kvrm
     >>> result = kvrm.run(["guests/linux/collatz", "27", "1"])
@@ -71,6 +72,7 @@ class ProcessResult:
     syscalls: dict[str, int]
     unknown_syscalls: dict[int, int]
     limits_hit: list[str]
+    moved_to_cpu: int | None
     crash: Crash | None
 
     @property
@@ -163,8 +165,9 @@ def run(
 
     max_instructions, max_memory, max_file_bytes, max_files, max_open_files, max_processes, max_output: what it may use,
     sizes also as text like "64M". seed: of all random numbers. realtime: it sees the real time; then runs differ.
-    engine: "auto", "cpu" or "eval". timeout: seconds after which the run ends. keep: a folder of the host where the
-    files that it has written are put.
+    engine: "auto" (which is "cpu"), "cpu", "eval", or on a GPU "cuda" or "wgpu", from where a program that makes a second
+    thread or process is moved to the CPU. timeout: seconds after which the run ends. keep: a folder of the host where
+    the files that it has written are put.
 
     strace: a function that is called with a line for each system call; True prints them to sys.stderr. on_syscall: a
     function that is called with a SystemCall before each is served. It returns None to have it served, or a number to

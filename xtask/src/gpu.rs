@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::bench::{GUESTS, Kvrm};
+use crate::gpu_linux;
 use crate::shell::{self, Outcome, cargo, command, root, works};
 use crate::tools::{self, cannot};
 
 /// The script for the computer with the GPU.
 const SCRIPT: &str = include_str!("gpu-check.sh");
 /// Limit of the folder's size in bytes, so that it is quick to copy.
-const LIMIT: u64 = 64 << 20;
+pub(crate) const LIMIT: u64 = 64 << 20;
 /// Compressed, they take a third of the space.
 const PROGRAMS: [&str; 8] =
     ["kvrm", "driver", "wgpu_devices", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
@@ -23,9 +24,9 @@ const QEMU: &str = "qemu-aarch64-static";
 pub(crate) fn check() -> Outcome {
     let folder = root().join("target/gpu-check");
     fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, &error))?;
-    programs(&folder)?;
+    let (kvrm, engines) = programs(&folder)?;
     peers(&folder)?;
-    pack(&folder)?;
+    pack(&folder, &PROGRAMS)?;
     vulkan(&folder)?;
     python(&folder)?;
     let script = folder.join("run.sh");
@@ -35,17 +36,21 @@ pub(crate) fn check() -> Outcome {
     if size > LIMIT {
         return Err(format!("target/gpu-check has {size} bytes, more than {LIMIT}"));
     }
+    let linux = root().join("target/gpu-check-linux");
+    gpu_linux::make(&linux, &kvrm, &engines)?;
     if !works("nvidia-smi", &["-L"]) {
         println!(
-            "no NVIDIA GPU here: copy target/gpu-check to a computer that has one, and run run.sh there"
+            "no NVIDIA GPU here: copy target/gpu-check and target/gpu-check-linux to a computer that has one, and run \
+             run.sh in each"
         );
         return Ok(());
     }
-    shell::run(command(script).env("OUT", folder.join("results")))
+    shell::run(command(script).env("OUT", folder.join("results")))?;
+    shell::run(&mut command(linux.join("run.sh")))
 }
 
-/// Builds the programs.
-fn programs(folder: &Path) -> Outcome {
+/// Builds the programs. Where the command is, and the tests of engines.
+fn programs(folder: &Path) -> Outcome<(PathBuf, PathBuf)> {
     let kvrm = Kvrm::build()?;
     copy_program(kvrm.path(), &folder.join("kvrm"))?;
     write(&folder.join("version.txt"), &kvrm.version()?)?;
@@ -65,7 +70,8 @@ fn programs(folder: &Path) -> Outcome {
     // This program itself compares the results with the expected ones.
     let this =
         std::env::current_exe().map_err(|error| format!("which program is this? {error}"))?;
-    copy_program(&this, &folder.join("xtask"))
+    copy_program(&this, &folder.join("xtask"))?;
+    Ok((kvrm.path().to_path_buf(), engines))
 }
 
 /// Copies QEMU and the guests in both forms, and writes their numbers of iterations.
@@ -80,11 +86,11 @@ fn peers(folder: &Path) -> Outcome {
     write(&folder.join("peers.txt"), &lines.concat())
 }
 
-/// Packs the programs into an archive, which the script unpacks.
-fn pack(folder: &Path) -> Outcome {
+/// Packs programs into an archive, which the script unpacks.
+pub(crate) fn pack(folder: &Path, programs: &[&str]) -> Outcome {
     let mut tar = command("tar");
     tar.args(["--use-compress-program=gzip -9", "--remove-files", "-cf", "programs.tar.gz"]);
-    shell::run(tar.args(PROGRAMS).current_dir(folder))
+    shell::run(tar.args(programs).current_dir(folder))
 }
 
 /// Copies the Vulkan loader, for computers that have a driver but no loader. Without it, the script uses the
@@ -117,7 +123,7 @@ fn python(folder: &Path) -> Outcome {
 }
 
 /// Builds tests of a package, those of the target that `choice` chooses; the path of the program.
-fn test_binary(package: &str, target: &str, choice: &[&str]) -> Outcome<PathBuf> {
+pub(crate) fn test_binary(package: &str, target: &str, choice: &[&str]) -> Outcome<PathBuf> {
     let mut build = cargo();
     build.args(["test", "--no-run", "--release", "--package", package]).args(choice);
     let output = shell::output(build.arg("--message-format=json"))?;
@@ -130,16 +136,16 @@ fn test_binary(package: &str, target: &str, choice: &[&str]) -> Outcome<PathBuf>
 }
 
 /// Copies a program without what only debuggers need.
-fn copy_program(from: &Path, to: &Path) -> Outcome {
+pub(crate) fn copy_program(from: &Path, to: &Path) -> Outcome {
     shell::run(command("strip").arg("-o").arg(to).arg(from))
 }
 
-fn write(path: &Path, text: &str) -> Outcome {
+pub(crate) fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| cannot("write", path, &error))
 }
 
 /// Returns the size of all files in a folder, in bytes.
-fn size(folder: &Path) -> Outcome<u64> {
+pub(crate) fn size(folder: &Path) -> Outcome<u64> {
     let entries = fs::read_dir(folder).map_err(|error| cannot("read", folder, &error))?;
     let mut sum = 0;
     for entry in entries.flatten() {

@@ -9,6 +9,7 @@ mod bench_set_page;
 mod deny;
 mod docs;
 mod gpu;
+mod gpu_linux;
 mod gpu_page;
 mod gpu_results;
 mod guests;
@@ -46,8 +47,8 @@ Commands:
       --guests NAMES
                     The same, with only these of its guests: bench-peers --only short --guests regex,lists
   gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a
-                  driver) into target/gpu-check, and runs them if this computer has a GPU; otherwise, copy the
-                  folder to one that has a GPU and run run.sh there
+                  driver) into target/gpu-check, and Linux programs into target/gpu-check-linux, and runs them if
+                  this computer has a GPU; otherwise, copy the folders to one that has a GPU and run run.sh there
   gpu-report FOLDER...
                   Writes the measurements of gpu-check (results.json in the folder) into docs/BENCHMARKS.md
                   and plots docs/cuda-lanes.svg

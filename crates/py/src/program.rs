@@ -198,6 +198,7 @@ fn result<'py>(
     result.set_item("unknown_syscalls", unknown)?;
     let limits: Vec<_> = outcome.limits.iter().copied().map(name_of).collect();
     result.set_item("limits_hit", limits)?;
+    result.set_item("moved_to_cpu", outcome.moved.map(|moved| moved.instructions))?;
     result
         .set_item("crash", outcome.crash.as_ref().map(|crash| crash_of(py, crash)).transpose()?)?;
     Ok(result)

@@ -3,6 +3,9 @@
 //! `KVRM_DEBIAN_ARM64` names the Debian; `cargo xtask debian-arm64` makes it. `KVRM_LINUX_ONLY` chooses cases by
 //! parts of their names, with commas. `KVRM_LINUX_ENGINE` chooses the engine; with any other than `cpu`, only
 //! programs of a single process and thread run.
+//!
+//! Where this program runs without the repository, `KVRM_COMMAND` is the command, `KVRM_LINUX_TESTS` the folder with the
+//! cases, and `KVRM_LINUX_PROGRAMS` that of the programs in C, which are built.
 
 #![cfg(target_os = "linux")]
 
@@ -37,7 +40,8 @@ fn debian() -> Option<PathBuf> {
 
 /// Files of this test.
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/linux")
+    let given = std::env::var_os("KVRM_LINUX_TESTS").map(PathBuf::from);
+    given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/linux"))
 }
 
 fn with_kvrm(cases: &[Case]) {

@@ -38,7 +38,8 @@ impl Kvrm {
 
     pub(crate) fn output(&self, case: &Case) -> Output {
         let work = Work::new(case);
-        let mut kvrm = limited(env!("CARGO_BIN_EXE_kvrm"));
+        let command = std::env::var("KVRM_COMMAND");
+        let mut kvrm = limited(command.as_deref().unwrap_or(env!("CARGO_BIN_EXE_kvrm")));
         kvrm.arg("run").arg("--root").arg(&self.root);
         kvrm.args(self.engine.iter().flat_map(|engine| ["--engine", engine]));
         kvrm.arg("--bind").arg(format!("{}:/work", work.files().display()));

@@ -111,6 +111,9 @@ pub(crate) fn all() -> Vec<Case> {
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
+        if let Some(given) = std::env::var_os("KVRM_LINUX_PROGRAMS") {
+            return given.into();
+        }
         let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linux-programs");
         std::fs::create_dir_all(&to).unwrap();
         if std::env::var_os("KVRM_DEBIAN_ARM64").is_some() {

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs Linux programs on an NVIDIA GPU, with CUDA and with Vulkan, and compares what they print with what is expected:
+# command lines and programs of the tests that have one process and one thread. Before that, the tests of memory whose pages
+# have permissions.
+#
+#     ./run.sh                      everything
+#     ./run.sh memory cuda wgpu     only these
+#
+# Everything is unpacked next to it. vulkan/ has a Vulkan loader, which drivers do not include. KVRM_LINUX_ONLY chooses
+# programs by parts of their names.
+set -uo pipefail
+export LC_ALL=C
+cd "$(dirname "$0")" || exit 1
+for archive in programs.tar.gz root.tar.xz linux-programs.tar.xz; do
+    tar -xf "$archive" || exit 1
+done
+
+driver=/usr/local/nvidia/lib64
+export LD_LIBRARY_PATH="$PWD/vulkan:$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp}
+if [ -z "${VK_DRIVER_FILES:-}" ] && [ -e "$driver/libEGL_nvidia.so.0" ]; then
+    export VK_DRIVER_FILES=$PWD/icd.json
+    printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "%s", "api_version": "1.3.0"}}\n' \
+        "$driver/libEGL_nvidia.so.0" >"$VK_DRIVER_FILES"
+fi
+export KVRM_COMMAND=$PWD/kvrm KVRM_LINUX_TESTS=$PWD/tests KVRM_LINUX_PROGRAMS=$PWD/linux-programs
+export KVRM_DEBIAN_ARM64=$PWD/debian-arm64
+
+# step NAME PROGRAM ARGUMENT...: runs tests, and says how long it took.
+failed=0
+step() {
+    local start=$EPOCHREALTIME status=0
+    echo "== $1"
+    "${@:2}" || status=$?
+    awk "BEGIN { printf \"== $1: %s, %.1f s\n\", $status ? \"FAILED\" : \"ok\", $EPOCHREALTIME - $start }"
+    [ "$status" = 0 ] || failed=1
+}
+
+# One at a time at first: what they need goes into kernels that all others find compiled.
+warm_up() {
+    local only
+    for only in busybox-echo python-json perl openssl; do
+        KVRM_LINUX_ENGINE=$1 KVRM_LINUX_ONLY=$only ./linux command_lines_give >/dev/null 2>&1
+    done
+}
+
+programs() {
+    [ -n "${KVRM_LINUX_ONLY:-}" ] || step "$1: kernels" warm_up "$1"
+    KVRM_LINUX_ENGINE=$1 step "$1: command lines" ./linux command_lines_give --include-ignored
+    KVRM_LINUX_ENGINE=$1 step "$1: programs" ./linux programs_give_what_is_expected
+}
+
+for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu); do
+    case $part in
+    memory)
+        step "memory: cuda" ./engines --include-ignored --test-threads 4 mapped_memory::accesses::cuda mapped_memory::code::cuda \
+            mapped_memory::tags::cuda mapped_memory::random::cuda
+        step "memory: wgpu" ./engines --test-threads 4 mapped_memory::accesses::wgpu mapped_memory::code::wgpu \
+            mapped_memory::tags::wgpu mapped_memory::random::wgpu
+        ;;
+    cuda | wgpu) programs "$part" ;;
+    *) echo "what is $part?" && exit 2 ;;
+    esac
+done
+exit $failed
