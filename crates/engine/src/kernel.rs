@@ -204,6 +204,21 @@ impl Handlers {
         }
     }
 
+    /// Chooses the handlers that some words want, in this order, if the first of them are those that were chosen before.
+    /// So kernels are the same wherever the words are.
+    pub(crate) fn choose_in_order(&mut self, words: &[u32], most: usize) {
+        let records: Vec<Record> = words.iter().map(|word| self.record(0, *word)).collect();
+        let Some(chosen) = &mut self.chosen else { return };
+        let mut handlers: Vec<u32> = records
+            .iter()
+            .filter_map(|record| record.handler().checked_sub(FIRST_HANDLER))
+            .collect();
+        handlers.truncate(most);
+        if handlers.starts_with(chosen.handlers()) {
+            handlers[chosen.handlers().len()..].iter().for_each(|handler| chosen.add(*handler));
+        }
+    }
+
     /// Words that want the handlers of a kernel, one for each.
     pub(crate) fn words(&self) -> Vec<u32> {
         self.iter().map(|handler| handler.word).collect()
@@ -334,6 +349,13 @@ mod tests {
         handlers.choose(2);
         assert_eq!(numbers(&handlers), [FIRST_HANDLER + 1, ON_HOST, FIRST_HANDLER]);
         assert_eq!((handlers.len(), handlers.words()), (2, vec![words[2], words[0]]));
+        // Another that begins in the same way, or does not.
+        let mut other = Handlers::by_choice();
+        other.choose_in_order(&words[2..], 9);
+        other.choose_in_order(&[words[2], words[0], words[1], words[0]], 9);
+        assert_eq!(other.words(), [words[2], words[0], words[1]]);
+        other.choose_in_order(&[words[1], words[0], 0xdac0_1020], 9);
+        assert_eq!(other.len(), 3);
         let undefined = handlers.record(0, 0xffff_ffff);
         assert_eq!(handlers.in_kernel(undefined), undefined);
     }

@@ -60,7 +60,9 @@ fn chosen<'a>(cases: &[&'a Case]) -> Vec<&'a Case> {
 fn run_all(cases: &[&Case], run: impl Fn(&Case) -> Output + Sync) -> Vec<Output> {
     let next = AtomicUsize::new(0);
     let outputs = Mutex::new(vec![None; cases.len()]);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let given = std::env::var("KVRM_LINUX_JOBS").ok().and_then(|jobs| jobs.parse().ok());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = given.unwrap_or(cores);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {

@@ -2,7 +2,7 @@
 //!
 //! `KVRM_DEBIAN_ARM64` names the Debian; `cargo xtask debian-arm64` makes it. `KVRM_LINUX_ONLY` chooses cases by
 //! parts of their names, with commas. `KVRM_LINUX_ENGINE` chooses the engine; with any other than `cpu`, only
-//! programs of a single process and thread run.
+//! programs of a single process and thread run. `KVRM_LINUX_JOBS` is how many run at a time.
 //!
 //! Where this program runs without the repository, `KVRM_COMMAND` is the command, `KVRM_LINUX_TESTS` the folder with the
 //! cases, and `KVRM_LINUX_PROGRAMS` that of the programs in C, which are built.

@@ -46,9 +46,15 @@ impl Chosen {
         let mut met: Vec<(u32, u64)> = std::mem::take(&mut self.met).into_iter().collect();
         met.sort_by_key(|(_, times)| Reverse(*times));
         met.truncate(most.saturating_sub(self.handlers.len()));
-        for (handler, _) in met {
+        met.into_iter().for_each(|(handler, _)| self.add(handler));
+    }
+
+    /// Adds a handler, unless it is there.
+    pub(super) fn add(&mut self, handler: u32) {
+        if !self.numbers.contains_key(&handler) {
             self.numbers.insert(handler, self.handlers.len() as u32);
             self.handlers.push(handler);
+            self.met.remove(&handler);
         }
     }
 }

@@ -25,30 +25,29 @@ impl<L: Launcher> LaunchEngine<L> {
     pub(super) fn choose_handlers(&mut self) {
         let kernels = self.launcher.start_times().kernels;
         if kernels.is_empty() {
-            self.meet_kept();
             self.code.meet_all();
         } else if !self.code.handlers.has_met() || self.without_handler < cost(&kernels) {
             return;
         }
         self.without_handler = Duration::ZERO;
-        let before = self.code.handlers.len();
         let most = self.launcher.most_handlers();
-        if before < most {
-            self.code.choose(most);
+        if self.code.handlers.len() >= most {
+            return;
+        }
+        // What other programs have needed, up to now: there may be a kernel that has all.
+        self.code.handlers.choose_in_order(&self.kept(), most);
+        let is_new = self.code.handlers.has_met();
+        self.code.choose(most);
+        if is_new {
             self.keep();
         }
     }
 
-    /// Begins with the handlers of earlier programs.
-    fn meet_kept(&mut self) {
-        let words = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
-        for word in words.chunks_exact(4).take(MOST_KEPT.min(self.launcher.most_handlers())) {
-            let word = u32::from_le_bytes(word.try_into().expect("four bytes"));
-            let record = self.code.handlers.record(0, word);
-            self.code.handlers.meet(record);
-            // One by one, so that they are in the same order as in the kernel of before.
-            self.code.handlers.choose(MOST_KEPT);
-        }
+    /// Words that want the handlers of earlier programs.
+    fn kept(&self) -> Vec<u32> {
+        let bytes = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
+        let words = bytes.chunks_exact(4).take(MOST_KEPT);
+        words.map(|word| u32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
     }
 
     fn keep(&self) {
