@@ -144,7 +144,7 @@ impl Translator<'_> {
             Op::Probe { place, addr } => {
                 let data = self.region.places[place.0 as usize];
                 let addr = self.value(*addr);
-                self.places[place.0 as usize] = Some(self.probe(data, addr));
+                self.places[place.0 as usize] = Some(self.probe(*place, data, addr));
                 vec![]
             }
             Op::Load { order, place, index } => {
@@ -232,7 +232,7 @@ impl Translator<'_> {
     }
 
     /// A block that is as rarely reached as the current one.
-    fn create_block(&mut self) -> Block {
+    pub(crate) fn create_block(&mut self) -> Block {
         let block = self.b.create_block();
         if self.b.current_block().is_some_and(|current| self.b.func.layout.is_cold(current)) {
             self.b.set_cold_block(block);

@@ -15,7 +15,7 @@ use kvrm_ir::{Function, Terminator};
 use crate::context::{EXIT_KINDS, ExitKind, Tables};
 use crate::handlers::{
     Maker, handler_routine, translate_detour, translate_exit, translate_handler, translate_maker,
-    translate_next_sheet,
+    translate_next_sheet, translate_slow,
 };
 use crate::library::{Addresses, Library, Piece, callee};
 use crate::slow;
@@ -114,8 +114,15 @@ impl Interpreter {
         for kind in EXIT_KINDS {
             let name = format!("exit {kind:?}");
             exits[kind as usize] =
-                library.get(&name, function_signature(), |f, scratch, target| {
-                    translate_exit(f, scratch, target, kind);
+                library.get(&name, function_signature(), |f, scratch, target| match kind {
+                    ExitKind::Slow => translate_slow(f, scratch, target),
+                    ExitKind::Chain
+                    | ExitKind::Fuel
+                    | ExitKind::Probe
+                    | ExitKind::Exit
+                    | ExitKind::Undefined
+                    | ExitKind::Stale
+                    | ExitKind::Hot => translate_exit(f, scratch, target, kind),
                 })?;
         }
         let next_sheet = library.get("next sheet", function_signature(), translate_next_sheet)?;

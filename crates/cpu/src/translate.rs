@@ -510,6 +510,18 @@ impl Translator<'_> {
         }
     }
 
+    /// Leaves the current instruction, and what follows it, to handlers.
+    pub(crate) fn interpret(&mut self) {
+        self.store_dirty();
+        let fuel = self.b.use_var(self.fuel);
+        let fuel = self.b.ins().iadd_imm_s(fuel, self.unexecuted);
+        self.count_executed(fuel, false);
+        let record = record_at(&mut self.b, self.pc);
+        let distance = self.b.ins().ishl_imm_u(fuel, LOG_RECORD);
+        let end = self.b.ins().iadd(record, distance);
+        self.leave_at(ExitKind::Slow, record, end);
+    }
+
     /// Returns to the engine because the current instruction stops the lane.
     pub(crate) fn exit(&mut self, exit: kvrm_ir::Exit, detail: Value) {
         let reason = self.b.ins().iconst(types::I32, i64::from(exit.reason));

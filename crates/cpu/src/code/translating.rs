@@ -94,7 +94,7 @@ impl Translations {
         close: &mut CloseGranules<'_>,
     ) -> Result<Unit, EngineError> {
         let code = self.find_unchanging(key, fetch, close);
-        let region = Region::new(&code, LACKS);
+        let region = Region::merged(&code, LACKS, self.stubs.target.limits());
         let words: Vec<_> = code.words().collect();
         let checked = self.written_granules(&words);
         let stubs = &self.stubs;
