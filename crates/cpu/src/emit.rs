@@ -63,7 +63,7 @@ impl Translator<'_> {
                 vec![self.b.ins().ireduce(types::I32, decoding.word)]
             }
             Op::Param(index) => vec![match self.step {
-                Some(step) => self.parameter(step, *index, result_type()),
+                Some(step) => self.parameter(step, *index, stmt.results[0]),
                 None => {
                     let at = function_value(usize::from(*index)) as i32;
                     self.b.ins().load(result_type(), context_flags(), self.context, at)
@@ -92,6 +92,11 @@ impl Translator<'_> {
             }
             Op::Convert(op, a) => {
                 self.forms.converted(*op, *a, stmt.results[0]);
+                if let (ConvOp::Zext, types::I64, Some(number)) =
+                    (*op, result_type(), self.forms.zero_extended(*a))
+                {
+                    return vec![number];
+                }
                 let a = self.value(*a);
                 vec![self.convert(*op, a, result_type())]
             }

@@ -22,7 +22,7 @@ use kvrm_translate::Region;
 use crate::context::{ExitKind, LaneContext, Tables};
 use crate::library::Addresses;
 use crate::record::{self, LOG_RECORD, SLACK};
-use crate::translate::{HostTarget, LACKS, Translator, context_flags};
+use crate::translate::{HostTarget, LACKS, Translator, context_flags, host_type};
 
 /// What handlers do without beside what translations do: wholes need a word that is known.
 const HANDLER_LACKS: Lacks = Lacks { flag_operands: true, wholes: false, ..LACKS };
@@ -189,14 +189,16 @@ fn fill(
 impl Translator<'_> {
     // Parameters and registers.
 
-    /// A parameter from the record.
-    pub(crate) fn parameter(&mut self, step: Step, index: u8, ty: Type) -> Value {
+    /// A parameter from the record, the value `result`.
+    pub(crate) fn parameter(&mut self, step: Step, index: u8, result: IrValue) -> Value {
+        let ty = host_type(self.ty(result));
         if index == WIDE_PARAM {
             return self.b.ins().load(ty, context_flags(), step.record, record::WIDE);
         }
         let at = record::SMALL + i32::from(index);
-        let byte = self.b.ins().load(types::I8, context_flags(), step.record, at);
-        if ty == types::I8 { byte } else { self.b.ins().uextend(ty, byte) }
+        let number = self.b.ins().uload8(types::I64, context_flags(), step.record, at);
+        self.forms.parameter(result, number);
+        if ty == types::I64 { number } else { self.b.ins().ireduce(ty, number) }
     }
 
     fn wide(&mut self, record: Value) -> Value {
@@ -246,8 +248,13 @@ impl Translator<'_> {
         if let Some(number) = data.constant {
             return (self.context, (start + ((number as usize) << log_size)) as i32);
         }
-        let number = self.value(index);
-        let number = self.b.ins().uextend(types::I64, number);
+        let number = match self.forms.zero_extended(index) {
+            Some(number) => number,
+            None => {
+                let number = self.value(index);
+                self.b.ins().uextend(types::I64, number)
+            }
+        };
         let offset = self.b.ins().ishl_imm_u(number, log_size);
         (self.b.ins().iadd(self.context, offset), start as i32)
     }

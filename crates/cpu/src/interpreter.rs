@@ -1,6 +1,5 @@
 //! The interpreter: the handlers that were needed so far, for all machines of the process.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +16,7 @@ use crate::handlers::{
     Maker, handler_routine, translate_detour, translate_exit, translate_handler, translate_maker,
     translate_next_sheet, translate_slow,
 };
+use crate::hashing::NumberMap;
 use crate::library::{Addresses, Library, Piece, callee};
 use crate::slow;
 use crate::stubs::{Enter, fill_enter, fill_stub, host_signature};
@@ -75,7 +75,7 @@ pub(crate) struct Interpreter {
 
 struct Made {
     /// By row and shape.
-    shapes: HashMap<(usize, usize), Shape>,
+    shapes: NumberMap<(usize, usize), Shape>,
     library: Library,
 }
 
@@ -159,7 +159,7 @@ impl Interpreter {
             settle,
             detours,
             codes,
-            made: Mutex::new(Made { shapes: HashMap::new(), library }),
+            made: Mutex::new(Made { shapes: NumberMap::default(), library }),
         })
     }
 

@@ -46,6 +46,7 @@ mod emit;
 mod file;
 mod flags;
 mod handlers;
+mod hashing;
 mod index;
 mod interpreter;
 mod kept;

@@ -226,7 +226,8 @@ impl Translator<'_> {
     }
 
     pub(crate) fn granule_state(&mut self, granule: Value) -> Value {
-        let at = self.b.ins().iadd(self.granules, granule);
+        let granules = self.granules();
+        let at = self.b.ins().iadd(granules, granule);
         self.b.ins().load(types::I8, guest_flags(), at, 0)
     }
 

@@ -12,7 +12,7 @@ use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::CpuState;
 use kvrm_ir::legalise::{Calls, Lacks};
-use kvrm_ir::{Routine, Type as IrType};
+use kvrm_ir::{Op, Routine, Type as IrType};
 use kvrm_mem::GRANULE;
 use kvrm_translate::{
     Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source, slot_number,
@@ -119,8 +119,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) context: Value,
     /// Where guest memory starts.
     pub(crate) memory: Value,
-    /// Where the granules' state bytes start.
-    pub(crate) granules: Value,
+    /// Where the granules' state bytes start, if that is known everywhere.
+    granules: Option<Value>,
     // Of the current instruction.
     pub(crate) flags: ExitFlags,
     pub(crate) pc: u64,
@@ -150,6 +150,9 @@ pub(crate) fn translate<'a>(
     translator.b.def_var(translator.fuel, fuel);
     translator.count_executed(fuel, true);
     translator.memory = translator.argument(3);
+    let mut probes = false;
+    region.for_each_stmt(&mut |stmt| probes |= matches!(stmt.op, Op::Probe { .. }));
+    translator.granules = probes.then(|| translator.granules());
     translator.pc = entry;
     translator.load_registers();
     translator.check_not_stale(stale_granules);
@@ -215,10 +218,6 @@ impl<'a> Translator<'a> {
         b.switch_to_block(start);
         b.seal_block(start);
         let context = b.block_params(start)[0];
-        let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
-            b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
-        };
-        let granules = pointer(&mut b, offset_of!(LaneContext, granules));
         let operand_vars =
             FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
         let fuel = b.declare_var(types::I64);
@@ -237,7 +236,7 @@ impl<'a> Translator<'a> {
             fuel,
             context,
             memory: context,
-            granules,
+            granules: None,
             flags: ExitFlags::Stored,
             pc: 0,
             unexecuted: 0,
@@ -265,7 +264,8 @@ impl Translator<'_> {
         let Some(any_open) = addresses
             .iter()
             .map(|addr| {
-                let at = self.b.ins().iadd_imm_u(self.granules, (addr / GRANULE) as i64);
+                let granules = self.granules();
+                let at = self.b.ins().iadd_imm_u(granules, (addr / GRANULE) as i64);
                 self.b.ins().load(types::I8, context_flags(), at, 0)
             })
             .collect::<Vec<_>>()
@@ -644,6 +644,13 @@ impl Translator<'_> {
             }
         };
         self.b.ins().isub(base, left)
+    }
+
+    /// Where the granules' state bytes start. Loads that nobody needs are not removed, so most handlers do without.
+    pub(crate) fn granules(&mut self) -> Value {
+        let at = offset_of!(LaneContext, granules) as i32;
+        let flags = context_flags().with_readonly();
+        self.granules.unwrap_or_else(|| self.b.ins().load(types::I64, flags, self.context, at))
     }
 
     /// Units of so many bytes, a power of two, that guest memory has. Handlers serve memories of all sizes.

@@ -12,6 +12,8 @@ use crate::{
 
 /// Granules in a page.
 const GRANULES: u64 = PAGE / GRANULE;
+/// What stores need: an open granule may be read, too.
+const READ_WRITE: Permissions = Permissions::READ.union(Permissions::WRITE);
 /// Granules behind the first one that an access may reach.
 const NEXT: u32 = 1;
 /// The same for the longest.
@@ -83,8 +85,7 @@ impl<'m> Pages<'m> {
         if page >= self.count {
             return;
         }
-        let read_write = Permissions::READ.union(Permissions::WRITE);
-        let [readable, writable] = [Permissions::READ, read_write].map(|needed| {
+        let [readable, writable] = [Permissions::READ, READ_WRITE].map(|needed| {
             // A bit for each granule of the two pages.
             let allowed = |page| if self.permissions(page).contains(needed) { u64::MAX } else { 0 };
             both([page, page + 1].map(allowed))
@@ -108,6 +109,10 @@ impl<'m> Pages<'m> {
 
     /// Closes the granules of a page whose bit is set, for stores, and those before them for stores that reach them.
     pub(crate) fn close(self, page: u64, closed: u64) {
+        // Nothing says that stores to it may proceed.
+        if !self.permissions(page).contains(READ_WRITE) {
+            return;
+        }
         let closed = both([0, closed]);
         let reaching = |reach: u32| (0..=reach).fold(0, |all, by| all | closed >> by);
         let bits = [(closed, OPEN), (reaching(NEXT), OPEN_NEAR), (reaching(REACH), OPEN_FAR)];
