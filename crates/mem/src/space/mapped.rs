@@ -11,6 +11,9 @@ use crate::{CLOSED, FAR, GRANULE, Image, PAGE, Permissions};
 /// Bytes up to which clearing them takes less time than giving them back.
 const FEW: usize = 1 << 14;
 
+/// Bytes from which on a system call takes less time than a fault of each page.
+const MANY: usize = 1 << 14;
+
 /// What mapped memory has beside its bytes and the state of granules. Everything is sparse: pages that nobody has used
 /// take nothing.
 pub(super) struct Mapped {
@@ -68,6 +71,17 @@ impl Space {
         // What begins before the first page may end in it.
         let before = (first * GRANULES).saturating_sub((FAR / GRANULE) as usize);
         clear(&mut self.granules, &mapped.states, before, end * GRANULES)
+    }
+
+    /// Writes very many bytes to mapped memory, as programs are; false if there are not so many, or it did not work.
+    pub(super) fn write_many(&self, addr: u64, bytes: &[u8]) -> bool {
+        let is_many = bytes.len() >= MANY;
+        // A file would grow.
+        let is_inside =
+            self.size().checked_sub(addr).is_some_and(|left| bytes.len() as u64 <= left);
+        is_many
+            && is_inside
+            && self.mapped.as_ref().is_some_and(|mapped| mapped.contents.write(addr, bytes))
     }
 
     /// Makes bytes of mapped memory zero again, and gives their memory back to the host.
@@ -190,6 +204,23 @@ mod tests {
         space.raw().admit(0, [0, 0]);
         space.set_page_granules(0, 0);
         assert_eq!((space.granule(0), space.granule(64)), (CLOSED, CLOSED));
+    }
+
+    #[test]
+    fn many_bytes_are_written_as_few_are() {
+        let mut space = mapped(8 * PAGE);
+        for len in [MANY - 1, MANY, MANY + 3] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i + len) as u8).collect();
+            space.write(PAGE + 5, &bytes);
+            assert_eq!(space.bytes()[PAGE as usize + 5..][..len], bytes);
+        }
+        assert!(
+            !space.write_many(8 * PAGE - 1, &[1; MANY]) && !space.write_many(u64::MAX, &[1; MANY])
+        );
+        assert_eq!(
+            space.mapped.as_ref().unwrap().contents.map_shared().unwrap().len(),
+            8 * PAGE as usize
+        );
     }
 
     #[test]
