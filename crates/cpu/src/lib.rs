@@ -51,6 +51,7 @@ mod index;
 mod interpreter;
 mod kept;
 mod lane;
+mod leaving;
 mod library;
 mod mapped;
 mod memory;
