@@ -16,7 +16,7 @@ const SAFE: u64 = 0x20_0000;
 const OFTEN: u64 = 17_000;
 
 /// Loops that access memory around X1, which X10 holds, and count in X9 how far they got.
-fn groups() -> [(&'static str, Vec<u8>); 5] {
+fn groups() -> [(&'static str, Vec<u8>); 6] {
     [
         (
             "fields",
@@ -39,6 +39,12 @@ fn groups() -> [(&'static str, Vec<u8>); 5] {
             "far",
             asm!(; ->up: ; mov x1, x10 ; ldr x2, [x1] ; add x9, x9, 1 ; str x9, [x1, 496] ; add x9, x9, 1
                 ; ldr x3, [x1, 256] ; add x9, x9, 1 ; str q9, [x1, 320] ; add x9, x9, 1 ; ldr x5, [x1, 1024]
+                ; subs x4, x4, 1 ; b.ne ->up ; hlt 0),
+        ),
+        (
+            "written later",
+            asm!(; ->up: ; mov x1, x10 ; ldr x2, [x1] ; add x9, x9, 1 ; ldr x3, [x1, 24] ; tbz x4, 0, ->even
+                ; add x9, x9, 1 ; str x9, [x1, 8] ; ->even: ; add x9, x9, 1 ; str x9, [x1, 16] ; ldr x5, [x1, 8]
                 ; subs x4, x4, 1 ; b.ne ->up ; hlt 0),
         ),
         (
