@@ -1,6 +1,6 @@
 //! The code of one view of memory: the image, the shared memory, or that of a lane that has changed its own code.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,6 +9,7 @@ use kvrm_engine::EngineError;
 use kvrm_engine::kernel;
 use kvrm_mem::{PAGE, PageSet};
 
+use crate::hashing::{NumberMap, NumberSet};
 use crate::index::{Index, Key, map_bytes};
 use crate::interpreter::{Decoded, Ending};
 use crate::kept::Unit;
@@ -38,17 +39,17 @@ pub(crate) struct Translations {
     stubs: Arc<Stubs>,
     sheets: Sheets,
     /// Translations by the address of their record.
-    regions: HashMap<u64, Made>,
+    regions: NumberMap<u64, Made>,
     /// Beginnings of blocks, by address and length, where nothing may be interpreted.
-    tails: HashMap<(u64, u64), Made>,
+    tails: NumberMap<(u64, u64), Made>,
     /// Addresses that translations go to directly. They are counted there.
-    goals: HashSet<u64>,
+    goals: NumberSet<u64>,
     /// It is that of a lane which has changed its code.
     is_own: bool,
     /// Addresses of translations that are on disk, and were not looked at yet.
-    expected: HashSet<u64>,
+    expected: NumberSet<u64>,
     /// Words that were written after they had been translated.
-    unsettled: HashMap<u64, Unsettled>,
+    unsettled: NumberMap<u64, Unsettled>,
     /// What is decoded and translated.
     index: Index,
     /// Pages that some lane has written: whether the lane has the image's code in them is checked. Survives clearing.
@@ -113,12 +114,12 @@ impl Translations {
         Translations {
             stubs: Arc::clone(stubs),
             sheets: Sheets::new(memory_size, kind.mapped, stubs.interpreter.empty()),
-            regions: HashMap::new(),
-            tails: HashMap::new(),
-            goals: HashSet::new(),
+            regions: NumberMap::default(),
+            tails: NumberMap::default(),
+            goals: NumberSet::default(),
             is_own,
-            expected: HashSet::new(),
-            unsettled: HashMap::new(),
+            expected: NumberSet::default(),
+            unsettled: NumberMap::default(),
             index: Index::default(),
             written_pages: PageSet::default(),
             charged: 0,
@@ -235,10 +236,13 @@ impl Translations {
     ) -> Result<(), EngineError> {
         let start = Instant::now();
         let interpreter = self.stubs.interpreter;
-        while !self.at(pc).is_decoded() && fetch(pc).is_some() {
+        // Others may change words until their granule is closed.
+        let is_alone = !self.stubs.target.kind.atomic;
+        while !self.at(pc).is_decoded()
+            && let Some(word) = fetch(pc)
+        {
             self.note(pc, close);
-            // Once more, now that nobody changes it.
-            let Some(word) = fetch(pc) else { break };
+            let Some(word) = (if is_alone { Some(word) } else { fetch(pc) }) else { break };
             let Decoded { parameters, ending } = interpreter.decode(pc, word)?;
             self.fill(pc, parameters, ending);
             if self.may_keep(Key::Region(pc)) && self.stubs.kept().has(pc, &fetch) {

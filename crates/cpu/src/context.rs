@@ -26,10 +26,12 @@ pub(crate) enum ExitKind {
     Stale = 5,
     /// The code at PC was reached so often that it may be worth translating.
     Hot = 6,
+    /// A translation leaves the instruction at PC to its handler, which is not there, or could overrun.
+    Slow = 7,
 }
 
 /// All kinds, by number.
-pub(crate) const EXIT_KINDS: [ExitKind; 7] = [
+pub(crate) const EXIT_KINDS: [ExitKind; 8] = [
     ExitKind::Chain,
     ExitKind::Fuel,
     ExitKind::Probe,
@@ -37,6 +39,7 @@ pub(crate) const EXIT_KINDS: [ExitKind; 7] = [
     ExitKind::Undefined,
     ExitKind::Stale,
     ExitKind::Hot,
+    ExitKind::Slow,
 ];
 
 impl ExitKind {
@@ -48,7 +51,7 @@ impl ExitKind {
 /// What the code of records needs of the interpreter.
 #[repr(C)]
 pub(crate) struct Tables {
-    /// Code that leaves at the record it is entered with, by [`ExitKind`].
+    /// Code that leaves at the record it is entered with, by [`ExitKind`]. For [`ExitKind::Slow`], it goes on if it can.
     pub(crate) exits: [*const u8; EXIT_KINDS.len()],
     /// Code by the number of a handler.
     pub(crate) handlers: *const AtomicPtr<u8>,

@@ -63,7 +63,7 @@ impl Translator<'_> {
                 vec![self.b.ins().ireduce(types::I32, decoding.word)]
             }
             Op::Param(index) => vec![match self.step {
-                Some(step) => self.parameter(step, *index, result_type()),
+                Some(step) => self.parameter(step, *index, stmt.results[0]),
                 None => {
                     let at = function_value(usize::from(*index)) as i32;
                     self.b.ins().load(result_type(), context_flags(), self.context, at)
@@ -92,6 +92,11 @@ impl Translator<'_> {
             }
             Op::Convert(op, a) => {
                 self.forms.converted(*op, *a, stmt.results[0]);
+                if let (ConvOp::Zext, types::I64, Some(number)) =
+                    (*op, result_type(), self.forms.zero_extended(*a))
+                {
+                    return vec![number];
+                }
                 let a = self.value(*a);
                 vec![self.convert(*op, a, result_type())]
             }
@@ -144,7 +149,7 @@ impl Translator<'_> {
             Op::Probe { place, addr } => {
                 let data = self.region.places[place.0 as usize];
                 let addr = self.value(*addr);
-                self.places[place.0 as usize] = Some(self.probe(data, addr));
+                self.places[place.0 as usize] = Some(self.probe(*place, data, addr));
                 vec![]
             }
             Op::Load { order, place, index } => {
@@ -232,7 +237,7 @@ impl Translator<'_> {
     }
 
     /// A block that is as rarely reached as the current one.
-    fn create_block(&mut self) -> Block {
+    pub(crate) fn create_block(&mut self) -> Block {
         let block = self.b.create_block();
         if self.b.current_block().is_some_and(|current| self.b.func.layout.is_cold(current)) {
             self.b.set_cold_block(block);

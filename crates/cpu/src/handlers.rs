@@ -22,7 +22,7 @@ use kvrm_translate::Region;
 use crate::context::{ExitKind, LaneContext, Tables};
 use crate::library::Addresses;
 use crate::record::{self, LOG_RECORD, SLACK};
-use crate::translate::{HostTarget, LACKS, Translator, context_flags};
+use crate::translate::{HostTarget, LACKS, Translator, context_flags, host_type};
 
 /// What handlers do without beside what translations do: wholes need a word that is known.
 const HANDLER_LACKS: Lacks = Lacks { flag_operands: true, wholes: false, ..LACKS };
@@ -118,6 +118,25 @@ pub(crate) fn translate_detour(
     });
 }
 
+/// Fills `function` with code that runs the handler of a record, whatever the record runs. It leaves if there is none, or if
+/// what comes after it could overrun.
+pub(crate) fn translate_slow(
+    function: &mut ir::Function,
+    scratch: &mut FunctionBuilderContext,
+    target: &HostTarget,
+) {
+    fill(function, scratch, target, &Region::default(), &Addresses::new(), |t, step| {
+        let left = t.b.ins().isub(step.end, step.record);
+        let enough = (SLACK << LOG_RECORD) as i64;
+        let short = t.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, left, enough);
+        let number = t.b.ins().uload16(types::I64, context_flags(), step.record, record::NUMBER);
+        let not_decoded = t.b.ins().icmp_imm_u(IntCC::Equal, number, i64::from(NOT_DECODED));
+        let leaves = t.b.ins().bor(short, not_decoded);
+        t.leave_if(leaves, |t| t.return_at(step, ExitKind::Slow));
+        t.run_handler(step);
+    });
+}
+
 /// Fills `function` with code that leaves at the record it is entered with.
 pub(crate) fn translate_exit(
     function: &mut ir::Function,
@@ -126,17 +145,11 @@ pub(crate) fn translate_exit(
     kind: ExitKind,
 ) {
     fill(function, scratch, target, &Region::default(), &Addresses::new(), |t, step| {
-        let pc = t.place(step.record);
-        let fuel = t.fuel_left(step.record, step.end);
-        let number = t.b.ins().iconst(types::I32, kind as i64);
-        t.store_context(offset_of!(LaneContext, state.pc), pc);
-        t.store_context(offset_of!(LaneContext, fuel), fuel);
-        t.store_context(offset_of!(LaneContext, exit), number);
         if kind == ExitKind::Undefined {
             let word = t.wide(step.record);
             t.store_context(offset_of!(LaneContext, detail), word);
         }
-        t.b.ins().return_(&[]);
+        t.return_at(step, kind);
     });
 }
 
@@ -176,14 +189,16 @@ fn fill(
 impl Translator<'_> {
     // Parameters and registers.
 
-    /// A parameter from the record.
-    pub(crate) fn parameter(&mut self, step: Step, index: u8, ty: Type) -> Value {
+    /// A parameter from the record, the value `result`.
+    pub(crate) fn parameter(&mut self, step: Step, index: u8, result: IrValue) -> Value {
+        let ty = host_type(self.ty(result));
         if index == WIDE_PARAM {
             return self.b.ins().load(ty, context_flags(), step.record, record::WIDE);
         }
         let at = record::SMALL + i32::from(index);
-        let byte = self.b.ins().load(types::I8, context_flags(), step.record, at);
-        if ty == types::I8 { byte } else { self.b.ins().uextend(ty, byte) }
+        let number = self.b.ins().uload8(types::I64, context_flags(), step.record, at);
+        self.forms.parameter(result, number);
+        if ty == types::I64 { number } else { self.b.ins().ireduce(ty, number) }
     }
 
     fn wide(&mut self, record: Value) -> Value {
@@ -233,8 +248,13 @@ impl Translator<'_> {
         if let Some(number) = data.constant {
             return (self.context, (start + ((number as usize) << log_size)) as i32);
         }
-        let number = self.value(index);
-        let number = self.b.ins().uextend(types::I64, number);
+        let number = match self.forms.zero_extended(index) {
+            Some(number) => number,
+            None => {
+                let number = self.value(index);
+                self.b.ins().uextend(types::I64, number)
+            }
+        };
         let offset = self.b.ins().ishl_imm_u(number, log_size);
         (self.b.ins().iadd(self.context, offset), start as i32)
     }
@@ -362,11 +382,22 @@ impl Translator<'_> {
     }
 
     /// Returns to the engine at a record.
-    fn leave_at(&mut self, kind: ExitKind, record: Value, end: Value) {
+    pub(crate) fn leave_at(&mut self, kind: ExitKind, record: Value, end: Value) {
         let tables = self.tables();
         let at = offset_of!(Tables, exits) + 8 * kind as usize;
         let code = self.b.ins().load(types::I64, context_flags(), tables, at as i32);
         self.tail_call(code, record, end);
+    }
+
+    /// Returns to the engine at a record, without any other code.
+    fn return_at(&mut self, step: Step, kind: ExitKind) {
+        let pc = self.place(step.record);
+        let fuel = self.fuel_left(step.record, step.end);
+        let kind = self.b.ins().iconst(types::I32, kind as i64);
+        self.store_context(offset_of!(LaneContext, state.pc), pc);
+        self.store_context(offset_of!(LaneContext, fuel), fuel);
+        self.store_context(offset_of!(LaneContext, exit), kind);
+        self.b.ins().return_(&[]);
     }
 
     fn tables(&mut self) -> Value {

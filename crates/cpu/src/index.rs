@@ -1,8 +1,10 @@
 //! Which words were decoded, and which words translations were made from.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use kvrm_mem::{GRANULE, PAGE};
+
+use crate::hashing::NumberMap;
 
 /// Words in a granule.
 const GRANULE_WORDS: u64 = GRANULE / 4;
@@ -20,7 +22,7 @@ pub(crate) enum Key {
 /// Translations and their words, found from either side.
 #[derive(Default)]
 pub(crate) struct Index {
-    pages: HashMap<u64, Box<Page>>,
+    pages: NumberMap<u64, Box<Page>>,
     /// By number.
     translations: Vec<Option<Translation>>,
     /// Numbers that are free.
@@ -64,6 +66,8 @@ impl Translation {
 struct Page {
     /// A bit for every word that is.
     words: [u64; (PAGE_WORDS / 64) as usize],
+    /// A bit for every granule with such words.
+    granules: u64,
     /// A bit for every word that was ever translated.
     translated: [u64; (PAGE_WORDS / 64) as usize],
     /// Translations of some of them.
@@ -71,9 +75,13 @@ struct Page {
 }
 
 impl Page {
-    /// Notes words, numbered within the page.
-    fn note(&mut self, first: u64, last: u64) {
-        (first..=last).for_each(|word| self.words[word as usize / 64] |= 1 << (word % 64));
+    /// Notes a word, numbered within the page; true if it is the first of its granule.
+    fn note(&mut self, word: u64) -> bool {
+        self.words[word as usize / 64] |= 1 << (word % 64);
+        let granule = 1 << (word / GRANULE_WORDS);
+        let is_first = self.granules & granule == 0;
+        self.granules |= granule;
+        is_first
     }
 
     /// Notes that a word is translated; true if it was not before.
@@ -86,6 +94,7 @@ impl Page {
 
     fn remove(&mut self, first: u64, last: u64) {
         (first..=last).for_each(|word| self.words[word as usize / 64] &= !(1 << (word % 64)));
+        self.granules = self.granules_with_words();
     }
 
     fn has_any(&self, first: u64, last: u64) -> bool {
@@ -93,7 +102,7 @@ impl Page {
     }
 
     /// A bit for every granule with noted words.
-    fn granules(&self) -> u64 {
+    fn granules_with_words(&self) -> u64 {
         let has_words = |granule: &u64| {
             let first = granule * GRANULE_WORDS;
             let words = self.words[first as usize / 64] >> (first % 64);
@@ -119,11 +128,7 @@ impl Index {
     /// Notes that a word is about to be decoded or translated; true if it is the first of its granule.
     pub(crate) fn note(&mut self, addr: u64) -> bool {
         let word = addr / 4 % PAGE_WORDS;
-        let page = self.pages.entry(addr / PAGE).or_default();
-        let granule = word / GRANULE_WORDS * GRANULE_WORDS;
-        let is_first = !page.has_any(granule, granule + GRANULE_WORDS - 1);
-        page.note(word, word);
-        is_first
+        self.pages.entry(addr / PAGE).or_default().note(word)
     }
 
     /// Notes that the words of these bytes are neither decoded nor translated any more.
@@ -231,7 +236,7 @@ impl Index {
 
     /// The granules of a page that hold such words, a bit each.
     pub(crate) fn granules_of_page(&self, page: u64) -> u64 {
-        self.pages.get(&page).map_or(0, |page| page.granules())
+        self.pages.get(&page).map_or(0, |page| page.granules)
     }
 
     /// Every page that has or had such words.

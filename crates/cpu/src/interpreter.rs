@@ -1,6 +1,5 @@
 //! The interpreter: the handlers that were needed so far, for all machines of the process.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +14,9 @@ use kvrm_ir::{Function, Terminator};
 use crate::context::{EXIT_KINDS, ExitKind, Tables};
 use crate::handlers::{
     Maker, handler_routine, translate_detour, translate_exit, translate_handler, translate_maker,
-    translate_next_sheet,
+    translate_next_sheet, translate_slow,
 };
+use crate::hashing::NumberMap;
 use crate::library::{Addresses, Library, Piece, callee};
 use crate::slow;
 use crate::stubs::{Enter, fill_enter, fill_stub, host_signature};
@@ -75,7 +75,7 @@ pub(crate) struct Interpreter {
 
 struct Made {
     /// By row and shape.
-    shapes: HashMap<(usize, usize), Shape>,
+    shapes: NumberMap<(usize, usize), Shape>,
     library: Library,
 }
 
@@ -114,8 +114,15 @@ impl Interpreter {
         for kind in EXIT_KINDS {
             let name = format!("exit {kind:?}");
             exits[kind as usize] =
-                library.get(&name, function_signature(), |f, scratch, target| {
-                    translate_exit(f, scratch, target, kind);
+                library.get(&name, function_signature(), |f, scratch, target| match kind {
+                    ExitKind::Slow => translate_slow(f, scratch, target),
+                    ExitKind::Chain
+                    | ExitKind::Fuel
+                    | ExitKind::Probe
+                    | ExitKind::Exit
+                    | ExitKind::Undefined
+                    | ExitKind::Stale
+                    | ExitKind::Hot => translate_exit(f, scratch, target, kind),
                 })?;
         }
         let next_sheet = library.get("next sheet", function_signature(), translate_next_sheet)?;
@@ -152,7 +159,7 @@ impl Interpreter {
             settle,
             detours,
             codes,
-            made: Mutex::new(Made { shapes: HashMap::new(), library }),
+            made: Mutex::new(Made { shapes: NumberMap::default(), library }),
         })
     }
 

@@ -3,7 +3,6 @@
 //! There is a file for every page of guest code, found by its contents, with the translations that are entered there.
 //! Whether one is used is decided by the words that it was made from, all of which must be in memory.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use crate::file::{
     read_address, read_bytes, read_list, read_number, read_text, write_address, write_bytes,
     write_number,
 };
+use crate::hashing::NumberMap;
 use crate::library::{code_key, host_key};
 use crate::translate::HostTarget;
 
@@ -123,10 +123,10 @@ pub(crate) struct Kept {
     host: String,
     machine: String,
     /// What is known of the contents of pages, by their number.
-    known: HashMap<u64, Known>,
+    known: NumberMap<u64, Known>,
     /// Grows when memory changes.
     time: u64,
-    pages: HashMap<Contents, Page>,
+    pages: NumberMap<Contents, Page>,
     held: usize,
 }
 
@@ -146,7 +146,7 @@ type Contents = (u64, u64);
 /// Translations that are entered in a page.
 #[derive(Default)]
 struct Page {
-    units: HashMap<u64, Vec<Arc<Unit>>>,
+    units: NumberMap<u64, Vec<Arc<Unit>>>,
     /// There are some that were not on disk.
     has_new: bool,
 }
@@ -194,9 +194,9 @@ impl Kept {
             machine: format!(
                 "memory {memory_size:#x}, shared {shared}, read-only {read_only}, profile {profile}"
             ),
-            known: HashMap::new(),
+            known: NumberMap::default(),
             time: 0,
-            pages: HashMap::new(),
+            pages: NumberMap::default(),
             held: 0,
         }
     }
@@ -260,7 +260,9 @@ impl Kept {
                 Known { hash, time, contents: had + u8::from(is_new) }
             }
         };
-        self.known.insert(number, known);
+        if before.is_none_or(|before| before.time != time) {
+            self.known.insert(number, known);
+        }
         (known.contents <= MOST_CONTENTS).then_some((number, known.hash))
     }
 

@@ -28,7 +28,8 @@
 //! **Memory.** Loads are checked against the size. Stores are also checked against a byte of state per
 //! 64-byte granule, which finds in one look the first write to a page (for cheap resets) and
 //! writes to decoded words. In mapped memory, whose pages have permissions, loads are checked against that byte, too: it
-//! says what was found out about the page (`mapped`). A lane that changes code it shares with others through the image gets
+//! says what was found out about the page (`mapped`). Accesses of a translation that lie near each other are checked
+//! together (`memory`). A lane that changes code it shares with others through the image gets
 //! records of its own. Words that are written are decoded anew, and translations made from them are forgotten; words that
 //! change again and again are interpreted, and what is around them is translated without them.
 //!
@@ -45,10 +46,12 @@ mod emit;
 mod file;
 mod flags;
 mod handlers;
+mod hashing;
 mod index;
 mod interpreter;
 mod kept;
 mod lane;
+mod leaving;
 mod library;
 mod mapped;
 mod memory;

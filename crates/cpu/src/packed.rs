@@ -3,13 +3,12 @@
 //! A value of the IR has an integer type of the host, or is a vector of bytes. Where a number is computed from numbers,
 //! it would go back and forth between two kinds of registers; so what else a value is, is kept in mind ([`Forms`]).
 
-use std::collections::{HashMap, HashSet};
-
 use cranelift::codegen::ir::{ConstantData, Endianness, MemFlagsData};
 use cranelift::prelude::*;
 use kvrm_ir::{ConvOp, FloatOp, Op, PackedOp, Stmt, Type as IrType, Value as IrValue};
 use kvrm_translate::Region;
 
+use crate::hashing::{NumberMap, NumberSet};
 use crate::memory::guest_flags;
 use crate::translate::{Translator, host_type};
 
@@ -17,15 +16,17 @@ use crate::translate::{Translator, host_type};
 #[derive(Default)]
 pub(crate) struct Forms {
     /// The host's number whose bit pattern a value is.
-    numbers: HashMap<IrValue, Value>,
+    numbers: NumberMap<IrValue, Value>,
     /// The host's vector that a value has the lowest bits of.
-    lowest: HashMap<IrValue, Value>,
+    lowest: NumberMap<IrValue, Value>,
     /// The host's single that a `u64` has in its lower half, below zeros.
-    extended: HashMap<IrValue, Value>,
+    extended: NumberMap<IrValue, Value>,
     /// Values that go to vector registers, below zeros: if they are loaded, then as numbers.
-    wanted: HashSet<IrValue>,
+    wanted: NumberSet<IrValue>,
+    /// Parameters of handlers as `u64`.
+    parameters: NumberMap<IrValue, Value>,
     /// Two conditions that both must hold for one to hold.
-    conjunctions: HashMap<IrValue, [IrValue; 2]>,
+    conjunctions: NumberMap<IrValue, [IrValue; 2]>,
 }
 
 impl Forms {
@@ -48,6 +49,16 @@ impl Forms {
                 _ => {}
             }
         }
+    }
+
+    /// Notes a parameter, as a `u64`.
+    pub(crate) fn parameter(&mut self, v: IrValue, number: Value) {
+        self.parameters.insert(v, number);
+    }
+
+    /// What is known to be a value as a `u64`.
+    pub(crate) fn zero_extended(&self, v: IrValue) -> Option<Value> {
+        self.parameters.get(&v).copied()
     }
 
     /// Notes that a condition is two.

@@ -199,6 +199,7 @@ impl<'r> Run<'r> {
             }
             // Closed until the page is first written.
             Some(_) => {}
+            None if memory.is_mapped() => memory.close(page, closed),
             None => close_shared(granules, page, closed),
         };
         view(self.code, own_code).with(|code| f(code, source, &mut close))
@@ -245,6 +246,7 @@ impl<'r> Run<'r> {
             ExitKind::Fuel => return self.finish(lane, scratch),
             // The instruction at PC faults, or it writes near decoded words.
             ExitKind::Probe => self.step(lane),
+            ExitKind::Slow => return self.step_undecoded(lane),
             ExitKind::Exit => {
                 let stop = Stop::from_exit(reason as u8, detail);
                 lane.stop(if self.is_mapped() { stop.untagged() } else { stop });
@@ -262,6 +264,15 @@ impl<'r> Run<'r> {
         if !fits? {
             self.wait(lane);
         }
+        Ok(())
+    }
+
+    /// Executes the instruction at PC, which a translation could not, and which could not be interpreted at once. The next
+    /// time it can.
+    fn step_undecoded(&self, lane: &mut Lane) -> Result<(), EngineError> {
+        let pc = lane.context.state.pc;
+        self.with_code(lane, |code, source, close| code.decode(pc, self.words(source), close))?;
+        self.step(lane);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use kvrm_ir::Access;
-use kvrm_mem::{GuestMemory, OPEN, PAGE, RawMemory, Space};
+use kvrm_mem::{GuestMemory, HOLDS_READABLE, OPEN, PAGE, RawMemory, Space};
 
 use crate::code::Translations;
 use crate::context::{LaneContext, READS};
@@ -42,10 +42,15 @@ impl SlowPath<'_> {
         if self.memory.probe(access, addr, len as u32).is_err() {
             return false;
         }
+        // The first granule tells of accesses that begin there only if the longest may proceed.
+        if self.memory.all_have(if reads { HOLDS_READABLE } else { OPEN }, addr, len) {
+            return true;
+        }
         // Locked, so that nobody decodes words of what is opened meanwhile.
         self.view.with(|code| {
             for page in addr / PAGE..=(addr + len - 1) / PAGE {
-                self.memory.admit(page * PAGE, code.granules_of_page(page));
+                let closed = [page, page + 1].map(|page| code.granules_of_page(page));
+                self.memory.admit(page * PAGE, closed);
             }
             reads || !code.overlaps(addr, len)
         })

@@ -1,5 +1,5 @@
-//! From a region to a function of the host: blocks, fuel, jumps and exits. What the instructions between them
-//! do is in `emit`.
+//! From a region to a function of the host: blocks, fuel and jumps. What the instructions between them do is in `emit`, and
+//! how control leaves in `leaving`.
 //!
 //! A translated function has the arguments (lane context, record, end of the fuel, guest memory) and returns nothing. The
 //! fuel is the distance from the record to its end, in records. It leaves by a tail call to the code of another record,
@@ -12,15 +12,14 @@ use cranelift::codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift::prelude::*;
 use kvrm_a64::state::CpuState;
 use kvrm_ir::legalise::{Calls, Lacks};
-use kvrm_ir::{Routine, Type as IrType};
+use kvrm_ir::{Op, Routine, Type as IrType};
 use kvrm_mem::GRANULE;
 use kvrm_translate::{
-    Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, Source, slot_number,
+    Block as GuestBlock, End, ExitFlags, FLAG_OPERANDS, Goto, Region, slot_number,
 };
 
 use crate::compiler::record_at;
 use crate::context::{ExitKind, FUNCTION_VALUES, LaneContext};
-use crate::flags;
 use crate::handlers::{Decoding, Step};
 use crate::library::Addresses;
 use crate::packed::Forms;
@@ -115,12 +114,12 @@ pub(crate) struct Translator<'a> {
     pub(crate) places: Vec<Option<Value>>,
     pub(crate) registers: Registers,
     operand_vars: [[Variable; 2]; 2],
-    fuel: Variable,
+    pub(crate) fuel: Variable,
     pub(crate) context: Value,
     /// Where guest memory starts.
     pub(crate) memory: Value,
-    /// Where the granules' state bytes start.
-    pub(crate) granules: Value,
+    /// Where the granules' state bytes start, if that is known everywhere.
+    granules: Option<Value>,
     // Of the current instruction.
     pub(crate) flags: ExitFlags,
     pub(crate) pc: u64,
@@ -150,6 +149,9 @@ pub(crate) fn translate<'a>(
     translator.b.def_var(translator.fuel, fuel);
     translator.count_executed(fuel, true);
     translator.memory = translator.argument(3);
+    let mut probes = false;
+    region.for_each_stmt(&mut |stmt| probes |= matches!(stmt.op, Op::Probe { .. }));
+    translator.granules = probes.then(|| translator.granules());
     translator.pc = entry;
     translator.load_registers();
     translator.check_not_stale(stale_granules);
@@ -215,10 +217,6 @@ impl<'a> Translator<'a> {
         b.switch_to_block(start);
         b.seal_block(start);
         let context = b.block_params(start)[0];
-        let pointer = |b: &mut FunctionBuilder<'_>, offset: usize| {
-            b.ins().load(types::I64, context_flags().with_readonly(), context, offset as i32)
-        };
-        let granules = pointer(&mut b, offset_of!(LaneContext, granules));
         let operand_vars =
             FLAG_OPERANDS.map(|pair| pair.map(|var| b.declare_var(host_type(var.ty))));
         let fuel = b.declare_var(types::I64);
@@ -237,7 +235,7 @@ impl<'a> Translator<'a> {
             fuel,
             context,
             memory: context,
-            granules,
+            granules: None,
             flags: ExitFlags::Stored,
             pc: 0,
             unexecuted: 0,
@@ -265,7 +263,8 @@ impl Translator<'_> {
         let Some(any_open) = addresses
             .iter()
             .map(|addr| {
-                let at = self.b.ins().iadd_imm_u(self.granules, (addr / GRANULE) as i64);
+                let granules = self.granules();
+                let at = self.b.ins().iadd_imm_u(granules, (addr / GRANULE) as i64);
                 self.b.ins().load(types::I8, context_flags(), at, 0)
             })
             .collect::<Vec<_>>()
@@ -488,125 +487,6 @@ impl Translator<'_> {
         self.b.ins().ushr_imm_u(distance, LOG_RECORD)
     }
 
-    // Leaving.
-
-    /// Runs `leave` in a block of its own, off the hot path, if `cond` is true.
-    pub(crate) fn leave_if(&mut self, cond: Value, leave: impl FnOnce(&mut Self)) {
-        let [out, stay] = [self.b.create_block(), self.b.create_block()];
-        self.b.set_cold_block(out);
-        self.b.ins().brif(cond, out, &[], stay, &[]);
-        self.b.switch_to_block(out);
-        self.b.seal_block(out);
-        leave(self);
-        self.b.switch_to_block(stay);
-        self.b.seal_block(stay);
-    }
-
-    /// Returns to the engine because the current instruction cannot be executed here.
-    pub(crate) fn refuse(&mut self) {
-        match self.step {
-            Some(step) => self.leave_step(step, ExitKind::Probe, 0),
-            None => self.leave(ExitKind::Probe, self.pc, self.unexecuted),
-        }
-    }
-
-    /// Returns to the engine because the current instruction stops the lane.
-    pub(crate) fn exit(&mut self, exit: kvrm_ir::Exit, detail: Value) {
-        let reason = self.b.ins().iconst(types::I32, i64::from(exit.reason));
-        self.store_context(offset_of!(LaneContext, reason), reason);
-        self.store_context(offset_of!(LaneContext, detail), detail);
-        let done = i64::from(exit.completes);
-        if let Some(step) = self.step {
-            self.leave_step(step, ExitKind::Exit, done);
-            return;
-        }
-        let pc = self.pc.wrapping_add(4 * done as u64);
-        self.leave(ExitKind::Exit, pc, self.unexecuted - done);
-    }
-
-    /// Returns to the engine with the lane at `pc`, giving back the fuel of `unexecuted` instructions.
-    fn leave(&mut self, kind: ExitKind, pc: u64, unexecuted: i64) {
-        self.store_dirty();
-        let pc = self.b.ins().iconst(types::I64, pc as i64);
-        self.return_with(kind, pc, unexecuted);
-    }
-
-    /// Brings the lane context up to date. Flags are left to be computed by who needs them: few do.
-    fn store_dirty(&mut self) {
-        self.store_dirty_registers();
-        self.leave_flags(self.flags);
-    }
-
-    fn leave_flags(&mut self, flags: ExitFlags) {
-        match flags {
-            ExitFlags::Stored => {}
-            ExitFlags::Lazy { kind, ty, operands } => {
-                let is_result = matches!(operands[0], Source::Result(_));
-                let code = flags::code(kind, ty) | if is_result { flags::RESULT } else { 0 };
-                let code = self.b.ins().iconst(types::I32, i64::from(code));
-                self.store_context(offset_of!(LaneContext, flags.code), code);
-                let places = [offset_of!(LaneContext, flags.x), offset_of!(LaneContext, flags.y)];
-                for (offset, operand) in places.into_iter().zip(operands) {
-                    let value = self.flag_operand(ty, operand);
-                    self.store_context(offset, value);
-                }
-            }
-        }
-    }
-
-    /// Computes the flags that other code has left to be computed.
-    pub(crate) fn settle_flags(&mut self) {
-        let at = offset_of!(LaneContext, flags.code) as i32;
-        let left = self.b.ins().load(types::I32, context_flags(), self.context, at);
-        let [settle, go_on] = [self.b.create_block(), self.b.create_block()];
-        self.b.set_cold_block(settle);
-        self.b.ins().brif(left, settle, &[], go_on, &[]);
-        self.b.switch_to_block(settle);
-        self.b.seal_block(settle);
-        self.call_stub(offset_of!(LaneContext, settle_stub));
-        self.b.ins().jump(go_on, &[]);
-        self.b.switch_to_block(go_on);
-        self.b.seal_block(go_on);
-    }
-
-    fn flag_operand(&mut self, ty: IrType, operand: Source) -> Value {
-        match operand {
-            Source::Const(bits) => self.b.ins().iconst(host_type(ty), bits as i64),
-            Source::Value(v) | Source::Result(v) => self.value(v),
-        }
-    }
-
-    fn return_with(&mut self, kind: ExitKind, pc: Value, unexecuted: i64) {
-        let fuel = self.b.use_var(self.fuel);
-        let fuel = self.b.ins().iadd_imm_s(fuel, unexecuted);
-        self.count_executed(fuel, false);
-        let kind = self.b.ins().iconst(types::I32, kind as i64);
-        self.store_context(offset_of!(LaneContext, state.pc), pc);
-        self.store_context(offset_of!(LaneContext, fuel), fuel);
-        self.store_context(offset_of!(LaneContext, exit), kind);
-        self.b.ins().return_(&[]);
-    }
-
-    pub(crate) fn store_context(&mut self, offset: usize, value: Value) {
-        self.b.ins().store(context_flags(), value, self.context, offset as i32);
-    }
-
-    // Counting.
-
-    /// Counts what is executed here, if that is wanted: the fuel on entry less what is left when control leaves.
-    fn count_executed(&mut self, fuel: Value, enters: bool) {
-        if !self.target.profile {
-            return;
-        }
-        let at = offset_of!(LaneContext, executed);
-        let count = self.b.ins().load(types::I64, context_flags(), self.context, at as i32);
-        let count = match enters {
-            true => self.b.ins().iadd(count, fuel),
-            false => self.b.ins().isub(count, fuel),
-        };
-        self.store_context(at, count);
-    }
-
     // State.
 
     pub(crate) fn slot(&self, file: kvrm_ir::File, index: kvrm_ir::Value) -> usize {
@@ -632,6 +512,13 @@ impl Translator<'_> {
             }
         };
         self.b.ins().isub(base, left)
+    }
+
+    /// Where the granules' state bytes start. Loads that nobody needs are not removed, so most handlers do without.
+    pub(crate) fn granules(&mut self) -> Value {
+        let at = offset_of!(LaneContext, granules) as i32;
+        let flags = context_flags().with_readonly();
+        self.granules.unwrap_or_else(|| self.b.ins().load(types::I64, flags, self.context, at))
     }
 
     /// Units of so many bytes, a power of two, that guest memory has. Handlers serve memories of all sizes.

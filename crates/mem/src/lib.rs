@@ -43,6 +43,14 @@ pub const CLOSED: u8 = 0;
 pub const OPEN: u8 = 1;
 /// A read of up to [`GRANULE`] bytes that begins in this granule of mapped memory may proceed.
 pub const READABLE: u8 = 2;
-/// The bytes of this granule of mapped memory may be read. The last granule of a page may be so without being
+/// The bytes of this granule of mapped memory may be read. The last granules of a page may be so without being
 /// [`READABLE`].
 pub const HOLDS_READABLE: u8 = 4;
+/// A read of up to [`FAR`] bytes that begins in this granule of mapped memory may proceed.
+pub const READABLE_FAR: u8 = 8;
+/// A store of up to [`GRANULE`] bytes that begins in this granule of mapped memory may proceed.
+pub const OPEN_NEAR: u8 = 16;
+/// A store of up to [`FAR`] bytes that begins in this granule of mapped memory may proceed.
+pub const OPEN_FAR: u8 = 32;
+/// Bytes of the longest access that the state of its first granule can tell of.
+pub const FAR: u64 = 512;

@@ -5,10 +5,22 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use kvrm_ir::Access;
 
-use crate::{GRANULE, HOLDS_READABLE, OPEN, PAGE, Permissions, READABLE};
+use crate::{
+    FAR, GRANULE, HOLDS_READABLE, OPEN, OPEN_FAR, OPEN_NEAR, PAGE, Permissions, READABLE,
+    READABLE_FAR,
+};
 
 /// Granules in a page.
 const GRANULES: u64 = PAGE / GRANULE;
+/// What stores need: an open granule may be read, too.
+const READ_WRITE: Permissions = Permissions::READ.union(Permissions::WRITE);
+/// Granules behind the first one that an access may reach.
+const NEXT: u32 = 1;
+/// The same for the longest.
+const REACH: u32 = (FAR / GRANULE) as u32;
+
+// What begins in a page ends in the next at the latest.
+const _: () = assert!(FAR < PAGE);
 
 /// The permissions of pages, and the state of granules, which follows from them. Threads may share it.
 #[derive(Clone, Copy)]
@@ -56,25 +68,80 @@ impl<'m> Pages<'m> {
         refused.map_or(Ok(()), |page| Err(addr.max(page * PAGE)))
     }
 
+    /// True if all granules of these bytes have a bit in their states.
+    pub(crate) fn all_have(self, bit: u8, addr: u64, len: u64) -> bool {
+        let granules = addr / GRANULE..=addr.saturating_add(len - 1) / GRANULE;
+        let is_inside = *granules.end() < self.count * GRANULES;
+        is_inside
+            && granules
+                .into_iter()
+                .all(|granule| self.state(granule).load(Ordering::Relaxed) & bit != 0)
+    }
+
     /// Lets accesses to the granules of the page with `addr` proceed, as far as it allows them. Those whose bit is set in
-    /// `closed` are not opened.
-    pub(crate) fn admit(self, addr: u64, closed: u64) {
+    /// `closed`, in that of the page or of the next, are not opened.
+    pub(crate) fn admit(self, addr: u64, closed: [u64; 2]) {
         let page = addr / PAGE;
-        let allows = |page, needed| self.permissions(page).contains(needed);
-        let reads = allows(page, Permissions::READ);
-        let writes = allows(page, Permissions::READ | Permissions::WRITE);
-        for index in 0..if page < self.count { GRANULES } else { 0 } {
-            // What begins in the last granule may end in the next page.
-            let ends_here = index < GRANULES - 1;
-            let readable = reads && (ends_here || allows(page + 1, Permissions::READ));
-            let open = writes && closed >> index & 1 == 0;
-            let bits = [(reads, HOLDS_READABLE), (readable, READABLE), (open, OPEN)];
-            let state =
-                bits.iter().fold(0, |state, (set, bit)| state | if *set { *bit } else { 0 });
-            let granule = page * GRANULES + index;
-            // SAFETY: there is a byte for each granule, as `new` was promised.
-            let byte = unsafe { AtomicU8::from_ptr(self.granules.add(granule as usize)) };
-            byte.store(state, Ordering::Relaxed);
+        if page >= self.count {
+            return;
+        }
+        let [readable, writable] = [Permissions::READ, READ_WRITE].map(|needed| {
+            // A bit for each granule of the two pages.
+            let allowed = |page| if self.permissions(page).contains(needed) { u64::MAX } else { 0 };
+            both([page, page + 1].map(allowed))
+        });
+        let open = writable & !both(closed);
+        let bits = [
+            (readable, HOLDS_READABLE),
+            (through(readable, NEXT), READABLE),
+            (through(readable, REACH), READABLE_FAR),
+            (open, OPEN),
+            (through(open, NEXT), OPEN_NEAR),
+            (through(open, REACH), OPEN_FAR),
+        ];
+        for index in 0..GRANULES {
+            let bit =
+                |(granules, bit): &(u128, u8)| if granules >> index & 1 != 0 { *bit } else { 0 };
+            let state = bits.iter().map(bit).fold(0, |state, bit| state | bit);
+            self.state(page * GRANULES + index).store(state, Ordering::Relaxed);
         }
     }
+
+    /// Closes the granules of a page whose bit is set, for stores, and those before them for stores that reach them.
+    pub(crate) fn close(self, page: u64, closed: u64) {
+        // Nothing says that stores to it may proceed.
+        if !self.permissions(page).contains(READ_WRITE) {
+            return;
+        }
+        let closed = both([0, closed]);
+        let reaching = |reach: u32| (0..=reach).fold(0, |all, by| all | closed >> by);
+        let bits = [(closed, OPEN), (reaching(NEXT), OPEN_NEAR), (reaching(REACH), OPEN_FAR)];
+        // Those of the page before it come first.
+        for index in GRANULES - u64::from(REACH)..2 * GRANULES {
+            let bit =
+                |(granules, bit): &(u128, u8)| if granules >> index & 1 != 0 { *bit } else { 0 };
+            let lost = bits.iter().map(bit).fold(0, |lost, bit| lost | bit);
+            let Some(granule) = (page * GRANULES + index).checked_sub(GRANULES) else { continue };
+            let state = self.state(granule);
+            if state.load(Ordering::Relaxed) & lost != 0 {
+                state.fetch_and(!lost, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn state(&self, granule: u64) -> &AtomicU8 {
+        assert!(granule < self.count * GRANULES, "there is no granule {granule}");
+        // SAFETY: there is a byte for each granule, as `new` was promised.
+        unsafe { AtomicU8::from_ptr(self.granules.add(granule as usize)) }
+    }
+}
+
+/// The bits of a page's granules and of the next page's.
+fn both([first, second]: [u64; 2]) -> u128 {
+    u128::from(second) << GRANULES | u128::from(first)
+}
+
+/// The granules whose bit is set, with those of so many behind them.
+fn through(granules: u128, reach: u32) -> u128 {
+    (0..=reach).fold(granules, |all, by| all & granules >> by)
 }

@@ -65,9 +65,19 @@ impl<'m> RawMemory<'m> {
     }
 
     /// Lets accesses to the granules of the page with `addr` proceed, as far as mapped memory allows them. Those whose bit
-    /// is set in `closed` are not opened. One thread at a time may do so.
-    pub fn admit(&self, addr: u64, closed: u64) {
+    /// is set in `closed`, in that of the page or of the next, are not opened. One thread at a time may do so.
+    pub fn admit(&self, addr: u64, closed: [u64; 2]) {
         self.pages.expect("memory is mapped").admit(addr, closed);
+    }
+
+    /// Closes the granules of a page of mapped memory whose bit is set, for stores, while other threads may look at them.
+    pub fn close(&self, page: u64, closed: u64) {
+        self.pages.expect("memory is mapped").close(page, closed);
+    }
+
+    /// True if all granules of these bytes of mapped memory have a bit in their states.
+    pub fn all_have(&self, bit: u8, addr: u64, len: u64) -> bool {
+        self.pages.expect("memory is mapped").all_have(bit, addr, len)
     }
 
     fn at(&self, addr: u64, len: u32) -> *mut u8 {

@@ -221,6 +221,9 @@ impl Space {
 
     /// Writes bytes from the host; [`begin_writing`](Self::begin_writing) must have been called for the pages.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        if self.write_many(addr, bytes) {
+            return;
+        }
         self.bytes[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
     }
 }

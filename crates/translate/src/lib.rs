@@ -18,17 +18,20 @@
 //!   ([`Form`]); where they are needed as four bits, statements make them so.
 //! - **Counting**: a block is charged the number of its instructions when it is entered. Whoever leaves it
 //!   at an instruction gets back [`Block::unexecuted`].
+//! - **Checks** of accesses that lie near each other are merged ([`Check`]).
 //! - **Exits** are precise: an instruction that may stop the lane says with which flags ([`Insn::flags`]).
 
+mod checks;
 mod code;
 mod flags;
 mod stitch;
 mod trim;
 
+pub use checks::{Check, Limits};
 pub use code::{GuestCode, Way};
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
 use kvrm_a64::state::{Q, X_SLOTS};
-use kvrm_ir::{Exit, File, PlaceData, Stmt, Value, ValueData};
+use kvrm_ir::{Exit, File, Place, PlaceData, Stmt, Value, ValueData};
 
 /// Code that is translated together.
 #[derive(Debug, Default)]
@@ -39,6 +42,8 @@ pub struct Region {
     pub values: Vec<ValueData>,
     /// What may be done with every place.
     pub places: Vec<PlaceData>,
+    /// How places are checked, if not all by themselves.
+    pub checks: Vec<Check>,
     /// Some block can be reached from itself.
     pub loops: bool,
     /// It has few instructions. Flags are followed from block to block in whatever form they are; in larger regions they
@@ -188,6 +193,11 @@ impl Block {
 }
 
 impl Region {
+    /// How a place is checked.
+    pub fn check(&self, place: Place) -> Check {
+        self.checks.get(place.0 as usize).copied().unwrap_or_default()
+    }
+
     /// Calls `f` with every statement, those of nested blocks included.
     pub fn for_each_stmt<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         self.blocks.iter().flat_map(Block::stmts).for_each(|stmt| visit(stmt, f));

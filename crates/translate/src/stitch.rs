@@ -8,11 +8,12 @@ use kvrm_a64::{build, decode};
 use kvrm_ir::legalise::Lacks;
 use kvrm_ir::{Builder, Cond, Flags, Op, Stmt, Terminator, Type, Val, Value};
 
+use crate::checks::merge;
 use crate::flags::operand_var;
 use crate::trim::trim;
 use crate::{
-    Block, End, ExitFlags, Form, Goto, GuestCode, Insn, Kind, Operand, Region, Slots, Source,
-    slot_number,
+    Block, End, ExitFlags, Form, Goto, GuestCode, Insn, Kind, Limits, Operand, Region, Slots,
+    Source, slot_number,
 };
 
 /// Versions of one block of guest code, by the form in which it finds the flags.
@@ -35,6 +36,11 @@ impl Region {
     /// assert_eq!(*taken, Goto::Block(1));
     /// ```
     pub fn new(code: &GuestCode, lacks: Lacks) -> Region {
+        Region::merged(code, lacks, Limits::default())
+    }
+
+    /// The same; checks of accesses near each other are merged within limits.
+    pub fn merged(code: &GuestCode, lacks: Lacks, limits: Limits) -> Region {
         let b = Builder::for_target(lacks);
         let is_small = code.words.len() <= SMALL;
         let mut stitcher = Stitcher {
@@ -52,9 +58,10 @@ impl Region {
         let mut blocks = stitcher.blocks;
         find_dirty_registers(&mut blocks, &b);
         let (values, places) = b.into_tables();
-        blocks.iter_mut().for_each(|block| trim(block, &values));
+        let checks = merge(&blocks, &values, &places, limits);
+        blocks.iter_mut().for_each(|block| trim(block, &values, &checks));
         let loops = has_loop(&blocks);
-        Region { blocks, values, places, loops, is_small }
+        Region { blocks, values, places, checks, loops, is_small }
     }
 }
 

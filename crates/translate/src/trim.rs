@@ -1,17 +1,17 @@
 //! Removing what a block does for nobody: values without a use, and writes of registers or flags that are
 //! overtaken before anything can see them.
 
-use kvrm_ir::{File, Flags, Op, Stmt, Value, ValueData, remove_dead_stmts};
+use kvrm_ir::{File, Flags, Op, Place, Stmt, Value, ValueData, remove_dead_stmts};
 
-use crate::{Block, End, Slots, slot_number};
+use crate::{Block, Check, End, Slots, slot_number};
 
 /// Trims a block.
-pub(crate) fn trim(block: &mut Block, values: &[ValueData]) {
-    drop_overtaken_writes(block, values);
-    drop_unused_values(block, values.len());
+pub(crate) fn trim(block: &mut Block, values: &[ValueData], checks: &[Check]) {
+    drop_overtaken_writes(block, values, checks);
+    drop_unused_values(block, values.len(), checks);
 }
 
-fn drop_unused_values(block: &mut Block, values: usize) {
+fn drop_unused_values(block: &mut Block, values: usize, checks: &[Check]) {
     let mut live = vec![false; values];
     let mut mark = |v: Value| live[v.0 as usize] = true;
     match &block.end {
@@ -25,7 +25,7 @@ fn drop_unused_values(block: &mut Block, values: usize) {
     let ends_here = matches!(block.end, End::Stop { .. } | End::Undefined(_));
     let last = block.insns.len().wrapping_sub(1);
     for (i, insn) in block.insns.iter_mut().enumerate().rev() {
-        if insn.stmts.iter().any(may_leave) || ends_here && i == last {
+        if insn.stmts.iter().any(|stmt| may_leave(stmt, checks)) || ends_here && i == last {
             insn.flags.for_each_value(&mut |v| live[v.0 as usize] = true);
         }
         remove_dead_stmts(&mut insn.stmts, &mut live);
@@ -37,12 +37,19 @@ fn drop_unused_values(block: &mut Block, values: usize) {
     remove_dead_stmts(&mut block.head, &mut live);
 }
 
-fn may_leave(stmt: &Stmt) -> bool {
+fn may_leave(stmt: &Stmt, checks: &[Check]) -> bool {
     match &stmt.op {
-        Op::Probe { .. } | Op::Exit { .. } => true,
-        Op::If { then, otherwise, .. } => then.stmts.iter().chain(&otherwise.stmts).any(may_leave),
+        Op::Probe { place, .. } => !is_covered(*place, checks),
+        Op::Exit { .. } => true,
+        Op::If { then, otherwise, .. } => {
+            then.stmts.iter().chain(&otherwise.stmts).any(|stmt| may_leave(stmt, checks))
+        }
         _ => false,
     }
+}
+
+fn is_covered(place: Place, checks: &[Check]) -> bool {
+    checks.get(place.0 as usize) == Some(&Check::Covered)
 }
 
 /// What is written again before it can be seen, going backwards through a block.
@@ -52,12 +59,12 @@ struct Overtaken {
     flags: bool,
 }
 
-fn drop_overtaken_writes(block: &mut Block, values: &[ValueData]) {
+fn drop_overtaken_writes(block: &mut Block, values: &[ValueData], checks: &[Check]) {
     let mut overtaken = Overtaken::default();
     for insn in block.insns.iter_mut().rev() {
         let mut kept = Vec::with_capacity(insn.stmts.len());
         for stmt in std::mem::take(&mut insn.stmts).into_iter().rev() {
-            if !overtaken.covers(&stmt, values) {
+            if !overtaken.covers(&stmt, values, checks) {
                 kept.push(stmt);
             }
         }
@@ -68,7 +75,7 @@ fn drop_overtaken_writes(block: &mut Block, values: &[ValueData]) {
 
 impl Overtaken {
     /// True if a statement is a write that nobody sees. Otherwise notes what it writes or sees.
-    fn covers(&mut self, stmt: &Stmt, values: &[ValueData]) -> bool {
+    fn covers(&mut self, stmt: &Stmt, values: &[ValueData], checks: &[Check]) -> bool {
         let slot = |file: &File, index: &Value| -> Slots {
             let slot = values[index.0 as usize].constant.expect("slots are known");
             1 << slot_number(*file, slot)
@@ -88,6 +95,7 @@ impl Overtaken {
                 self.flags = false;
                 false
             }
+            Op::Probe { place, .. } if is_covered(*place, checks) => false,
             Op::Probe { .. } | Op::Exit { .. } | Op::If { .. } => {
                 *self = Overtaken::default();
                 false

@@ -94,7 +94,7 @@ impl Translations {
         close: &mut CloseGranules<'_>,
     ) -> Result<Unit, EngineError> {
         let code = self.find_unchanging(key, fetch, close);
-        let region = Region::new(&code, LACKS);
+        let region = Region::merged(&code, LACKS, self.stubs.target.limits());
         let words: Vec<_> = code.words().collect();
         let checked = self.written_granules(&words);
         let stubs = &self.stubs;
@@ -200,6 +200,10 @@ impl Translations {
     fn count_at(&mut self, unit: &Unit) {
         for (_, link) in &unit.links {
             let Link::Record(pc) = *link else { continue };
+            // Its own instructions are left to their handlers where an access is slow, which is no way to go.
+            if unit.words.binary_search_by_key(&pc, |(pc, _)| *pc).is_ok() {
+                continue;
+            }
             if self.goals.insert(pc) && !self.regions.contains_key(&pc) {
                 self.let_run(pc);
                 if self.index.is_translated(pc) {

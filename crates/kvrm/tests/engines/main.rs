@@ -81,6 +81,7 @@ mod random_programs;
 mod registers;
 mod shared_code;
 mod shared_memory;
+mod spans;
 mod split;
 mod stops;
 mod support;

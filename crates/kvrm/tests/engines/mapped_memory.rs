@@ -36,6 +36,7 @@ mod accesses;
 mod code;
 mod processes;
 mod random;
+mod spans;
 mod tags;
 
 const NONE: Permissions = Permissions::NONE;

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use super::{GRANULES, Segment, Space};
 use crate::pages::Pages;
 use crate::sparse::SparseFile;
-use crate::{CLOSED, Image, PAGE, Permissions};
+use crate::{CLOSED, FAR, GRANULE, Image, PAGE, Permissions};
 
 /// Bytes up to which clearing them takes less time than giving them back.
 const FEW: usize = 1 << 14;
+
+/// Bytes from which on a system call takes less time than a fault of each page.
+const MANY: usize = 1 << 14;
 
 /// What mapped memory has beside its bytes and the state of granules. Everything is sparse: pages that nobody has used
 /// take nothing.
@@ -65,9 +68,20 @@ impl Space {
             }
             _ => mapped.permissions[first..end].fill(permissions.bits()),
         }
-        // Reads that begin before the first page may end in it.
-        let before = (first * GRANULES).saturating_sub(1);
+        // What begins before the first page may end in it.
+        let before = (first * GRANULES).saturating_sub((FAR / GRANULE) as usize);
         clear(&mut self.granules, &mapped.states, before, end * GRANULES)
+    }
+
+    /// Writes very many bytes to mapped memory, as programs are; false if there are not so many, or it did not work.
+    pub(super) fn write_many(&self, addr: u64, bytes: &[u8]) -> bool {
+        let is_many = bytes.len() >= MANY;
+        // A file would grow.
+        let is_inside =
+            self.size().checked_sub(addr).is_some_and(|left| bytes.len() as u64 <= left);
+        is_many
+            && is_inside
+            && self.mapped.as_ref().is_some_and(|mapped| mapped.contents.write(addr, bytes))
     }
 
     /// Makes bytes of mapped memory zero again, and gives their memory back to the host.
@@ -105,7 +119,7 @@ mod tests {
     use kvrm_ir::Access;
 
     use super::*;
-    use crate::{GuestMemory, HOLDS_READABLE, OPEN, READABLE};
+    use crate::{GuestMemory, HOLDS_READABLE, OPEN, OPEN_FAR, OPEN_NEAR, READABLE, READABLE_FAR};
 
     const READ: Permissions = Permissions::READ;
     const WRITE: Permissions = Permissions::WRITE;
@@ -139,31 +153,74 @@ mod tests {
         let raw = space.raw();
         assert_eq!(raw.probe(Access::Write, 8, 8), Ok(()));
         assert_eq!(raw.probe(Access::ReadWrite, 8, 8), Err(8));
-        raw.admit(8, 0);
+        raw.admit(8, [0, 0]);
         assert_eq!(space.granule(8), CLOSED, "an open granule may be read, too");
     }
 
+    const ALL: u8 = HOLDS_READABLE | READABLE | READABLE_FAR | OPEN | OPEN_NEAR | OPEN_FAR;
+
     #[test]
-    fn granules_are_readable_if_all_reads_that_begin_there_are() {
+    fn states_tell_of_all_accesses_that_begin_in_a_granule() {
         let mut space = mapped(4 * PAGE);
         space.protect(0, 2 * PAGE, READ | WRITE).unwrap();
-        space.raw().admit(0, 0b10);
-        space.raw().admit(PAGE, 0);
-        let states = [0, 64, PAGE - 1, PAGE, 2 * PAGE - 65, 2 * PAGE - 1];
+        // Words of the second granule and of the first of the next page are decoded.
+        space.raw().admit(0, [0b10, 1]);
+        space.raw().admit(PAGE, [1, 0]);
+        let states = [0, 64, 128, PAGE - 1, PAGE, 2 * PAGE - 513, 2 * PAGE - 512, 2 * PAGE - 1];
         let states = states.map(|addr| space.granule(addr));
-        let all = HOLDS_READABLE | READABLE | OPEN;
-        assert_eq!(states, [all, all - OPEN, all, all, all, all - READABLE]);
+        let reads = ALL - OPEN - OPEN_NEAR - OPEN_FAR;
+        let end = ALL - READABLE_FAR - OPEN_FAR;
+        let last = HOLDS_READABLE | OPEN;
+        assert_eq!(states, [reads | OPEN, reads, ALL, reads | OPEN, reads, ALL, end, last]);
         space.protect(PAGE, PAGE, READ).unwrap();
-        assert_eq!([PAGE - 65, PAGE - 64, PAGE].map(|addr| space.granule(addr)), [all, 0, 0]);
+        let states = [PAGE - 513, PAGE - 512, PAGE - 1, PAGE].map(|addr| space.granule(addr));
+        assert_eq!(states, [ALL, 0, 0, 0]);
+    }
+
+    #[test]
+    fn closing_granules_refuses_stores_that_reach_them() {
+        let mut space = mapped(4 * PAGE);
+        space.protect(0, 3 * PAGE, READ | WRITE).unwrap();
+        let raw = space.raw();
+        (0..3).for_each(|page| raw.admit(page * PAGE, [0, 0]));
+        raw.close(0, 1);
+        raw.close(1, 1 << 63 | 1);
+        let states = [0, 64, PAGE - 513, PAGE - 512, PAGE - 64, PAGE, PAGE + 64, 2 * PAGE];
+        let states = states.map(|addr| space.granule(addr));
+        let near = ALL - OPEN_FAR;
+        let before = near - OPEN_NEAR;
+        assert_eq!(states, [before - OPEN, ALL, ALL, near, before, before - OPEN, ALL, ALL]);
+        assert!(space.raw().all_have(OPEN, PAGE + 64, PAGE - 128));
+        assert!(!space.raw().all_have(OPEN, PAGE + 64, PAGE - 127));
+        assert!(
+            !space.raw().all_have(OPEN, 4 * PAGE, 1) && !space.raw().all_have(OPEN, u64::MAX, 8)
+        );
     }
 
     #[test]
     fn closing_granules_of_a_page_makes_it_be_asked_again() {
         let mut space = mapped(2 * PAGE);
         space.protect(0, PAGE, READ | WRITE).unwrap();
-        space.raw().admit(0, 0);
+        space.raw().admit(0, [0, 0]);
         space.set_page_granules(0, 0);
         assert_eq!((space.granule(0), space.granule(64)), (CLOSED, CLOSED));
+    }
+
+    #[test]
+    fn many_bytes_are_written_as_few_are() {
+        let mut space = mapped(8 * PAGE);
+        for len in [MANY - 1, MANY, MANY + 3] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i + len) as u8).collect();
+            space.write(PAGE + 5, &bytes);
+            assert_eq!(space.bytes()[PAGE as usize + 5..][..len], bytes);
+        }
+        assert!(
+            !space.write_many(8 * PAGE - 1, &[1; MANY]) && !space.write_many(u64::MAX, &[1; MANY])
+        );
+        assert_eq!(
+            space.mapped.as_ref().unwrap().contents.map_shared().unwrap().len(),
+            8 * PAGE as usize
+        );
     }
 
     #[test]
