@@ -12,6 +12,7 @@ mod commands;
 mod expected;
 mod place;
 mod programs;
+mod python;
 
 use std::path::{Path, PathBuf};
 
