@@ -23,4 +23,4 @@ pub use kvrm_linux::{
     calls,
 };
 pub use outcome::{Outcome, WrittenFile};
-pub use process::Process;
+pub use process::{Process, make_guests};

@@ -217,10 +217,8 @@ impl Process {
         let vfs = vfs.map_err(|error| Error::Sandbox(error.to_string()))?;
         let [out, err] =
             self.outputs.map(|host| if host { Sink::Host } else { Sink::Captured(Vec::new()) });
-        let make = make_engine(self.engine)?;
-        let make_guest: MakeGuest = Box::new(move || Ok(Box::new(EngineGuest::new(&make)?)));
         let setup = Setup {
-            make_guest,
+            make_guest: make_guests(self.engine, None)?,
             vfs,
             console: Console::new(self.input, [out, err], self.signals),
             limits: self.limits,
@@ -281,9 +279,17 @@ impl Process {
     }
 }
 
+/// Makes guests on an engine, for tests with kernels of their own. The CPU engine translates as soon as is said.
+#[doc(hidden)]
+pub fn make_guests(engine: EngineKind, translate_after: Option<u32>) -> Result<MakeGuest> {
+    let make = make_engine(engine, translate_after)?;
+    Ok(Box::new(move || Ok(Box::new(EngineGuest::new(&make)?))))
+}
+
 /// Makes engines with one lane of mapped memory.
-fn make_engine(kind: EngineKind) -> Result<MakeEngine> {
-    let config = MachineBuilder::mapped_config(memory::TOP);
+fn make_engine(kind: EngineKind, translate_after: Option<u32>) -> Result<MakeEngine> {
+    let mut config = MachineBuilder::mapped_config(memory::TOP);
+    config.translate_after = translate_after.unwrap_or(config.translate_after);
     let make: fn(Config) -> std::result::Result<Box<dyn Engine>, EngineError> = match kind {
         EngineKind::Auto | EngineKind::Cpu => |config| Ok(Box::new(CpuEngine::new(config)?)),
         EngineKind::Eval => |config| Ok(Box::new(EvalEngine::new(config)?)),

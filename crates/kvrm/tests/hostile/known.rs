@@ -1,9 +1,12 @@
 //! What guests have tried: threads that wait for what never comes, and numbers that are too large.
 
+use kvrm_fuzzing::linux::program::{
+    AT_FDCWD, BUFFER, Code, HANDLER, Request, number as nr, request, steps,
+};
+use kvrm_fuzzing::linux::{LIMITS, Outcome};
 use kvrm_linux::{Ending, Errno, Signal, Status};
 
-use crate::program::{AT_FDCWD, BUFFER, Code, HANDLER, Request, number as nr, request, steps};
-use crate::support::{LIMITS, Outcome, run};
+use crate::support::run;
 
 /// Where buffers have their words.
 const WORDS: u64 = BUFFER + 0x100;
@@ -108,7 +111,7 @@ fn sleeping_ends() {
 fn a_parent_that_may_not_be_interrupted_waits_for_its_child() {
     const SHARES_UNTIL_EXEC: u64 = 0x4111;
     for (signal, expected) in [(14, Status::Exited(0)), (9, Status::Killed(Signal::KILL))] {
-        let mut code = Code::new();
+        let mut code = Code::default();
         code.call(request(nr::RT_SIGACTION, [14, BUFFER, 0, 8]));
         code.call(request(nr::CLONE, [SHARES_UNTIL_EXEC]));
         let parent = code.here() + 1 + 3 * 29;
@@ -217,7 +220,7 @@ fn files_that_grow_behind_mappings_count_when_they_are_accessed() {
     const SHARED_FIXED: u64 = 0x11;
     let at = 1 << 37;
     let grown = |size: u64| {
-        let mut code = Code::new();
+        let mut code = Code::default();
         code.call(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
         code.call(request(nr::MMAP, [at, 1 << 37, 3, SHARED_FIXED, 3, 0]));
         code.call(request(nr::FTRUNCATE, [3, size]));
@@ -236,7 +239,7 @@ fn files_that_grow_behind_mappings_count_when_they_are_accessed() {
 fn segments_that_nobody_has_any_more_take_no_memory() {
     const SHARED: u64 = 0x31;
     let at = 0x3000_0000;
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.call(request(nr::CLONE, [17]));
     let again = code.here();
     code.call(request(nr::MMAP, [at, 1 << 20, 3, SHARED, u64::MAX, 0]));
