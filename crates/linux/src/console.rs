@@ -9,7 +9,9 @@ use std::time::Duration;
 use kvrm_engine::RunControl;
 
 use crate::host_input::HostInput;
+use crate::layout::Termios;
 use crate::signals::Signal;
+use crate::{Result, terminal};
 
 /// Bytes of output that are kept in memory, if nobody says less.
 const MOST_CAPTURED: u64 = 1 << 30;
@@ -34,6 +36,8 @@ pub struct Console {
     /// A guest waits for input.
     awaited: bool,
     signals: HostSignals,
+    /// How the terminal was before the guest changed it.
+    before: Option<(Stream, Termios)>,
 }
 
 /// Signals that arrive at the host and are meant for the guest.
@@ -105,7 +109,7 @@ impl Console {
 
     /// Any combination.
     pub fn new(input: Input, outputs: [Sink; 2], signals: HostSignals) -> Console {
-        Console { input, outputs, written: 0, awaited: false, signals }
+        Console { input, outputs, written: 0, awaited: false, signals, before: None }
     }
 
     /// Reads standard input.
@@ -210,9 +214,32 @@ impl Console {
         true
     }
 
+    /// Changes the settings of the terminal.
+    pub(crate) fn set_terminal(&mut self, stream: Stream, settings: &Termios) -> Result<()> {
+        if self.before.is_none() {
+            self.before = Some((stream, terminal::settings(stream)?));
+        }
+        terminal::set_settings(stream, settings)
+    }
+
+    /// The guest has ended by itself: the terminal stays as it wants it.
+    pub(crate) fn keep_terminal(&mut self) {
+        self.before = None;
+    }
+
     /// A signal that has arrived for the guest.
     pub(crate) fn take_signal(&mut self) -> Option<Signal> {
         self.signals.take()
+    }
+}
+
+/// A guest that could not do so itself leaves the terminal as it was.
+impl Drop for Console {
+    fn drop(&mut self) {
+        if let Some((stream, settings)) = self.before.take() {
+            // Nothing can be done about a terminal that is gone.
+            let _ = terminal::set_settings(stream, &settings);
+        }
     }
 }
 

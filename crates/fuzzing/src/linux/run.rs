@@ -106,7 +106,11 @@ fn setup(make_guest: MakeGuest, files: Vec<GivenFile>, limits: Limits) -> Setup 
         seed: 1,
         realtime: false,
         // Arguments must not upset it.
-        strace: Some(Box::new(|_| {})),
+        strace: Some(Box::new(|line| {
+            if std::env::var_os("KVRM_FUZZ_STRACE").is_some() {
+                eprintln!("{line}");
+            }
+        })),
         hook: None,
     }
 }

@@ -108,6 +108,19 @@ fn sleeping_ends() {
 }
 
 #[test]
+fn at_the_end_of_time_timers_are_over() {
+    // An alarm every hundred microseconds, which is blocked, a sleep as long as there is, and nothing to wait for.
+    let words = [i64::MAX as u64, 0, 0, 100, 0, 100, 1 << 13, 0];
+    let requests = [
+        request(nr::RT_SIGPROCMASK, [0, WORDS + 48, 0, 8]),
+        request(nr::SETITIMER, [0, WORDS + 16, 0]),
+        request(nr::NANOSLEEP, [WORDS, 0]),
+        FOR_EVER,
+    ];
+    assert_eq!(calls(&requests, "", &words).ending, Ending::Deadlock);
+}
+
+#[test]
 fn a_parent_that_may_not_be_interrupted_waits_for_its_child() {
     const SHARES_UNTIL_EXEC: u64 = 0x4111;
     for (signal, expected) in [(14, Status::Exited(0)), (9, Status::Killed(Signal::KILL))] {
