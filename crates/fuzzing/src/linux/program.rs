@@ -25,6 +25,7 @@ pub mod number {
     pub const EPOLL_PWAIT: u64 = 22;
     pub const MKNODAT: u64 = 33;
     pub const MKDIRAT: u64 = 34;
+    pub const UNLINKAT: u64 = 35;
     pub const SYMLINKAT: u64 = 36;
     pub const FTRUNCATE: u64 = 46;
     pub const CHDIR: u64 = 49;

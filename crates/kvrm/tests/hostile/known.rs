@@ -216,6 +216,32 @@ fn mappings_that_nobody_can_access_take_no_time() {
 }
 
 #[test]
+fn files_that_nobody_shows_any_more_take_no_room() {
+    // Much more than there may be at a time.
+    let mut requests = Vec::new();
+    for _ in 0..20 {
+        requests.extend([
+            request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]),
+            request(nr::UNLINKAT, [AT_FDCWD, BUFFER, 0]),
+        ]);
+        requests.extend([request(nr::WRITE, [3, BUFFER, 0x1_0000]); 16]);
+        requests.extend([
+            // Shown twice: once until it is taken away, once until something else is there.
+            request(nr::MMAP, [0x3000_0000, 1 << 20, 3, 0x12, 3, 0]),
+            request(nr::MMAP, [0x3800_0000, 1 << 20, 3, 0x11, 3, 0]),
+            request(nr::CLOSE, [3]),
+            request(nr::MUNMAP, [0x3000_0000, 1 << 20]),
+            request(nr::MMAP, [0x3800_0000, 1 << 20, 3, 0x32, u64::MAX, 0]),
+        ]);
+    }
+    requests.push(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
+    requests.push(request(nr::WRITE, [3, BUFFER, 0x80]));
+    let outcome = calls(&requests, "/tmp/file", &[]);
+    assert_eq!(outcome.status, Some(Status::Exited(0x80)));
+    assert!(outcome.report.limits.is_empty(), "{:?}", outcome.report.limits);
+}
+
+#[test]
 fn files_of_holes_take_no_memory_but_count() {
     let mut requests = vec![
         request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]),
