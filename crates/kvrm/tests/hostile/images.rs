@@ -67,14 +67,23 @@ fn odd_programs_run() {
 }
 
 #[test]
-fn a_file_of_holes_is_too_large_to_run() {
-    let requests = [
-        request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o755]),
-        request(nr::FTRUNCATE, [3, 1 << 40]),
-        request(nr::CLOSE, [3]),
-        request(nr::EXECVE, [BUFFER, 0, 0]),
-    ];
-    let outcome = load(steps(&requests).file(b"/tmp/holes\0")).unwrap();
-    let too_large = Status::Exited(Errno::FBIG.number() as u8);
-    assert_eq!((outcome.ending, outcome.status), (Ending::Finished, Some(too_large)));
+fn only_what_is_needed_of_a_file_is_read() {
+    const PROGRAM: u64 = 0x1000;
+    let program = file(EXECUTABLE, TEXT, &[text(TEXT)]);
+    let mut buffer = b"/tmp/large\0".to_vec();
+    buffer.resize(PROGRAM as usize, 0);
+    buffer.extend(&program);
+    // A file of holes, with a program at its beginning or not.
+    for (len, expected) in [(0, Errno::NOEXEC.number() as u8), (program.len(), 0)] {
+        let requests = [
+            request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o755]),
+            request(nr::WRITE, [3, BUFFER + PROGRAM, len as u64]),
+            request(nr::FTRUNCATE, [3, 1 << 40]),
+            request(nr::CLOSE, [3]),
+            request(nr::EXECVE, [BUFFER, 0, 0]),
+        ];
+        let outcome = load(steps(&requests).file(&buffer)).unwrap();
+        let status = Some(Status::Exited(expected));
+        assert_eq!((outcome.ending, outcome.status), (Ending::Finished, status));
+    }
 }
