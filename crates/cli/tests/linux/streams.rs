@@ -47,3 +47,19 @@ fn the_terminal_is_as_it_was_if_a_limit_ends_a_program() {
     assert_eq!(at_terminal(forever, &["--max-instructions", "20M"]), Some((125, true)));
     assert_eq!(at_terminal(forever, &["--timeout", "2s"]), Some((124, true)));
 }
+
+#[test]
+fn named_pipes_work_in_writable_folders() {
+    let Some(root) = debian() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mkfifo p; echo through > p & cat p; wait; test -p p && echo a pipe";
+    let mut kvrm = Command::new(env!("CARGO_BIN_EXE_kvrm"));
+    kvrm.arg("run").arg("--root").arg(root).args(["--cwd", "/out", "--bind"]);
+    kvrm.arg(format!("{}:/out:rw", folder.path().display())).args(["bash", "-c", script]);
+    let output = kvrm.output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(text == "through\na pipe\n", "{text}");
+    let kind = std::fs::symlink_metadata(folder.path().join("p")).unwrap().file_type();
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind));
+}
