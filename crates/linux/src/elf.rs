@@ -20,6 +20,9 @@ const PIECE: u64 = 1 << 20;
 
 /// A program's file.
 pub(crate) trait File {
+    /// Its bytes.
+    fn size(&mut self) -> Answer;
+
     /// Reads bytes at an offset; how many there were.
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Answer<usize>;
 
@@ -179,6 +182,10 @@ fn map(
     let offset = segment.p_offset(LittleEndian);
     if len == 0 || file_len > len || start >= end || offset % PAGE != at % PAGE {
         return if len == 0 { Ok(()) } else { Err(Errno::NOEXEC.into()) };
+    }
+    let size = file.size()?;
+    if offset.checked_add(file_len).is_none_or(|end| end > size) {
+        return Err(Errno::NOEXEC.into());
     }
     let split = at.checked_add(file_len).and_then(page_up).ok_or(Errno::NOEXEC)?;
     let backing = Backing::File { node, offset: page_down(offset), shared: false };

@@ -101,6 +101,10 @@ struct ProgramFile<'k> {
 }
 
 impl File for ProgramFile<'_> {
+    fn size(&mut self) -> Answer {
+        self.kernel.node_size(self.tid, self.node)
+    }
+
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Answer<usize> {
         self.kernel.read_node(self.tid, self.node, offset, bytes)
     }

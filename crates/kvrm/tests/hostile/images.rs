@@ -1,7 +1,7 @@
 //! Programs whose files are odd; `crates/fuzzing` makes many more that are broken.
 
 use kvrm_fuzzing::linux::Outcome;
-use kvrm_fuzzing::linux::elf::{ANYWHERE, CODE, DATA, EXECUTABLE, Segment, file};
+use kvrm_fuzzing::linux::elf::{ANYWHERE, CODE, DATA, EXECUTABLE, HEADER, SEGMENT, Segment, file};
 use kvrm_fuzzing::linux::files::{self, code, text};
 use kvrm_fuzzing::linux::program::{AT_FDCWD, BUFFER, TEXT, number as nr, request, steps};
 use kvrm_linux::{Ending, Errno, Failure, Signal, Status};
@@ -38,6 +38,18 @@ fn files_that_are_no_programs_are_refused() {
     assert_eq!(refused(file(ANYWHERE, TEXT, &[huge])), Errno::NOMEM);
     let wrapping = Segment { memory: u64::MAX, ..text(TEXT) };
     assert_eq!(refused(file(EXECUTABLE, TEXT, &[wrapping])), Errno::NOEXEC);
+}
+
+#[test]
+fn segments_outside_of_the_file_are_refused() {
+    // The offset of the first segment in the file, and of the second.
+    for (segment, offset) in [(0, 1u64 << 40), (0, u64::MAX - 0xfff), (1, u64::MAX - 0xfff)] {
+        let data = Segment { memory: 0x3000, ..Segment::load(DATA, TEXT + 0x1000, vec![7]) };
+        let mut bytes = file(EXECUTABLE, TEXT, &[text(TEXT), data]);
+        let at = HEADER + segment * SEGMENT + 8;
+        bytes[at..at + 8].copy_from_slice(&offset.to_le_bytes());
+        assert_eq!(refused(bytes), Errno::NOEXEC);
+    }
 }
 
 #[test]
