@@ -10,11 +10,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::bench_choice::Choice;
 use crate::host::{self, Host};
 use crate::shell::{self, Outcome, cargo, command, root};
 use crate::timing::timed;
 use crate::tools::{self, cannot};
-use crate::{bench_page, bench_set, bench_set_page};
+use crate::{bench_linux, bench_linux_page, bench_page, bench_set, bench_set_page};
 
 /// Guests and numbers of iterations that take about a second each under QEMU.
 pub(crate) const GUESTS: [(&str, u64); 8] = [
@@ -64,6 +65,7 @@ pub(crate) struct Measurements {
     /// Guests with floating point or vectors.
     pub(crate) vector_peers: Vec<Peers>,
     pub(crate) set: bench_set::Measured,
+    pub(crate) linux: bench_linux::Measured,
     /// Executions of 1,000 instructions per second, each after a reset.
     pub(crate) resets: f64,
     pub(crate) scaling: Scaling,
@@ -91,7 +93,7 @@ pub(crate) struct Memory {
 pub(crate) struct Options {
     rounds: usize,
     print: bool,
-    choice: bench_set::Choice,
+    choice: Choice,
 }
 
 impl Options {
@@ -102,12 +104,12 @@ impl Options {
             match argument.as_str() {
                 "--print" => options.print = true,
                 "--only" => {
-                    let sizes = arguments.next().ok_or("--only needs long, short or both")?;
-                    options.choice.add_sizes(sizes)?;
+                    let parts = arguments.next().ok_or("--only needs long, short or linux")?;
+                    options.choice.add_parts(parts)?;
                 }
                 "--guests" => {
-                    let guests = arguments.next().ok_or("--guests needs names, with commas")?;
-                    options.choice.add_guests(guests);
+                    let names = arguments.next().ok_or("--guests needs names, with commas")?;
+                    options.choice.add_programs(names);
                 }
                 "--rounds" => {
                     let number = arguments.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
@@ -125,14 +127,15 @@ impl Options {
         }
         // Before building, which is a load itself.
         let host = Host::describe();
+        self.choice.check(&names()?)?;
         tools::qemu()?;
+        let qemus = bench_set::qemus()?;
         let kvrm = Kvrm::build()?;
         if host.load.parse().is_ok_and(|load: f64| load > 0.5) {
             println!("the load is {}: something else is running, expect worse numbers", host.load);
         }
         if !self.choice.is_everything() {
-            let set = bench_set::measure(&kvrm, &self.choice, self.rounds)?;
-            print!("\n{}", bench_set_page::tables(&set));
+            print!("\n{}", self.chosen(&kvrm, &qemus)?);
             return Ok(());
         }
         let measurements = Measurements {
@@ -140,7 +143,8 @@ impl Options {
             rounds: self.rounds,
             peers: kvrm.peers(&GUESTS, self.rounds)?,
             vector_peers: kvrm.peers(&VECTOR_GUESTS, self.rounds)?,
-            set: bench_set::measure(&kvrm, &self.choice, self.rounds)?,
+            set: bench_set::measure(&kvrm, &qemus, &self.choice, self.rounds)?,
+            linux: bench_linux::measure(&kvrm, &qemus, &self.choice, self.rounds)?,
             resets: kvrm.resets()?,
             scaling: kvrm.scaling()?,
             start: kvrm.start()?,
@@ -155,8 +159,36 @@ impl Options {
         println!("\n{}", bench_page::table(&measurements.peers));
         println!("{}", bench_page::table(&measurements.vector_peers));
         print!("{}", bench_set_page::tables(&measurements.set));
+        print!("{}", bench_linux_page::tables(&measurements.linux));
         bench_page::write(&page, &bench_page::summary(&host, &measurements))
     }
+
+    /// Measures what is chosen, and returns tables, or sections of the page.
+    fn chosen(&self, kvrm: &Kvrm, qemus: &[bench_set::Qemu]) -> Outcome<String> {
+        let (choice, rounds) = (&self.choice, self.rounds);
+        let mut text = String::new();
+        if choice.has_set() {
+            let set = bench_set::measure(kvrm, qemus, choice, rounds)?;
+            text += &match self.print {
+                true => bench_set_page::section(&set, rounds),
+                false => bench_set_page::tables(&set),
+            };
+        }
+        if choice.has_linux() {
+            let linux = bench_linux::measure(kvrm, qemus, choice, rounds)?;
+            text += &match self.print {
+                true => bench_linux_page::section(&linux, rounds),
+                false => bench_linux_page::tables(&linux),
+            };
+        }
+        Ok(text)
+    }
+}
+
+/// Returns the names of all programs that can be chosen.
+fn names() -> Outcome<Vec<String>> {
+    let guests = bench_set::guests()?.into_iter().map(|guest| guest.name);
+    Ok(guests.chain(bench_linux::programs()?.into_iter().map(|program| program.name)).collect())
 }
 
 /// The program to measure.

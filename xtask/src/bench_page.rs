@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::shell::{Outcome, root};
 use crate::text::{Section, thousands};
 use crate::tools::cannot;
-use crate::{bench_set_page, gpu_page};
+use crate::{bench_linux_page, bench_set_page, gpu_page};
 
 const README: Section = Section {
     start: "<!-- Written by `cargo xtask bench-peers`. -->",
@@ -39,7 +39,7 @@ pub(crate) fn page(host: &Host, m: &Measurements) -> String {
 # Benchmarks
 
 `cargo xtask bench-peers` writes this page, except for the GPU sections, and the table in the README. It installs what
-it needs and takes about half an hour. Run it on an idle computer.
+it needs and takes about three quarters of an hour. Run it on an idle computer.
 
 | | |
 |---|---|
@@ -67,7 +67,7 @@ kvrm counts every instruction exactly and checks every access against the size
 of the guest's memory. QEMU's user mode does not count and leaves checking to the host's page tables, but runs whole
 Linux programs.
 
-{set}## Other measurements
+{set}{linux}## Other measurements
 
 - Resets: {resets} runs of 1,000 instructions per second on one thread, each after a reset of registers and memory
   (`kvrm bench --only reset`).
@@ -87,6 +87,7 @@ Linux programs.
         table = table(&m.peers),
         vector_table = table(&m.vector_peers),
         set = bench_set_page::section(&m.set, m.rounds),
+        linux = bench_linux_page::section(&m.linux, m.rounds),
         resets = thousands(m.resets as u64),
         start = m.start * 1e3,
         qemu_start = m.qemu_start * 1e3,

@@ -9,6 +9,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::bench::{Kvrm, number};
+use crate::bench_cache::Cache;
+use crate::bench_choice::Choice;
 use crate::shell::{self, Outcome, command, root};
 use crate::timing::{Time, timed};
 use crate::tools::{self, cannot};
@@ -35,7 +37,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    const ALL: [Size; 2] = [Size::Long, Size::Short];
+    pub(crate) const ALL: [Size; 2] = [Size::Long, Size::Short];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -53,58 +55,15 @@ impl Size {
     }
 }
 
-/// What to measure.
-#[derive(Default)]
-pub(crate) struct Choice {
-    /// Both, if there is none.
-    sizes: Vec<Size>,
-    /// All, if there is none.
-    guests: Vec<String>,
-}
-
-impl Choice {
-    /// Adds sizes from a list with commas.
-    pub(crate) fn add_sizes(&mut self, list: &str) -> Result<(), String> {
-        for name in list.split(',') {
-            let size = Size::ALL.into_iter().find(|size| size.name() == name);
-            self.sizes.push(size.ok_or_else(|| format!("no size {name}; there are long, short"))?);
-        }
-        Ok(())
-    }
-
-    /// Adds guests from a list with commas.
-    pub(crate) fn add_guests(&mut self, list: &str) {
-        self.guests.extend(list.split(',').map(str::to_string));
-    }
-
-    pub(crate) fn is_everything(&self) -> bool {
-        self.sizes.is_empty() && self.guests.is_empty()
-    }
-
-    fn has(&self, size: Size) -> bool {
-        self.sizes.is_empty() || self.sizes.contains(&size)
-    }
-
-    /// Returns the guests that are chosen.
-    fn of(&self, all: Vec<Guest>) -> Outcome<Vec<Guest>> {
-        if let Some(name) = self.guests.iter().find(|name| !all.iter().any(|g| g.name == **name)) {
-            let names: Vec<_> = all.iter().map(|guest| guest.name.as_str()).collect();
-            return Err(format!("no guest {name} in the set; there are {}", names.join(", ")));
-        }
-        let chosen = |guest: &Guest| self.guests.is_empty() || self.guests.contains(&guest.name);
-        Ok(all.into_iter().filter(chosen).collect())
-    }
-}
-
 /// A guest and its numbers of iterations.
-struct Guest {
-    name: String,
+pub(crate) struct Guest {
+    pub(crate) name: String,
     long: u64,
     short: u64,
 }
 
 /// Reads the list of guests.
-fn guests() -> Outcome<Vec<Guest>> {
+pub(crate) fn guests() -> Outcome<Vec<Guest>> {
     let path = root().join("guests/bench/guests.txt");
     let text = std::fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?;
     let rows = text.lines().filter(|line| !line.starts_with('#'));
@@ -128,6 +87,30 @@ pub(crate) struct Row {
     pub(crate) qemus: Vec<Time>,
 }
 
+impl Row {
+    /// A row without measurements.
+    pub(crate) fn new(guest: &str, qemus: &[Qemu]) -> Row {
+        Row {
+            guest: guest.to_string(),
+            instructions: 0,
+            first: Time::FOREVER,
+            again: Time::FOREVER,
+            qemus: vec![Time::FOREVER; qemus.len()],
+        }
+    }
+
+    /// Shows it while others are measured.
+    pub(crate) fn print(&self, kind: &str, qemus: &[Qemu]) {
+        let progress =
+            |name: &str, time: Time| format!("  {name} {:.3} s ({:.3})", time.cpu, time.wall);
+        let others = qemus.iter().zip(&self.qemus).map(|(q, t)| progress(&q.name, *t));
+        let others: String = others.collect();
+        let [first, again] =
+            [("first", self.first), ("again", self.again)].map(|(n, t)| progress(n, t));
+        println!("{kind:5} {:10} {first}{again}{others}", self.guest);
+    }
+}
+
 /// What was measured; sizes that were not are empty.
 pub(crate) struct Measured {
     /// Such as `QEMU 7.2`.
@@ -136,26 +119,30 @@ pub(crate) struct Measured {
 }
 
 /// Measures the guests and sizes that are chosen.
-pub(crate) fn measure(kvrm: &Kvrm, choice: &Choice, rounds: usize) -> Outcome<Measured> {
-    let guests = choice.of(guests()?)?;
-    let qemus = qemus()?;
+pub(crate) fn measure(
+    kvrm: &Kvrm,
+    qemus: &[Qemu],
+    choice: &Choice,
+    rounds: usize,
+) -> Outcome<Measured> {
+    let guests: Vec<_> = guests()?.into_iter().filter(|g| choice.has_program(&g.name)).collect();
     let measure_all = |size: Size| {
-        let rows = guests.iter().map(|guest| row(kvrm, &qemus, guest, size, size.runs(rounds)));
+        let rows = guests.iter().map(|guest| row(kvrm, qemus, guest, size, size.runs(rounds)));
         Ok((size, rows.collect::<Outcome<Vec<_>>>()?))
     };
-    let sizes = Size::ALL.into_iter().filter(|size| choice.has(*size));
+    let sizes = Size::ALL.into_iter().filter(|size| choice.has_size(*size));
     let sizes = sizes.map(measure_all).collect::<Outcome<Vec<_>>>()?;
-    Ok(Measured { qemus: qemus.into_iter().map(|qemu| qemu.name).collect(), sizes })
+    Ok(Measured { qemus: qemus.iter().map(|qemu| qemu.name.clone()).collect(), sizes })
 }
 
 /// A version of QEMU.
-struct Qemu {
-    name: String,
-    path: PathBuf,
+pub(crate) struct Qemu {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
 }
 
 /// Returns the distribution's QEMU, and a newer one where there is one.
-fn qemus() -> Outcome<Vec<Qemu>> {
+pub(crate) fn qemus() -> Outcome<Vec<Qemu>> {
     tools::qemu()?;
     let newer = tools::newer_qemu().unwrap_or_else(|reason| {
         println!("{reason}");
@@ -189,12 +176,10 @@ fn row(kvrm: &Kvrm, qemus: &[Qemu], guest: &Guest, size: Size, runs: usize) -> O
         command
     };
     let cache = Cache::new()?;
-    timed(&mut exec(MORE_MEMORY, cache.unknown()))?;
-    let times = vec![Time::FOREVER; qemus.len()];
-    let (first, again) = (Time::FOREVER, Time::FOREVER);
-    let mut row = Row { guest: name.clone(), instructions: 0, first, again, qemus: times };
+    timed(&mut exec(MORE_MEMORY, &cache.unknown()))?;
+    let mut row = Row::new(name, qemus);
     for _ in 0..runs {
-        cache.forget()?;
+        cache.forget(|_| true)?;
         let (time, text) = timed(&mut exec(MEMORY, &cache.known()))?;
         row.first = row.first.best(time);
         let (ours, instructions) = result(&text, name)?;
@@ -214,52 +199,8 @@ fn row(kvrm: &Kvrm, qemus: &[Qemu], guest: &Guest, size: Size, runs: usize) -> O
             }
         }
     }
-    let others: String = qemus.iter().zip(&row.qemus).map(|(q, t)| progress(&q.name, *t)).collect();
-    let [first, again] = [("first", row.first), ("again", row.again)].map(|(n, t)| progress(n, t));
-    println!("{:5} {name:10} {first}{again}{others}", size.name());
+    row.print(size.name(), qemus);
     Ok(row)
-}
-
-/// Caches of kvrm: what it interprets with is in both.
-struct Cache(tempfile::TempDir);
-
-impl Cache {
-    fn new() -> Outcome<Cache> {
-        let folder =
-            tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-        Ok(Cache(folder))
-    }
-
-    /// Where the program has not been run.
-    fn unknown(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Where it may have been.
-    fn known(&self) -> PathBuf {
-        self.0.path().join("known")
-    }
-
-    /// Makes both the same.
-    fn forget(&self) -> Outcome {
-        let (from, to) = (self.unknown().join("kernels"), self.known().join("kernels"));
-        let copy = || {
-            if to.exists() {
-                std::fs::remove_dir_all(&to)?;
-            }
-            std::fs::create_dir_all(&to)?;
-            for entry in std::fs::read_dir(&from)? {
-                let entry = entry?;
-                std::fs::copy(entry.path(), to.join(entry.file_name()))?;
-            }
-            Ok(())
-        };
-        copy().map_err(|error: std::io::Error| cannot("copy", &from, &error))
-    }
-}
-
-fn progress(name: &str, time: Time) -> String {
-    format!("  {name} {:.3} s ({:.3})", time.cpu, time.wall)
 }
 
 fn linux_program(qemu: &Qemu, name: &str, iterations: u64) -> Command {

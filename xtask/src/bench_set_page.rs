@@ -50,7 +50,7 @@ fn of_size(qemus: &[String], size: Size, rows: &[Row]) -> String {
 }
 
 /// Returns a table with the mean, the least and the number of ratios below 1.
-fn table(qemus: &[String], rows: &[&Row]) -> String {
+pub(crate) fn table(qemus: &[String], rows: &[&Row]) -> String {
     let mut text = "| program | instructions | kvrm, first run, s | kvrm, again, s |".to_string();
     qemus.iter().for_each(|qemu| write!(text, " {qemu}, s |").expect("a string"));
     for qemu in qemus {

@@ -3,6 +3,10 @@
 //! They install what they need beyond Rust and Python ([`tools`]).
 
 mod bench;
+mod bench_cache;
+mod bench_choice;
+mod bench_linux;
+mod bench_linux_page;
 mod bench_page;
 mod bench_set;
 mod bench_set_page;
@@ -41,11 +45,11 @@ Commands:
       cargo xtask conformance lanes --engine cpu    (compares an engine with the evaluator instead)
   bench-peers     Measures kvrm beside qemu-aarch64; writes docs/BENCHMARKS.md and the table in README.md
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
-      --print       Prints the page and writes nothing
-      --only SIZES  Measures only the benchmark set (guests/bench), of these sizes: long, short or both, with
-                    commas; prints tables and writes nothing
+      --print       Prints the page, or with --only its sections, and writes nothing
+      --only PARTS  Measures only these, with commas: long and short (sizes of the benchmark set, guests/bench),
+                    linux (programs of Debian, benchmarks/linux); prints tables and writes nothing
       --guests NAMES
-                    The same, with only these of its guests: bench-peers --only short --guests regex,lists
+                    The same, with only these programs: bench-peers --only short --guests regex,lists
   gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a
                   driver) into target/gpu-check, and Linux programs into target/gpu-check-linux, and runs them if
                   this computer has a GPU; otherwise, copy the folders to one that has a GPU and run run.sh there

@@ -1,6 +1,6 @@
 //! Measures what a process takes: time on the clock, and time of processors.
 
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use crate::shell::{self, Outcome};
@@ -26,10 +26,22 @@ impl Time {
 
 /// Runs a command: the time it took, and what it printed. No other may run meanwhile.
 pub(crate) fn timed(command: &mut Command) -> Outcome<(Time, String)> {
+    measured(|| shell::output(command))
+}
+
+/// Runs a command that may also fail: the time it took, what it printed, and how it ended.
+pub(crate) fn timed_output(command: &mut Command) -> Outcome<(Time, Output)> {
+    measured(|| {
+        let output = command.stdin(Stdio::null()).output();
+        output.map_err(|error| format!("cannot start `{}`: {error}", shell::describe(command)))
+    })
+}
+
+fn measured<T>(run: impl FnOnce() -> Outcome<T>) -> Outcome<(Time, T)> {
     let (start, before) = (Instant::now(), cpu_of_children()?);
-    let text = shell::output(command)?;
+    let result = run()?;
     let wall = start.elapsed().as_secs_f64();
-    Ok((Time { cpu: cpu_of_children()? - before, wall }, text))
+    Ok((Time { cpu: cpu_of_children()? - before, wall }, result))
 }
 
 /// Returns the processor seconds of all processes that this one has started and that have ended.

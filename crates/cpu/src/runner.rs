@@ -293,9 +293,20 @@ impl<'r> Run<'r> {
         match tail {
             Some((record, tail)) => self.enter(lane, scratch, left, record, tail),
             None => {
-                self.wait(lane);
+                self.step_on(lane, left);
                 Ok(())
             }
+        }
+    }
+
+    /// Executes so many instructions with the evaluator, because code and its tail may never fit into memory together.
+    fn step_on(&self, lane: &mut Lane, instructions: u64) {
+        let end = lane.status.count + instructions;
+        while lane.status.count < end && lane.status.stop.is_none() && !lane.slice_over {
+            if self.is_breakpoint(lane.context.state.pc) {
+                return;
+            }
+            self.step(lane);
         }
     }
 

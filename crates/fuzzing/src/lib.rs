@@ -11,6 +11,8 @@ pub mod decode;
 pub mod lanes;
 pub mod large;
 pub mod limits;
+#[cfg(unix)]
+pub mod linux;
 pub mod program;
 mod source;
 mod words;

@@ -4,6 +4,8 @@
 
 use std::panic::{catch_unwind, resume_unwind};
 
+#[cfg(unix)]
+use kvrm_fuzzing::linux;
 use kvrm_fuzzing::{
     api, assemble, cancelling, decode, lanes, large, limits, program, random_bytes,
 };
@@ -63,4 +65,16 @@ fn cancelled_runs() {
 #[test]
 fn limits_of_time_and_memory() {
     fuzz(limits::check, 50, 1024);
+}
+
+#[cfg(unix)]
+#[test]
+fn calls_of_linux_programs() {
+    fuzz(linux::calls::check, 400, 4096);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_of_linux_programs() {
+    fuzz(linux::files::check, 2000, 64);
 }

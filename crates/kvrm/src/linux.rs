@@ -23,4 +23,4 @@ pub use kvrm_linux::{
     Status, Stream, calls,
 };
 pub use outcome::{Outcome, WrittenFile};
-pub use process::Process;
+pub use process::{Process, make_guests};

@@ -38,6 +38,8 @@ pub enum Interrupted {
     Restarts,
     /// Always `EINTR`.
     Fails,
+    /// It is always made again.
+    Repeats,
     /// Nothing: signals have to wait.
     Never,
 }

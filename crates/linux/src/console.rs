@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use kvrm_engine::RunControl;
 
+use crate::host_input::HostInput;
+use crate::layout::Termios;
 use crate::signals::Signal;
+use crate::{Result, terminal};
 
 /// Bytes of output that are kept in memory, if nobody says less.
 const MOST_CAPTURED: u64 = 1 << 30;
@@ -33,6 +36,8 @@ pub struct Console {
     /// A guest waits for input.
     awaited: bool,
     signals: HostSignals,
+    /// How the terminal was before the guest changed it.
+    before: Option<(Stream, Termios)>,
 }
 
 /// Signals that arrive at the host and are meant for the guest.
@@ -73,15 +78,6 @@ pub enum Input {
     Host(HostInput),
 }
 
-/// The host's standard input, read by a thread of its own when the guest first asks for it.
-#[derive(Default)]
-pub struct HostInput {
-    /// What was read and not taken.
-    buffer: VecDeque<u8>,
-    reader: Option<mpsc::Receiver<io::Result<Vec<u8>>>>,
-    ended: bool,
-}
-
 /// Where an output goes.
 pub enum Sink {
     /// Into memory.
@@ -113,23 +109,17 @@ impl Console {
 
     /// Any combination.
     pub fn new(input: Input, outputs: [Sink; 2], signals: HostSignals) -> Console {
-        Console { input, outputs, written: 0, awaited: false, signals }
+        Console { input, outputs, written: 0, awaited: false, signals, before: None }
     }
 
     /// Reads standard input.
     pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<Got> {
-        let buffer = match &mut self.input {
-            Input::Bytes(buffer) => buffer,
-            Input::Host(host) => {
-                host.fill(false)?;
-                if host.buffer.is_empty() && !host.ended {
-                    self.awaited = true;
-                    return Ok(Got::NotYet);
-                }
-                &mut host.buffer
-            }
+        let got = match &mut self.input {
+            Input::Bytes(buffer) => Got::Bytes(buffer.read(bytes)?),
+            Input::Host(host) => host.read(bytes)?,
         };
-        buffer.read(bytes).map(Got::Bytes)
+        self.awaited |= got == Got::NotYet;
+        Ok(got)
     }
 
     /// True if reading would give something at once, or the end.
@@ -137,8 +127,7 @@ impl Console {
         match &mut self.input {
             Input::Bytes(_) => true,
             Input::Host(host) => {
-                let failed = host.fill(false).is_err();
-                let ready = failed || !host.buffer.is_empty() || host.ended;
+                let ready = host.wait(Duration::ZERO);
                 self.awaited |= !ready;
                 ready
             }
@@ -149,7 +138,7 @@ impl Console {
     pub fn available(&self) -> usize {
         match &self.input {
             Input::Bytes(buffer) => buffer.len(),
-            Input::Host(host) => host.buffer.len(),
+            Input::Host(host) => host.available(),
         }
     }
 
@@ -225,9 +214,32 @@ impl Console {
         true
     }
 
+    /// Changes the settings of the terminal.
+    pub(crate) fn set_terminal(&mut self, stream: Stream, settings: &Termios) -> Result<()> {
+        if self.before.is_none() {
+            self.before = Some((stream, terminal::settings(stream)?));
+        }
+        terminal::set_settings(stream, settings)
+    }
+
+    /// The guest has ended by itself: the terminal stays as it wants it.
+    pub(crate) fn keep_terminal(&mut self) {
+        self.before = None;
+    }
+
     /// A signal that has arrived for the guest.
     pub(crate) fn take_signal(&mut self) -> Option<Signal> {
         self.signals.take()
+    }
+}
+
+/// A guest that could not do so itself leaves the terminal as it was.
+impl Drop for Console {
+    fn drop(&mut self) {
+        if let Some((stream, settings)) = self.before.take() {
+            // Nothing can be done about a terminal that is gone.
+            let _ = terminal::set_settings(stream, &settings);
+        }
     }
 }
 
@@ -236,62 +248,4 @@ fn write_some(mut to: impl Write, bytes: &[u8]) -> io::Result<usize> {
     to.write_all(bytes)?;
     to.flush()?;
     Ok(bytes.len())
-}
-
-impl HostInput {
-    /// Takes what the thread has read.
-    fn fill(&mut self, wait: bool) -> io::Result<()> {
-        let reader = self.reader.get_or_insert_with(read_in_background);
-        let next = match (self.buffer.is_empty() && !self.ended, wait) {
-            (false, _) => return Ok(()),
-            (true, true) => reader.recv().ok(),
-            (true, false) => match reader.try_recv() {
-                Ok(next) => Some(next),
-                Err(mpsc::TryRecvError::Empty) => return Ok(()),
-                Err(mpsc::TryRecvError::Disconnected) => None,
-            },
-        };
-        match next {
-            Some(bytes) => self.buffer.extend(bytes?),
-            None => self.ended = true,
-        }
-        Ok(())
-    }
-
-    /// Waits so long for input; true if there is some.
-    fn wait(&mut self, time: Duration) -> bool {
-        if !self.buffer.is_empty() || self.ended {
-            return true;
-        }
-        let reader = self.reader.get_or_insert_with(read_in_background);
-        match reader.recv_timeout(time) {
-            Ok(Ok(bytes)) => self.buffer.extend(bytes),
-            Err(mpsc::RecvTimeoutError::Timeout) => return false,
-            Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => self.ended = true,
-        }
-        true
-    }
-}
-
-/// Reads the host's input, one piece ahead of what the guest has taken.
-fn read_in_background() -> mpsc::Receiver<io::Result<Vec<u8>>> {
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let read = move || {
-        let mut bytes = vec![0; 1 << 16];
-        loop {
-            let piece = match io::stdin().lock().read(&mut bytes) {
-                Ok(0) => break,
-                Ok(len) => Ok(bytes[..len].to_vec()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(error),
-            };
-            let failed = piece.is_err();
-            if sender.send(piece).is_err() || failed {
-                break;
-            }
-        }
-    };
-    // Without the thread, input has ended.
-    let _ = std::thread::Builder::new().name("kvrm-stdin".into()).spawn(read);
-    receiver
 }

@@ -2,6 +2,7 @@
 
 use linux_raw_sys::general as raw;
 
+use crate::futex::{OWNER, OWNER_DIED, WAITERS};
 use crate::kernel::{FIRST, Kernel};
 use crate::process::{Pid, State, Status};
 use crate::signals::{Action, ByDefault, Signal};
@@ -9,10 +10,6 @@ use crate::thread::Tid;
 
 /// Entries of a list of robust futexes, at the most, as on Linux.
 const MOST_ROBUST: usize = 2048;
-/// Bits of a futex's word.
-const OWNER: u32 = 0x3fff_ffff;
-const OWNER_DIED: u32 = 0x4000_0000;
-const WAITERS: u32 = 0x8000_0000;
 
 /// The parent of those that have none.
 const NOBODY: Pid = 1;
@@ -33,6 +30,7 @@ impl Kernel {
 
     /// What others learn when a thread ends.
     fn leave(&mut self, tid: Tid) {
+        self.hand_over_locks(tid);
         self.release_robust(tid);
         let fifo = self.thread(tid).fifo.take();
         fifo.into_iter().for_each(|(file, _)| self.close_file(file));

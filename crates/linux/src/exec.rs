@@ -6,7 +6,7 @@ use kvrm_a64::state::CpuState;
 
 use crate::Errno;
 use crate::answer::Answer;
-use crate::elf::Image;
+use crate::elf::{File, Image};
 use crate::kernel::Kernel;
 use crate::memory::{Memory, out_of_memory};
 use crate::process::Program;
@@ -14,12 +14,12 @@ use crate::start::Start;
 use crate::thread::Tid;
 use crate::vfs::{Access, At, FileType, NodeId};
 
-/// Bytes of a program's file, at the most.
-const MOST_BYTES: u64 = 1 << 30;
 /// Scripts whose interpreters are scripts, at the most.
 const MOST_SCRIPTS: u32 = 4;
 /// Bytes of a script's first line that count.
 const FIRST_LINE: usize = 256;
+/// Bytes of the beginning of a file that tell what it is.
+const START: usize = 512;
 
 /// A program that is ready to run.
 pub(crate) struct Loaded {
@@ -65,9 +65,9 @@ pub(crate) fn load_for(
     let mut args = args.to_vec();
     for _ in 0..=MOST_SCRIPTS {
         let node = executable(kernel, tid, base, &path)?;
-        let bytes = kernel.read_program(tid, node)?;
-        match script(&bytes)? {
-            None => return load_program(kernel, tid, node, &bytes, path, args, env),
+        let start = start_of(&mut ProgramFile { kernel, tid, node })?;
+        match script(&start)? {
+            None => return load_program(kernel, (tid, node, &start), path, args, env),
             Some(Script { interpreter, argument }) => {
                 let mut new = vec![interpreter.clone()];
                 new.extend(argument);
@@ -93,11 +93,35 @@ fn executable(kernel: &mut Kernel, tid: Tid, base: NodeId, path: &[u8]) -> Answe
     Ok(node)
 }
 
-impl Kernel {
-    /// The file of a program, which may have holes but must not be larger than memory.
-    fn read_program(&mut self, tid: Tid, node: NodeId) -> Answer<Vec<u8>> {
-        self.read_whole(tid, node, MOST_BYTES.min(self.limits.memory))
+/// The file of a program.
+struct ProgramFile<'k> {
+    kernel: &'k mut Kernel,
+    tid: Tid,
+    node: NodeId,
+}
+
+impl File for ProgramFile<'_> {
+    fn size(&mut self) -> Answer {
+        self.kernel.node_size(self.tid, self.node)
     }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Answer<usize> {
+        self.kernel.read_node(self.tid, self.node, offset, bytes)
+    }
+}
+
+/// The first bytes of a file, in which the header is, or the first line of a script.
+fn start_of(file: &mut ProgramFile<'_>) -> Answer<Vec<u8>> {
+    let mut bytes = vec![0; START];
+    let mut len = 0;
+    loop {
+        match file.read(len as u64, &mut bytes[len..])? {
+            0 => break,
+            got => len += got,
+        }
+    }
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 /// The first line of a script.
@@ -124,24 +148,25 @@ fn script(bytes: &[u8]) -> Result<Option<Script>, Errno> {
 
 fn load_program(
     kernel: &mut Kernel,
-    tid: Tid,
-    node: NodeId,
-    bytes: &[u8],
+    (tid, node, start): (Tid, NodeId, &[u8]),
     path: Vec<u8>,
     args: Vec<Vec<u8>>,
     env: &[Vec<u8>],
 ) -> Answer<Loaded> {
-    let image = Image::parse(bytes)?;
-    let guest = kernel.make_machine().map_err(out_of_memory)?;
-    let mut memory = Memory::new(guest, &kernel.budget);
-    let program = image.load(&mut memory, node, false)?;
-    let interpreter = match image.interpreter()? {
+    let mut file = ProgramFile { kernel, tid, node };
+    let image = Image::parse(start, &mut file)?;
+    let guest = file.kernel.make_machine().map_err(out_of_memory)?;
+    let mut memory = Memory::new(guest, &file.kernel.budget);
+    let program = image.load(&mut memory, (node, &mut file), false)?;
+    let interpreter = match image.interpreter(&mut file)? {
         None => None,
         Some(path) => {
             let root = kernel.vfs.root();
-            let node = executable(kernel, tid, root, path)?;
-            let bytes = kernel.read_program(tid, node)?;
-            Some((node, Image::parse(&bytes)?.load(&mut memory, node, true)?))
+            let node = executable(kernel, tid, root, &path)?;
+            let mut file = ProgramFile { kernel, tid, node };
+            let start = start_of(&mut file)?;
+            let image = Image::parse(&start, &mut file)?;
+            Some((node, image.load(&mut memory, (node, &mut file), true)?))
         }
     };
     let mut random = [0; 16];

@@ -50,11 +50,13 @@ pub(crate) enum Kind {
         /// Its number.
         pipe: u32,
     },
-    /// One end of a pair of sockets.
+    /// One of a pair of sockets.
     Socket {
-        /// The pipe that it reads, unless that was shut down.
+        /// What it moves.
+        moves: Moves,
+        /// What comes from the other, unless that was shut down.
         incoming: Option<u32>,
-        /// The pipe that it writes.
+        /// What goes to the other, unless that was shut down.
         outgoing: Option<u32>,
     },
     /// One of the streams that a program begins with.
@@ -75,6 +77,17 @@ pub(crate) enum Kind {
         /// It counts from 1970.
         since_1970: bool,
     },
+}
+
+/// What a socket moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// Bytes, one after another (`SOCK_STREAM`).
+    Bytes,
+    /// Messages, without an end (`SOCK_DGRAM`).
+    Datagrams,
+    /// Messages, until one side is closed (`SOCK_SEQPACKET`).
+    Packets,
 }
 
 /// How a file was opened.
@@ -145,7 +158,7 @@ impl Files {
             pipe.opened[0] += u64::from(file.mode.reads);
             pipe.opened[1] += u64::from(file.mode.writes);
         }
-        if let Kind::Socket { incoming, outgoing } = file.kind {
+        if let Kind::Socket { incoming, outgoing, .. } = file.kind {
             incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers += 1);
             outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers += 1);
         }
@@ -202,7 +215,7 @@ impl Files {
             pipe.writers -= u32::from(file.mode.writes);
             self.pipes.close(number);
         }
-        if let Kind::Socket { incoming, outgoing } = file.kind {
+        if let Kind::Socket { incoming, outgoing, .. } = file.kind {
             incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers -= 1);
             outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers -= 1);
             incoming.into_iter().chain(outgoing).for_each(|pipe| self.pipes.close(pipe));

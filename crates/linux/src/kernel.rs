@@ -1,6 +1,6 @@
 //! All processes of a run, and what they share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::EngineError;
@@ -22,7 +22,7 @@ use crate::shared::Segments;
 use crate::signals::{Actions, Pending};
 use crate::strace::Strace;
 use crate::thread::{Thread, Tid};
-use crate::vfs::{FileType, GivenFile, Vfs};
+use crate::vfs::{FileType, GivenFile, NodeId, Vfs};
 use crate::{Errno, Refusal};
 
 /// The number of a run's first process.
@@ -73,6 +73,8 @@ pub(crate) struct Held {
     pub(crate) users: u32,
     /// Whose vector registers the machine has.
     pub(crate) loaded: Option<Tid>,
+    /// Files that it shows, which are retained. Those of the program are the process's.
+    pub(crate) files: BTreeSet<NodeId>,
 }
 
 /// What a run is made from.
@@ -216,7 +218,8 @@ impl Kernel {
     /// Keeps a memory for one process; its number.
     pub(crate) fn hold(&mut self, memory: Memory) -> u32 {
         let number = next_free(&mut self.numbers.memory, |n| self.memories.contains_key(&n));
-        self.memories.insert(number, Held { memory, users: 1, loaded: None });
+        self.memories
+            .insert(number, Held { memory, users: 1, loaded: None, files: BTreeSet::new() });
         number
     }
 
@@ -225,7 +228,9 @@ impl Kernel {
         let held = self.memories.get_mut(&number).expect("somebody has it");
         held.users -= 1;
         if held.users == 0 {
-            self.memories.remove(&number);
+            let held = self.memories.remove(&number);
+            let files = held.map(|held| held.files).unwrap_or_default();
+            files.into_iter().for_each(|node| self.vfs.release(node));
         }
     }
 

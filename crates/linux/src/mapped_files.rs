@@ -1,5 +1,8 @@
 //! Files in memory that shows them.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crate::answer::Answer;
 use crate::kernel::Kernel;
 use crate::memory::{Area, Backing, Memory, TOP, page_up};
@@ -10,6 +13,44 @@ use crate::vfs::NodeId;
 const PIECE: u64 = 1 << 20;
 
 impl Kernel {
+    /// A file that a memory shows stays as long as it does.
+    pub(crate) fn retain_shown(&mut self, number: u32, node: NodeId) -> Answer<()> {
+        let held = self.memories.get_mut(&number).expect("somebody has it");
+        if held.files.insert(node) {
+            self.vfs.retain(node).inspect_err(|_| {
+                held.files.remove(&node);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The same for all files that a memory shows which was just copied.
+    pub(crate) fn retain_all_shown(&mut self, number: u32) {
+        for node in files_of(&self.memories[&number].memory, 0..TOP) {
+            // It is there, because it is mapped.
+            let _ = self.retain_shown(number, node);
+        }
+    }
+
+    /// Changes what is mapped in a part of a memory, and lets go of files that it does not show any more.
+    pub(crate) fn change_areas<T>(
+        &mut self,
+        number: u32,
+        part: Range<u64>,
+        change: impl FnOnce(&mut Memory) -> Answer<T>,
+    ) -> Answer<T> {
+        let held = self.memories.get_mut(&number).expect("somebody has it");
+        let had_files = !files_of(&held.memory, part).is_empty();
+        let changed = change(&mut held.memory)?;
+        if had_files {
+            let shown = files_of(&held.memory, 0..TOP);
+            let gone: Vec<NodeId> = held.files.difference(&shown).copied().collect();
+            held.files.retain(|node| shown.contains(node));
+            gone.into_iter().for_each(|node| self.vfs.release(node));
+        }
+        Ok(changed)
+    }
+
     /// Copies a file's bytes to a thread's memory, where pages are zero; holes are left out.
     pub(crate) fn bring(
         &mut self,
@@ -87,6 +128,17 @@ impl Kernel {
         self.bring(tid, node, offset, start, (end - start).min(size - offset))?;
         Ok(true)
     }
+}
+
+/// Files that a part of a memory shows.
+fn files_of(memory: &Memory, part: Range<u64>) -> BTreeSet<NodeId> {
+    let areas = memory.areas().within(part);
+    areas
+        .filter_map(|(_, area)| match area.backing {
+            Backing::File { node, .. } => Some(node),
+            Backing::Anonymous | Backing::Shared { .. } => None,
+        })
+        .collect()
 }
 
 /// Areas that show a file.

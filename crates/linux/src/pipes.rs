@@ -1,4 +1,4 @@
-//! Pipes.
+//! Pipes, and what pairs of sockets are made of.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,6 +7,10 @@ use crate::vfs::NodeId;
 
 /// Bytes that a pipe holds, as on Linux.
 pub(crate) const CAPACITY: usize = 1 << 16;
+/// What the messages of a socket may take, as on Linux.
+pub(crate) const MESSAGES: usize = 212_992;
+/// What a message takes beside its bytes, about as on Linux.
+pub(crate) const MESSAGE: usize = 768;
 /// Bytes that are written together or not at all.
 pub(crate) const ATOMIC: usize = 4096;
 
@@ -18,6 +22,8 @@ const MOST_BYTES: usize = 1 << 26;
 pub(crate) struct Pipe {
     /// What was written and not read.
     pub bytes: VecDeque<u8>,
+    /// Messages that were sent and not received, of a socket that keeps them apart.
+    pub messages: VecDeque<Vec<u8>>,
     /// Open files that read it.
     pub readers: u32,
     /// Open files that write it.
@@ -35,7 +41,30 @@ pub(crate) struct Pipe {
 impl Pipe {
     /// Room that is left.
     pub(crate) fn room(&self) -> usize {
-        self.capacity - self.bytes.len().min(self.capacity)
+        let messages = self.messages.iter().map(|message| message.len() + MESSAGE);
+        let taken = self.bytes.len() + messages.sum::<usize>();
+        self.capacity - taken.min(self.capacity)
+    }
+
+    /// True if there is nothing to be read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.messages.is_empty()
+    }
+
+    /// Sends a message, if there is room for it, or nothing else; true if that was done.
+    pub(crate) fn send(&mut self, message: Vec<u8>) -> bool {
+        let fits = self.messages.is_empty() || message.len() + MESSAGE <= self.room();
+        if fits {
+            self.moves += 1;
+            self.messages.push_back(message);
+        }
+        fits
+    }
+
+    /// Takes the first message.
+    pub(crate) fn receive(&mut self) -> Option<Vec<u8>> {
+        self.moves += 1;
+        self.messages.pop_front()
     }
 
     /// Reads; how many bytes.
@@ -71,7 +100,12 @@ pub(crate) struct Pipes {
 impl Pipes {
     /// A new pipe; its number.
     pub(crate) fn add(&mut self, node: Option<NodeId>) -> u32 {
-        let capacity = if self.has_room(CAPACITY) { CAPACITY } else { ATOMIC };
+        self.add_with(node, CAPACITY)
+    }
+
+    /// A new pipe for so much, or little if there is no room; its number.
+    pub(crate) fn add_with(&mut self, node: Option<NodeId>, capacity: usize) -> u32 {
+        let capacity = if self.has_room(capacity) { capacity } else { ATOMIC };
         let number = next_free(&mut self.last, |number| self.pipes.contains_key(&number));
         self.pipes.insert(number, Pipe { node, capacity, ..Pipe::default() });
         number
@@ -118,5 +152,16 @@ mod tests {
         let mut bytes = vec![0; CAPACITY + 1];
         assert_eq!(pipe.read(&mut bytes), CAPACITY);
         assert_eq!((bytes[0], bytes[CAPACITY - 1]), (7, 8));
+    }
+
+    #[test]
+    fn messages_stay_apart_and_are_limited() {
+        let mut pipes = Pipes::default();
+        let number = pipes.add_with(None, MESSAGES);
+        let pipe = pipes.get(number);
+        assert!(pipe.is_empty() && pipe.send(vec![7; MESSAGES]) && !pipe.send(Vec::new()));
+        assert_eq!(pipe.receive().map(|message| message.len()), Some(MESSAGES));
+        let most = (0..MESSAGES).take_while(|_| pipe.send(Vec::new())).count();
+        assert_eq!((most, pipe.receive()), (MESSAGES / MESSAGE, Some(Vec::new())));
     }
 }

@@ -36,6 +36,16 @@ const TRAP_BRKPT: i32 = 1;
 impl Kernel {
     /// Runs all processes until they have ended, a limit is hit, or the run is cancelled.
     pub fn run(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
+        let ending = self.run_all(control)?;
+        match ending {
+            Ending::Finished => self.console.keep_terminal(),
+            // The terminal will be as it was.
+            Ending::Limited(_) | Ending::Deadlock | Ending::Cancelled => {}
+        }
+        Ok(ending)
+    }
+
+    fn run_all(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
         let mut last = 0;
         let mut ends_at = (u64::MAX, Time(u64::MAX));
         loop {
@@ -100,7 +110,9 @@ impl Kernel {
     fn is_interrupted(&self, tid: Tid, interrupted: Interrupted) -> bool {
         match interrupted {
             Interrupted::Never => self.is_killed(tid),
-            Interrupted::Restarts | Interrupted::Fails => self.has_signal(tid),
+            Interrupted::Restarts | Interrupted::Fails | Interrupted::Repeats => {
+                self.has_signal(tid)
+            }
         }
     }
 
@@ -238,9 +250,11 @@ impl Kernel {
             thread.waiting = None;
             thread.futex = None;
             let fifo = thread.fifo.take();
-            let again = restarts
-                && waiting.wait.interrupted == Interrupted::Restarts
-                && thread.progress == 0;
+            let again = match waiting.wait.interrupted {
+                Interrupted::Restarts => restarts && thread.progress == 0,
+                Interrupted::Repeats => true,
+                Interrupted::Fails | Interrupted::Never => false,
+            };
             if again {
                 thread.registers.pc -= 4;
             } else {
@@ -397,6 +411,8 @@ impl crate::process::Alarm {
         let missed = (now.0 - self.at.0) / self.interval;
         let at =
             Time(self.at.0.saturating_add(missed.saturating_add(1).saturating_mul(self.interval)));
-        (Some(Self { at, ..self }), u32::try_from(missed).unwrap_or(u32::MAX))
+        // At the end of time there is no next one.
+        let next = (at > now).then_some(Self { at, ..self });
+        (next, u32::try_from(missed).unwrap_or(u32::MAX))
     }
 }

@@ -160,26 +160,6 @@ impl Kernel {
         let number = self.process_of(tid).memory;
         self.sync_shared(number);
     }
-
-    /// Files that a forked process has mapped stay as long as it does.
-    pub(crate) fn retain_mapped(&mut self, number: u32, shares_memory: bool) {
-        if shares_memory {
-            return;
-        }
-        let nodes: Vec<_> = self.memories[&number]
-            .memory
-            .areas()
-            .iter()
-            .filter_map(|(_, area)| match area.backing {
-                Backing::File { node, .. } => Some(node),
-                Backing::Anonymous | Backing::Shared { .. } => None,
-            })
-            .collect();
-        for node in nodes {
-            // It is there, because it is mapped.
-            let _ = self.vfs.retain(node);
-        }
-    }
 }
 
 /// Where an area shows a page, if it does.

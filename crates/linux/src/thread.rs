@@ -61,8 +61,12 @@ pub(crate) struct Waiting {
 pub(crate) struct FutexWait {
     /// Which.
     pub key: FutexKey,
+    /// Its address in the memory of the thread.
+    pub addr: u64,
     /// Who may wake it.
     pub bits: u32,
+    /// It waits for the futex to be its own (`FUTEX_LOCK_PI`).
+    pub locks: bool,
     /// Its place in the queue.
     pub ticket: u64,
     /// It was woken.

@@ -50,14 +50,15 @@ pub(crate) fn bless(cases: &[&Case], run: impl Fn(&Case) -> Output + Sync) {
     }
 }
 
-fn chosen<'a>(cases: &[&'a Case]) -> Vec<&'a Case> {
+/// Returns the cases that `KVRM_LINUX_ONLY` chooses.
+pub(crate) fn chosen<'a>(cases: &[&'a Case]) -> Vec<&'a Case> {
     let only = std::env::var("KVRM_LINUX_ONLY").unwrap_or_default();
     let wanted = |name: &str| only.split(',').any(|part| name.contains(part));
     cases.iter().copied().filter(|case| wanted(&case.name)).collect()
 }
 
 /// Runs cases on all cores.
-fn run_all(cases: &[&Case], run: impl Fn(&Case) -> Output + Sync) -> Vec<Output> {
+pub(crate) fn run_all<T: Clone + Send>(cases: &[&Case], run: impl Fn(&Case) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let outputs = Mutex::new(vec![None; cases.len()]);
     let given = std::env::var("KVRM_LINUX_JOBS").ok().and_then(|jobs| jobs.parse().ok());
@@ -79,7 +80,7 @@ fn run_all(cases: &[&Case], run: impl Fn(&Case) -> Output + Sync) -> Vec<Output>
 }
 
 /// Describes the lines from the first to the last that differ.
-fn difference(case: &Case, expected: &Output, found: &Output) -> String {
+pub(crate) fn difference(case: &Case, expected: &Output, found: &Output) -> String {
     let text = |output: &Output| format!("status {}\n{}", output.status, expected::lines(output));
     let (expected, found) = (text(expected), text(found));
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());

@@ -12,9 +12,12 @@
 mod case;
 mod check;
 mod commands;
+mod evaluator;
 mod expected;
 mod place;
 mod programs;
+mod python;
+mod streams;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -37,11 +37,28 @@ impl Kvrm {
     }
 
     pub(crate) fn output(&self, case: &Case) -> Output {
+        self.finish(case, self.engine.as_deref(), &[])
+    }
+
+    /// Runs a case on an engine for a number of instructions at the most: what it did, and how many instructions that took.
+    /// Returns nothing if they were not enough.
+    pub(crate) fn counted(&self, case: &Case, engine: &str, most: u64) -> Option<(Output, u64)> {
+        let report = tempfile::NamedTempFile::new().unwrap();
+        let path = report.path().to_str().unwrap();
+        let options = ["--report-json", path, "--max-instructions", &most.to_string()];
+        let output = self.finish(case, Some(engine), &options);
+        let text = std::fs::read_to_string(path).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let instructions = report["instructions"].as_u64().unwrap();
+        (report["limits"] == serde_json::json!([])).then_some((output, instructions))
+    }
+
+    fn finish(&self, case: &Case, engine: Option<&str>, options: &[&str]) -> Output {
         let work = Work::new(case);
         let command = std::env::var("KVRM_COMMAND");
         let mut kvrm = limited(command.as_deref().unwrap_or(env!("CARGO_BIN_EXE_kvrm")));
         kvrm.arg("run").arg("--root").arg(&self.root);
-        kvrm.args(self.engine.iter().flat_map(|engine| ["--engine", engine]));
+        kvrm.args(engine.iter().flat_map(|engine| ["--engine", engine])).args(options);
         kvrm.arg("--bind").arg(format!("{}:/work", work.files().display()));
         if let Some(programs) = &case.programs {
             kvrm.arg("--bind").arg(format!("{}:/programs", programs.display()));
@@ -124,15 +141,11 @@ fn limited(program: &str) -> Command {
 }
 
 fn finish(command: &mut Command, input: &str) -> Output {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Inputs are smaller than a pipe; not all programs read them.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    // All of the input is there when the program begins, so that it does the same each time. It is smaller than a pipe.
+    let (stdin, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(input.as_bytes()).unwrap();
+    drop(writer);
+    let output = command.stdin(stdin).output().unwrap();
     // `timeout` exits with the program's status, and dies of its signal.
     let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
     let status = output.status.code().unwrap_or_else(|| 128 + signal.unwrap());

@@ -219,8 +219,8 @@ impl Process {
             self.outputs.map(|host| if host { Sink::Host } else { Sink::Captured(Vec::new()) });
         let (first, others) = engines(self.engine);
         let setup = Setup {
-            make_guest: make_guest(others),
-            make_first: first.map(make_guest),
+            make_guest: make_guest(others, None),
+            make_first: first.map(|first| make_guest(first, None)),
             vfs,
             console: Console::new(self.input, [out, err], self.signals),
             limits: self.limits,
@@ -281,6 +281,12 @@ impl Process {
     }
 }
 
+/// Makes guests on an engine of the host, for tests with kernels of their own. The CPU engine translates as soon as is said.
+#[doc(hidden)]
+pub fn make_guests(engine: EngineKind, translate_after: Option<u32>) -> MakeGuest {
+    make_guest(engines(engine).1, translate_after)
+}
+
 /// Makes an engine with one lane of mapped memory.
 type Build = fn(Config) -> std::result::Result<Box<dyn Engine>, EngineError>;
 
@@ -295,8 +301,9 @@ fn engines(kind: EngineKind) -> (Option<Build>, Build) {
     }
 }
 
-fn make_guest(build: Build) -> MakeGuest {
-    let config = MachineBuilder::mapped_config(memory::TOP);
+fn make_guest(build: Build, translate_after: Option<u32>) -> MakeGuest {
+    let mut config = MachineBuilder::mapped_config(memory::TOP);
+    config.translate_after = translate_after.unwrap_or(config.translate_after);
     let make: MakeEngine = Arc::new(move || build(config.clone()));
     Box::new(move || Ok(Box::new(EngineGuest::new(&make)?)))
 }

@@ -142,3 +142,23 @@ fn small_programs_stay_translated() {
     run_to_halt(&mut other);
     assert_eq!((other.stop(0).unwrap(), other.code_use().most), (Some(HALT), 0));
 }
+
+/// Runs that end within a region need the region and its tail, which may not fit together.
+#[test]
+fn a_budget_for_hardly_anything() {
+    // A region of one block, in which runs end everywhere.
+    let mut code =
+        asm!(; add x0, x0, 1 ; mul x1, x1, x0 ; ldr x2, [x28] ; str x1, [x28]).repeat(60);
+    code.extend(asm!(; hlt 0));
+    for model in MODELS {
+        let builder = Subject::TRANSLATING.builder().model(model).code_memory(4 << 10);
+        let mut machine = load(builder, &code);
+        let mut reference = load(Subject::EVAL.builder().model(model), &code);
+        for limit in [1, 3, 50, 7, 100, 20, 1000] {
+            machine.run(limit).unwrap();
+            reference.run(limit).unwrap();
+            assert_eq!(machine.registers(0).unwrap(), reference.registers(0).unwrap());
+        }
+        assert_eq!(machine.stop(0).unwrap(), reference.stop(0).unwrap());
+    }
+}

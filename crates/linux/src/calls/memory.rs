@@ -61,9 +61,13 @@ fn mappable(call: &mut Call<'_>, shared: bool, access: Permissions) -> Answer<No
 }
 
 fn map(call: &mut Call<'_>, placement: Placement, len: u64, area: Area) -> Answer {
-    let process = call.process().memory;
-    call.kernel.sync_shared(process);
-    call.memory().map(placement, len, area)
+    let number = call.process().memory;
+    call.kernel.sync_shared(number);
+    let part = match placement {
+        Placement::Fixed(at) => at..at.saturating_add(page_up(len).unwrap_or(TOP)).min(TOP).max(at),
+        Placement::Anywhere(_) | Placement::Free(_) => 0..0,
+    };
+    call.kernel.change_areas(number, part, |memory| memory.map(placement, len, area))
 }
 
 fn map_file(
@@ -88,7 +92,8 @@ fn map_file(
         call.kernel.bring(call.tid, node, offset, at, there.min(size - offset))?;
         call.memory().protect(at, there, access)?;
     }
-    call.kernel.vfs.retain(node)?;
+    let number = call.process().memory;
+    call.kernel.retain_shown(number, node)?;
     if there < len {
         let backing = Backing::File { node, offset: offset + there, shared };
         let area = Area { access, backing, beyond: true, ..area };
@@ -98,10 +103,11 @@ fn map_file(
 }
 
 pub(super) fn munmap(call: &mut Call<'_>) -> Answer {
-    let memory = call.process().memory;
-    call.kernel.sync_shared(memory);
+    let number = call.process().memory;
+    call.kernel.sync_shared(number);
     let [addr, len, ..] = call.args;
-    call.memory().unmap(addr, len)
+    let part = addr.min(TOP)..addr.saturating_add(len).min(TOP);
+    call.kernel.change_areas(number, part, |memory| memory.unmap(addr, len))
 }
 
 pub(super) fn mprotect(call: &mut Call<'_>) -> Answer {
@@ -131,7 +137,8 @@ pub(super) fn mremap(call: &mut Call<'_>) -> Answer {
         (false, true) => Remap::Move,
         (false, false) => Remap::Stay,
     };
-    call.memory().remap(addr..end, new, how)
+    let number = call.process().memory;
+    call.kernel.change_areas(number, 0..TOP, |memory| memory.remap(addr..end, new, how))
 }
 
 pub(super) fn madvise(call: &mut Call<'_>) -> Answer {

@@ -8,7 +8,7 @@ use super::{Call, flags};
 use crate::Errno;
 use crate::answer::Answer;
 use crate::clock::Time;
-use crate::files::{Epoll, FileId, Interest, Kind, Mode, OpenFile};
+use crate::files::{Epoll, FileId, Interest, Kind, Mode, Moves, OpenFile};
 use crate::layout::{EpollEvent, PollFd, TimeSpec};
 use crate::signals::Signals;
 use crate::vfs::Device;
@@ -52,9 +52,9 @@ impl Call<'_> {
                     | when(pipe.readers == 0, ERR);
                 when(mode.reads, reading) | when(mode.writes, writing)
             }
-            Kind::Socket { incoming, outgoing } => {
-                let (incoming, outgoing) = (*incoming, *outgoing);
-                self.socket_ready(incoming, outgoing)
+            Kind::Socket { moves, incoming, outgoing } => {
+                let (moves, incoming, outgoing) = (*moves, *incoming, *outgoing);
+                self.socket_ready(moves, incoming, outgoing)
             }
             Kind::Event { count, .. } => {
                 let readable = if *count > 0 { READABLE } else { 0 };
@@ -69,14 +69,17 @@ impl Call<'_> {
         Ready { events, at }
     }
 
-    fn socket_ready(&mut self, incoming: Option<u32>, outgoing: Option<u32>) -> u32 {
+    fn socket_ready(&mut self, moves: Moves, incoming: Option<u32>, outgoing: Option<u32>) -> u32 {
         let pipes = &mut self.kernel.files.pipes;
+        // One that moves datagrams does not see that the other is gone before it sends.
+        let ends = moves != Moves::Datagrams;
         let reading = incoming
             .map(|pipe| pipes.get(pipe))
-            .map(|pipe| (!pipe.bytes.is_empty(), pipe.writers == 0));
+            .map(|pipe| (!pipe.is_empty(), ends && pipe.writers == 0));
         let (has_bytes, has_ended) = reading.unwrap_or((false, true));
-        let writing =
-            outgoing.map(|pipe| pipes.get(pipe)).map(|pipe| (pipe.room() > 0, pipe.readers == 0));
+        let writing = outgoing
+            .map(|pipe| pipes.get(pipe))
+            .map(|pipe| (pipe.room() > 0, ends && pipe.readers == 0));
         let (has_room, is_closed) = writing.unwrap_or((true, true));
         let when = |is: bool, events: u32| if is { events } else { 0 };
         when(has_bytes || has_ended, READABLE)

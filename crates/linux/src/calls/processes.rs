@@ -193,7 +193,9 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
     for node in nodes.into_iter().flatten() {
         call.kernel.vfs.retain(node)?;
     }
-    call.kernel.retain_mapped(memory, shares_memory);
+    if !shares_memory {
+        call.kernel.retain_all_shown(memory);
+    }
     call.kernel.processes.insert(tid, child);
     Ok(tid)
 }

@@ -57,6 +57,9 @@ pub(super) fn rt_sigprocmask(call: &mut Call<'_>) -> Answer {
 }
 
 pub(super) fn rt_sigpending(call: &mut Call<'_>) -> Answer {
+    if call.args[1] > SET_BYTES {
+        return Err(Errno::INVAL.into());
+    }
     let own = call.thread().pending.signals();
     let mask = call.thread().mask;
     let all = own.or(call.process().pending.signals());
@@ -66,12 +69,18 @@ pub(super) fn rt_sigpending(call: &mut Call<'_>) -> Answer {
 }
 
 pub(super) fn rt_sigsuspend(call: &mut Call<'_>) -> Answer {
+    if call.args[1] != SET_BYTES {
+        return Err(Errno::INVAL.into());
+    }
     let bits: u64 = call.read(call.args[0])?;
     call.kernel.mask_while_waiting(call.tid, Signals::blockable(bits));
     Err(call.wait_until(None))
 }
 
 pub(super) fn rt_sigtimedwait(call: &mut Call<'_>) -> Answer {
+    if call.args[3] != SET_BYTES {
+        return Err(Errno::INVAL.into());
+    }
     let bits: u64 = call.read(call.args[0])?;
     let timeout = call.duration(call.args[2])?;
     let until = call.deadline(timeout);

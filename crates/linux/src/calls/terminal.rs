@@ -6,7 +6,7 @@ use super::Call;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::console::Stream;
-use crate::files::{FileId, Kind};
+use crate::files::{FileId, Kind, Moves};
 use crate::layout::{Termios, WindowSize};
 use crate::terminal;
 use crate::vfs::Device;
@@ -43,6 +43,17 @@ fn readable(call: &mut Call<'_>, id: FileId) -> Answer<u32> {
     let offset = file.offset;
     Ok(match file.kind {
         Kind::Pipe { pipe } => call.kernel.files.pipes.get(pipe).bytes.len() as u32,
+        Kind::Socket { incoming: None, .. } => 0,
+        Kind::Socket { moves, incoming: Some(pipe), .. } => {
+            let pipe = call.kernel.files.pipes.get(pipe);
+            let sizes = pipe.messages.iter().map(|message| message.len());
+            let bytes = match moves {
+                Moves::Bytes => pipe.bytes.len(),
+                Moves::Datagrams => sizes.take(1).sum(),
+                Moves::Packets => sizes.sum(),
+            };
+            bytes as u32
+        }
         Kind::Console(_) | Kind::Device(Device::Tty, _) => call.kernel.console.available() as u32,
         Kind::Node(node) => {
             let size = call.kernel.node_size(call.tid, node)?;
@@ -68,7 +79,7 @@ fn on_terminal(call: &mut Call<'_>, id: FileId, what: u32, argument: u64) -> Ans
         }
         request::TCSETS | request::TCSETSW | request::TCSETSF => {
             let settings: Termios = call.read(argument)?;
-            terminal::set_settings(stream, &settings)?;
+            call.kernel.console.set_terminal(stream, &settings)?;
         }
         request::TIOCGWINSZ => {
             let size: WindowSize = terminal::window_size(stream)?;

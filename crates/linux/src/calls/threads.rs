@@ -43,6 +43,16 @@ pub(super) fn futex(call: &mut Call<'_>) -> Answer {
             Ok(moved.0 + moved.1)
         }
         raw::FUTEX_WAKE_OP => wake_op(call),
+        // The first of them always has the time since 1970.
+        raw::FUTEX_LOCK_PI | raw::FUTEX_LOCK_PI2 => {
+            let until = absolute(call, timeout, realtime || command == raw::FUTEX_LOCK_PI)?;
+            call.kernel.lock_futex(tid, addr, until)
+        }
+        raw::FUTEX_TRYLOCK_PI => match call.kernel.try_lock_futex(tid, addr)? {
+            true => Ok(0),
+            false => Err(Errno::AGAIN.into()),
+        },
+        raw::FUTEX_UNLOCK_PI => call.kernel.unlock_futex(tid, addr),
         _ => Err(Errno::NOSYS.into()),
     }
 }

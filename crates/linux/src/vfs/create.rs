@@ -175,11 +175,12 @@ impl Vfs {
         };
         let place = place.clone();
         let mut file = None;
+        let is_fifo = matches!(new, New::Fifo);
         match new {
             New::File => file = Some(self.host.create_file(&place, name, permissions)?),
             New::Directory => self.host.create_directory(&place, name, permissions)?,
             New::Symlink(target) => self.host.create_symlink(&place, name, target)?,
-            New::Fifo => return Err(Errno::PERM),
+            New::Fifo => self.host.create_fifo(&place, name, permissions)?,
         }
         let child = self.stored_child(directory, name)?.ok_or(Errno::STALE)?;
         let entries = &mut self.nodes.get_mut(directory)?.directory_mut()?.entries;
@@ -191,6 +192,10 @@ impl Vfs {
         node.counted = true;
         node.changed = true;
         node.attributes = Attributes::new(permissions, now);
+        if is_fifo {
+            // It has a name on the host, but what goes through it stays among the guest's processes.
+            node.kind = Kind::Fifo;
+        }
         if let (Source::Through(place, _), Some(file)) = (&node.source, file) {
             self.host.keep_open(place, file);
         }

@@ -306,6 +306,25 @@ impl Host {
         Ok(made.set_permissions(".", Permissions::from_mode(permissions & PERMISSIONS))?)
     }
 
+    #[cfg(target_os = "linux")]
+    pub(super) fn create_fifo(
+        &mut self,
+        directory: &Arc<Place>,
+        name: &[u8],
+        permissions: u32,
+    ) -> Result<()> {
+        use rustix::fs::{FileType, Mode, mknodat};
+        let mode = Mode::from_raw_mode(permissions & PERMISSIONS);
+        let made = mknodat(&*self.directory(directory)?, path(name), FileType::Fifo, mode, 0);
+        made.map_err(|error| Errno::from(io::Error::from(error)))
+    }
+
+    /// Not every system has the function for it.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn create_fifo(&mut self, _: &Arc<Place>, _: &[u8], _: u32) -> Result<()> {
+        Err(Errno::PERM)
+    }
+
     pub(super) fn create_symlink(
         &mut self,
         directory: &Arc<Place>,

@@ -20,10 +20,11 @@ static void *dies_with_lock(void *argument) {
     return argument;
 }
 
-static void robust_lock(void) {
+static void robust_lock(int protocol) {
     pthread_mutexattr_t attribute;
     pthread_mutexattr_init(&attribute);
     pthread_mutexattr_setrobust(&attribute, PTHREAD_MUTEX_ROBUST);
+    RETURNS(pthread_mutexattr_setprotocol(&attribute, protocol));
     pthread_mutex_init(&robust, &attribute);
     pthread_t thread;
     pthread_create(&thread, NULL, dies_with_lock, NULL);
@@ -72,7 +73,8 @@ int main(int count, char **arguments) {
             printf("%s\n", *variable);
         return 0;
     }
-    robust_lock();
+    robust_lock(PTHREAD_PRIO_NONE);
+    robust_lock(PTHREAD_PRIO_INHERIT);
     memory();
     subreaper();
     int fd = open("f", O_CREAT | O_RDWR, 0600);

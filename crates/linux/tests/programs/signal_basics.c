@@ -119,6 +119,9 @@ static void synchronous(void) {
     raise(SIGUSR2);
     printf("suspending\n");
     CALL(sigsuspend(&empty));
+    CALL(syscall(SYS_rt_sigsuspend, &empty, 4));
+    CALL(syscall(SYS_rt_sigtimedwait, &empty, NULL, NULL, 16));
+    CALL(syscall(SYS_rt_sigpending, &empty, 16));
     SHOW(pending(SIGUSR2));
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use kvrm_linux::Errno;
-use kvrm_linux::vfs::{Bind, OpenFlags, RenameMode, Setup, Timespec, Vfs};
+use kvrm_linux::vfs::{Bind, FileType, OpenFlags, RenameMode, Setup, Special, Timespec, Vfs};
 
 use crate::support::{CREATE, at, bound, find, get, names, open, put, read_node, setup};
 
@@ -38,6 +38,26 @@ fn changes_of_the_host_are_seen() {
     fs::remove_file(host.path().join("file")).unwrap();
     assert_eq!(get(&mut vfs, "/host/file"), Err(Errno::NOENT));
     assert!(names(&mut vfs, "/host").unwrap().is_empty());
+}
+
+#[test]
+fn pipes_have_names_on_the_host_only() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let host = tempfile::tempdir().unwrap();
+    let mut vfs = bound(host.path(), true);
+    vfs.mknod(at(&vfs, "/host/fifo"), Special::Fifo, 0o600).unwrap();
+    assert_eq!(vfs.mknod(at(&vfs, "/host/fifo"), Special::Fifo, 0o600), Err(Errno::EXIST));
+    let path = host.path().join("fifo");
+    assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
+    // The caller opens it, which must not open the host's: that would wait.
+    let fifo = open(&mut vfs, "/host/fifo", OpenFlags::READ).unwrap();
+    assert_eq!(vfs.stat(fifo).unwrap().file_type, FileType::Fifo);
+    vfs.rename(at(&vfs, "/host/fifo"), at(&vfs, "/host/other"), RenameMode::Replace).unwrap();
+    assert_eq!(open(&mut vfs, "/host/other", OpenFlags::READ), Ok(fifo));
+    vfs.unlink(at(&vfs, "/host/other")).unwrap();
+    assert!(!host.path().join("other").exists());
+    assert_eq!(vfs.stat(fifo).unwrap().links, 0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use kvrm_random::program::{DATA, Programs, Start};
 use super::*;
 
 for_mapped_engines! { random_programs_agree }
+for_evicting_engines! { random_programs_agree }
 
 for_mapped_devices! { random_programs_agree }
 

@@ -1,47 +1,54 @@
 //! Programs' files, as far as the kernel looks at them.
 
 /// `ET_EXEC`.
-pub(crate) const EXECUTABLE: u16 = 2;
+pub const EXECUTABLE: u16 = 2;
 /// `ET_DYN`.
-pub(crate) const ANYWHERE: u16 = 3;
+pub const ANYWHERE: u16 = 3;
 /// `PT_LOAD`.
-pub(crate) const LOAD: u32 = 1;
+pub const LOAD: u32 = 1;
 /// `PT_INTERP`.
-pub(crate) const INTERPRETER: u32 = 3;
+pub const INTERPRETER: u32 = 3;
 /// `PF_R | PF_X`.
-pub(crate) const CODE: u32 = 5;
+pub const CODE: u32 = 5;
 /// `PF_R | PF_W`.
-pub(crate) const DATA: u32 = 6;
+pub const DATA: u32 = 6;
 
 /// Bytes of the file's header.
-pub(crate) const HEADER: usize = 64;
+pub const HEADER: usize = 64;
 /// Bytes of a program header.
-pub(crate) const SEGMENT: usize = 56;
+pub const SEGMENT: usize = 56;
 
 /// A segment, and its program header.
 #[derive(Clone)]
-pub(crate) struct Segment {
-    pub(crate) kind: u32,
-    pub(crate) flags: u32,
-    pub(crate) addr: u64,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) memory: u64,
+pub struct Segment {
+    /// `p_type`.
+    pub kind: u32,
+    /// `p_flags`.
+    pub flags: u32,
+    /// `p_vaddr`.
+    pub addr: u64,
+    /// What the file has of it.
+    pub bytes: Vec<u8>,
+    /// `p_memsz`.
+    pub memory: u64,
 }
 
 impl Segment {
-    pub(crate) fn load(flags: u32, addr: u64, bytes: Vec<u8>) -> Segment {
+    /// A segment that is loaded.
+    pub fn load(flags: u32, addr: u64, bytes: Vec<u8>) -> Segment {
         let memory = bytes.len() as u64;
         Segment { kind: LOAD, flags, addr, bytes, memory }
     }
 
-    pub(crate) fn interpreter(path: &[u8]) -> Segment {
+    /// The path of an interpreter.
+    pub fn interpreter(path: &[u8]) -> Segment {
         let bytes = [path, &[0]].concat();
         Segment { kind: INTERPRETER, ..Segment::load(4, 0, bytes) }
     }
 }
 
 /// A file with these segments, each of which begins a page of it.
-pub(crate) fn file(kind: u16, entry: u64, segments: &[Segment]) -> Vec<u8> {
+pub fn file(kind: u16, entry: u64, segments: &[Segment]) -> Vec<u8> {
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
     bytes.extend([kind, 183].iter().flat_map(|half| half.to_le_bytes()));

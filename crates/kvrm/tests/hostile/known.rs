@@ -1,9 +1,12 @@
 //! What guests have tried: threads that wait for what never comes, and numbers that are too large.
 
+use kvrm_fuzzing::linux::program::{
+    AT_FDCWD, BUFFER, Code, HANDLER, Request, number as nr, request, steps,
+};
+use kvrm_fuzzing::linux::{LIMITS, Outcome};
 use kvrm_linux::{Ending, Errno, Signal, Status};
 
-use crate::program::{AT_FDCWD, BUFFER, Code, HANDLER, Request, number as nr, request, steps};
-use crate::support::{LIMITS, Outcome, run};
+use crate::support::run;
 
 /// Where buffers have their words.
 const WORDS: u64 = BUFFER + 0x100;
@@ -105,10 +108,23 @@ fn sleeping_ends() {
 }
 
 #[test]
+fn at_the_end_of_time_timers_are_over() {
+    // An alarm every hundred microseconds, which is blocked, a sleep as long as there is, and nothing to wait for.
+    let words = [i64::MAX as u64, 0, 0, 100, 0, 100, 1 << 13, 0];
+    let requests = [
+        request(nr::RT_SIGPROCMASK, [0, WORDS + 48, 0, 8]),
+        request(nr::SETITIMER, [0, WORDS + 16, 0]),
+        request(nr::NANOSLEEP, [WORDS, 0]),
+        FOR_EVER,
+    ];
+    assert_eq!(calls(&requests, "", &words).ending, Ending::Deadlock);
+}
+
+#[test]
 fn a_parent_that_may_not_be_interrupted_waits_for_its_child() {
     const SHARES_UNTIL_EXEC: u64 = 0x4111;
     for (signal, expected) in [(14, Status::Exited(0)), (9, Status::Killed(Signal::KILL))] {
-        let mut code = Code::new();
+        let mut code = Code::default();
         code.call(request(nr::RT_SIGACTION, [14, BUFFER, 0, 8]));
         code.call(request(nr::CLONE, [SHARES_UNTIL_EXEC]));
         let parent = code.here() + 1 + 3 * 29;
@@ -200,6 +216,32 @@ fn mappings_that_nobody_can_access_take_no_time() {
 }
 
 #[test]
+fn files_that_nobody_shows_any_more_take_no_room() {
+    // Much more than there may be at a time.
+    let mut requests = Vec::new();
+    for _ in 0..20 {
+        requests.extend([
+            request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]),
+            request(nr::UNLINKAT, [AT_FDCWD, BUFFER, 0]),
+        ]);
+        requests.extend([request(nr::WRITE, [3, BUFFER, 0x1_0000]); 16]);
+        requests.extend([
+            // Shown twice: once until it is taken away, once until something else is there.
+            request(nr::MMAP, [0x3000_0000, 1 << 20, 3, 0x12, 3, 0]),
+            request(nr::MMAP, [0x3800_0000, 1 << 20, 3, 0x11, 3, 0]),
+            request(nr::CLOSE, [3]),
+            request(nr::MUNMAP, [0x3000_0000, 1 << 20]),
+            request(nr::MMAP, [0x3800_0000, 1 << 20, 3, 0x32, u64::MAX, 0]),
+        ]);
+    }
+    requests.push(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
+    requests.push(request(nr::WRITE, [3, BUFFER, 0x80]));
+    let outcome = calls(&requests, "/tmp/file", &[]);
+    assert_eq!(outcome.status, Some(Status::Exited(0x80)));
+    assert!(outcome.report.limits.is_empty(), "{:?}", outcome.report.limits);
+}
+
+#[test]
 fn files_of_holes_take_no_memory_but_count() {
     let mut requests = vec![
         request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]),
@@ -217,7 +259,7 @@ fn files_that_grow_behind_mappings_count_when_they_are_accessed() {
     const SHARED_FIXED: u64 = 0x11;
     let at = 1 << 37;
     let grown = |size: u64| {
-        let mut code = Code::new();
+        let mut code = Code::default();
         code.call(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
         code.call(request(nr::MMAP, [at, 1 << 37, 3, SHARED_FIXED, 3, 0]));
         code.call(request(nr::FTRUNCATE, [3, size]));
@@ -236,7 +278,7 @@ fn files_that_grow_behind_mappings_count_when_they_are_accessed() {
 fn segments_that_nobody_has_any_more_take_no_memory() {
     const SHARED: u64 = 0x31;
     let at = 0x3000_0000;
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.call(request(nr::CLONE, [17]));
     let again = code.here();
     code.call(request(nr::MMAP, [at, 1 << 20, 3, SHARED, u64::MAX, 0]));

@@ -1,9 +1,12 @@
 //! Guests that use up what there is.
 
+use kvrm_fuzzing::linux::program::{
+    AT_FDCWD, BUFFER, Code, number as nr, request, steps, until_error,
+};
+use kvrm_fuzzing::linux::{LIMITS, Outcome};
 use kvrm_linux::{Ending, Errno, Limit, Limits, Signal, Status};
 
-use crate::program::{AT_FDCWD, BUFFER, Code, number as nr, request, steps, until_error};
-use crate::support::{LIMITS, Outcome, run};
+use crate::support::run;
 
 const SIGCHLD: u64 = 17;
 /// Private and anonymous.
@@ -28,7 +31,7 @@ fn assert_limited(outcome: &Outcome, limit: Limit) {
 
 /// Clones for ever.
 fn cloning(flags: u64, stack: u64) -> Vec<u8> {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let again = code.here();
     code.call(request(nr::CLONE, [flags, stack]));
     code.branch(again);
@@ -50,7 +53,7 @@ fn threads_are_limited() {
 
 #[test]
 fn processes_that_nobody_waits_for_are_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let again = code.here();
     code.call(request(nr::CLONE, [SIGCHLD]));
     code.branch_unless_zero(0, again);
@@ -66,7 +69,7 @@ fn assert_full(outcome: &Outcome) {
 
 #[test]
 fn memory_is_limited() {
-    let program = until_error(Code::new(), &[], (0, 1), |code| {
+    let program = until_error(Code::default(), &[], (0, 1), |code| {
         code.call(request(nr::MMAP, [0, 1 << 20, READ_WRITE, ANONYMOUS, u64::MAX, 0]));
         code.exit_on_error();
         code.store(20, 0);
@@ -76,7 +79,7 @@ fn memory_is_limited() {
 
 #[test]
 fn memory_that_cannot_be_accessed_any_more_counts() {
-    let program = until_error(Code::new(), &[], (0, 1), |code| {
+    let program = until_error(Code::default(), &[], (0, 1), |code| {
         code.call(request(nr::MMAP, [0, 1 << 20, READ_WRITE, ANONYMOUS, u64::MAX, 0]));
         code.exit_on_error();
         code.store(20, 0);
@@ -94,7 +97,7 @@ fn the_heap_is_limited() {
 
 #[test]
 fn mappings_are_limited() {
-    let program = until_error(Code::new(), &[], (FAR, 0x2000), |code| {
+    let program = until_error(Code::default(), &[], (FAR, 0x2000), |code| {
         code.call_with(request(nr::MMAP, [0, 0x1000, 0, FIXED, u64::MAX, 0]), 0);
     });
     assert_eq!(run(program, LONG).status, failed_with(Errno::NOMEM));
@@ -103,7 +106,7 @@ fn mappings_are_limited() {
 #[test]
 fn holes_in_mappings_are_limited() {
     for (number, protection) in [(nr::MUNMAP, 0), (nr::MPROTECT, 1)] {
-        let mut code = Code::new();
+        let mut code = Code::default();
         code.call(request(nr::MMAP, [FAR, 1 << 38, 0, FIXED, u64::MAX, 0]));
         let program = until_error(code, &[], (FAR, 0x2000), |code| {
             code.call_with(request(number, [0, 0x1000, protection]), 0);
@@ -115,7 +118,7 @@ fn holes_in_mappings_are_limited() {
 
 #[test]
 fn output_is_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let again = code.here();
     code.call(request(nr::WRITE, [1, BUFFER, 5000]));
     code.branch(again);
@@ -126,7 +129,7 @@ fn output_is_limited() {
 
 #[test]
 fn files_are_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.call(request(nr::OPENAT, [AT_FDCWD, BUFFER, 0o102, 0o644]));
     let program = until_error(code, b"/tmp/file\0", (0, 1), |code| {
         code.call(request(nr::WRITE, [3, BUFFER, 0x8000]));
@@ -138,7 +141,7 @@ fn files_are_limited() {
 
 #[test]
 fn directories_are_limited_however_deep() {
-    let program = until_error(Code::new(), b"directory\0", (0, 1), |code| {
+    let program = until_error(Code::default(), b"directory\0", (0, 1), |code| {
         code.call(request(nr::MKDIRAT, [AT_FDCWD, BUFFER, 0o755]));
         code.exit_on_error();
         code.call(request(nr::CHDIR, [BUFFER]));
@@ -150,7 +153,7 @@ fn directories_are_limited_however_deep() {
 
 #[test]
 fn descriptors_are_limited() {
-    let program = until_error(Code::new(), &[], (0, 1), |code| {
+    let program = until_error(Code::default(), &[], (0, 1), |code| {
         code.call(request(nr::PIPE2, [BUFFER, 0]));
     });
     let outcome = run(program, LONG);
@@ -160,7 +163,7 @@ fn descriptors_are_limited() {
 
 #[test]
 fn files_that_a_set_waits_for_are_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.call(request(nr::EPOLL_CREATE1, [0]));
     let again = code.here();
     // Always the same descriptor, always another file.
@@ -175,7 +178,7 @@ fn files_that_a_set_waits_for_are_limited() {
 
 #[test]
 fn pending_signals_are_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     code.call(request(nr::RT_SIGPROCMASK, [2, BUFFER + 64, 0, 8]));
     let mut buffer = vec![0xff; 72];
     buffer[..8].fill(0);
@@ -187,7 +190,7 @@ fn pending_signals_are_limited() {
 
 #[test]
 fn a_loop_is_limited() {
-    let mut code = Code::new();
+    let mut code = Code::default();
     let here = code.here();
     code.branch(here);
     let outcome = run(code.file(&[]), LIMITS);
