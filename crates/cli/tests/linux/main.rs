@@ -12,7 +12,7 @@
 mod case;
 mod check;
 mod commands;
-mod evaluator;
+mod engines;
 mod expected;
 mod place;
 mod programs;

@@ -40,17 +40,21 @@ impl Kvrm {
         self.finish(case, self.engine.as_deref(), &[])
     }
 
-    /// Runs a case on an engine for a number of instructions at the most: what it did, and how many instructions that took.
-    /// Returns nothing if they were not enough.
-    pub(crate) fn counted(&self, case: &Case, engine: &str, most: u64) -> Option<(Output, u64)> {
+    /// Runs a case on an engine for a number of instructions at the most: what it did, and the report. Returns nothing if
+    /// they were not enough.
+    pub(crate) fn reported(
+        &self,
+        case: &Case,
+        engine: &str,
+        most: u64,
+    ) -> Option<(Output, serde_json::Value)> {
         let report = tempfile::NamedTempFile::new().unwrap();
         let path = report.path().to_str().unwrap();
         let options = ["--report-json", path, "--max-instructions", &most.to_string()];
         let output = self.finish(case, Some(engine), &options);
         let text = std::fs::read_to_string(path).unwrap();
         let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let instructions = report["instructions"].as_u64().unwrap();
-        (report["limits"] == serde_json::json!([])).then_some((output, instructions))
+        (report["limits"] == serde_json::json!([])).then_some((output, report))
     }
 
     fn finish(&self, case: &Case, engine: Option<&str>, options: &[&str]) -> Output {
