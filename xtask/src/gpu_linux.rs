@@ -12,14 +12,13 @@ use crate::tools::{self, cannot};
 const SCRIPT: &str = include_str!("gpu-check-linux.sh");
 const PROGRAMS: [&str; 3] = ["kvrm", "engines", "linux"];
 /// What no program of the tests reads.
-const WITHOUT: [&str; 7] = [
+const WITHOUT: [&str; 6] = [
     "usr/share/doc",
     "usr/share/locale",
     "usr/share/man",
     "usr/lib/aarch64-linux-gnu/gconv",
     "usr/lib/python3.11/test",
     "usr/lib/python3.11/lib2to3",
-    "__pycache__",
 ];
 
 /// Fills the folder. `kvrm` is the command, and `engines` the tests of engines, both built.

@@ -129,6 +129,8 @@ pub struct LaunchEngine<L: Launcher> {
     stepped: u64,
     /// Time that the host has spent on instructions that the kernel has no handler for, since it was extended.
     without_handler: Duration,
+    /// What another kernel is going to cost: as much as the last that was compiled, by this program or another.
+    kernel_cost: Duration,
     // Last: everything above is on it.
     launcher: L,
 }
@@ -164,6 +166,7 @@ impl<L: Launcher> LaunchEngine<L> {
             share,
             stepped: 0,
             without_handler: Duration::ZERO,
+            kernel_cost: choosing::USUAL_COST,
             launcher,
             config,
         }

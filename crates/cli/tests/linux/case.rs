@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub(crate) enum Needs {
     /// One process with one thread.
     Single,
+    /// The same, for more instructions than a single lane of a GPU executes in a minute.
+    Long,
     /// One process.
     Threads,
     /// Anything.

@@ -60,6 +60,7 @@ fn header(file: &Path, line: &str) -> Option<Case> {
     let (name, needs) = line.strip_prefix('[')?.split_once(']')?;
     let needs = match needs.trim() {
         "single" => Needs::Single,
+        "long" => Needs::Long,
         "threads" => Needs::Threads,
         "" => Needs::Processes,
         _ => return None,

@@ -30,7 +30,7 @@ impl Kvrm {
     pub(crate) fn runs(&self, case: &Case) -> bool {
         match case.needs {
             Needs::Single => true,
-            Needs::Threads | Needs::Processes => {
+            Needs::Long | Needs::Threads | Needs::Processes => {
                 self.engine.as_ref().is_none_or(|engine| engine == "cpu")
             }
         }

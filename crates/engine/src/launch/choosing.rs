@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::{LaunchEngine, Launcher, Status};
 use crate::cache::KernelCache;
 use crate::code::AHEAD;
-use crate::{EngineError, KernelLoad, Stop};
+use crate::{EngineError, Stop};
 
 /// What a kernel costs before one has been compiled.
-const USUAL_COST: Duration = Duration::from_secs(1);
+pub(super) const USUAL_COST: Duration = Duration::from_secs(1);
 /// Instructions that the host executes before it looks whether the run is cancelled.
 const STEPS: usize = 1 << 12;
 /// The most handlers that a program begins with.
@@ -21,39 +21,51 @@ const MOST_KEPT: usize = 2048;
 const KEPT: &str = "handlers for mapped memory";
 
 impl<L: Launcher> LaunchEngine<L> {
-    /// Extends the kernel if that pays.
+    /// Chooses the handlers of the first kernel, and extends it when that pays.
     pub(super) fn choose_handlers(&mut self) {
         let kernels = self.launcher.start_times().kernels;
+        let most = self.launcher.most_handlers();
         if kernels.is_empty() {
-            self.code.meet_all();
-        } else if !self.code.handlers.has_met() || self.without_handler < cost(&kernels) {
+            self.adopt_kept(most);
+            if self.code.handlers.is_empty() {
+                self.code.meet_all();
+                self.code.choose(most);
+            }
+            return;
+        }
+        if let Some(compiled) = kernels.last().filter(|kernel| !kernel.cached)
+            && self.kernel_cost != compiled.time
+        {
+            // Only now is it known, and others can have the kernel.
+            self.kernel_cost = compiled.time;
+            self.keep();
+        }
+        let pays = self.code.handlers.has_met() && self.without_handler >= self.kernel_cost;
+        if !pays || self.code.handlers.len() >= most {
             return;
         }
         self.without_handler = Duration::ZERO;
-        let most = self.launcher.most_handlers();
-        if self.code.handlers.len() >= most {
-            return;
-        }
-        // What other programs have needed, up to now: there may be a kernel that has all.
-        self.code.handlers.choose_in_order(&self.kept(), most);
-        let is_new = self.code.handlers.has_met();
+        self.adopt_kept(most);
         self.code.choose(most);
-        if is_new {
-            self.keep();
-        }
     }
 
-    /// Words that want the handlers of earlier programs.
-    fn kept(&self) -> Vec<u32> {
-        let bytes = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
-        let words = bytes.chunks_exact(4).take(MOST_KEPT);
-        words.map(|word| u32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
+    /// Takes over what other programs have needed up to now: there may be a kernel that has all.
+    fn adopt_kept(&mut self, most: usize) {
+        let kept = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
+        let numbers = kept.chunks_exact(4).take(1 + MOST_KEPT);
+        let mut numbers =
+            numbers.map(|number| u32::from_le_bytes(number.try_into().expect("four bytes")));
+        let Some(milliseconds) = numbers.next() else { return };
+        self.kernel_cost = Duration::from_millis(milliseconds.into());
+        self.code.handlers.choose_in_order(&numbers.collect::<Vec<u32>>(), most);
     }
 
+    /// Keeps what the last kernel cost, and words that want its handlers.
     fn keep(&self) {
-        let words: Vec<u8> =
-            self.code.handlers.words().iter().flat_map(|word| word.to_le_bytes()).collect();
-        KernelCache::open().put(&self.launcher.key(KEPT), &words);
+        let milliseconds = self.kernel_cost.as_millis().try_into().unwrap_or(u32::MAX);
+        let words = self.code.handlers.words().into_iter();
+        let kept = std::iter::once(milliseconds).chain(words).flat_map(u32::to_le_bytes);
+        KernelCache::open().put(&self.launcher.key(KEPT), &kept.collect::<Vec<u8>>());
     }
 
     /// Executes instructions of a lane on the host until the kernel has a handler for the next. The stop, if it has to.
@@ -79,10 +91,4 @@ impl<L: Launcher> LaunchEngine<L> {
         self.without_handler += start.elapsed();
         Ok(stop)
     }
-}
-
-/// What another kernel is going to cost: as much as the last that was compiled.
-fn cost(kernels: &[KernelLoad]) -> Duration {
-    let compiled = kernels.iter().rev().find(|kernel| !kernel.cached);
-    compiled.map_or(USUAL_COST, |kernel| kernel.time)
 }
