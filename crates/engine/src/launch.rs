@@ -131,6 +131,8 @@ pub struct LaunchEngine<L: Launcher> {
     without_handler: Duration,
     /// What another kernel is going to cost: as much as the last that was compiled, by this program or another.
     kernel_cost: Duration,
+    /// Which handlers kernels have is kept on disk.
+    keeps_handlers: bool,
     // Last: everything above is on it.
     launcher: L,
 }
@@ -167,9 +169,16 @@ impl<L: Launcher> LaunchEngine<L> {
             stepped: 0,
             without_handler: Duration::ZERO,
             kernel_cost: choosing::USUAL_COST,
+            keeps_handlers: false,
             launcher,
             config,
         }
+    }
+
+    /// The same engine; with mapped memory, its kernels begin with the handlers that programs before this one needed.
+    pub fn keeping_handlers(mut self) -> LaunchEngine<L> {
+        self.keeps_handlers = true;
+        self
     }
 
     /// The device.

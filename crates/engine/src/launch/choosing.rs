@@ -1,8 +1,9 @@
 //! Which handlers kernels for mapped memory have, where programs are large: see `kernel::chosen`.
 //!
 //! What the kernel lacks is executed by the host until that has taken as long as compiling a larger kernel would. So it never
-//! takes more than twice as long as it must, whatever the device and its compiler. The choice is kept on disk: the next
-//! program on the device begins with the handlers of those before it, in a kernel that is compiled already.
+//! takes more than twice as long as it must, whatever the device and its compiler. The choice can be
+//! [kept](LaunchEngine::keeping_handlers) on disk: the next program on the device begins with the handlers of those before
+//! it, in a kernel that is compiled already.
 
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,9 @@ impl<L: Launcher> LaunchEngine<L> {
 
     /// Takes over what other programs have needed up to now: there may be a kernel that has all.
     fn adopt_kept(&mut self, most: usize) {
+        if !self.keeps_handlers {
+            return;
+        }
         let kept = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
         let numbers = kept.chunks_exact(4).take(1 + MOST_KEPT);
         let mut numbers =
@@ -62,6 +66,9 @@ impl<L: Launcher> LaunchEngine<L> {
 
     /// Keeps what the last kernel cost, and words that want its handlers.
     fn keep(&self) {
+        if !self.keeps_handlers {
+            return;
+        }
         let milliseconds = self.kernel_cost.as_millis().try_into().unwrap_or(u32::MAX);
         let words = self.code.handlers.words().into_iter();
         let kept = std::iter::once(milliseconds).chain(words).flat_map(u32::to_le_bytes);

@@ -296,8 +296,12 @@ fn engines(kind: EngineKind) -> (Option<Build>, Build) {
     match kind {
         EngineKind::Auto | EngineKind::Cpu => (None, cpu),
         EngineKind::Eval => (None, |config| Ok(Box::new(EvalEngine::new(config)?))),
-        EngineKind::Cuda => (Some(|config| Ok(Box::new(kvrm_cuda::build(config, 0)?))), cpu),
-        EngineKind::Wgpu => (Some(|config| Ok(Box::new(kvrm_wgpu::build(config, None)?))), cpu),
+        EngineKind::Cuda => {
+            (Some(|config| Ok(Box::new(kvrm_cuda::build(config, 0)?.keeping_handlers()))), cpu)
+        }
+        EngineKind::Wgpu => {
+            (Some(|config| Ok(Box::new(kvrm_wgpu::build(config, None)?.keeping_handlers()))), cpu)
+        }
     }
 }
 
