@@ -119,7 +119,7 @@ impl Handlers {
         Handlers::default()
     }
 
-    /// No handlers, of which kernels will have those that are [chosen](Handlers::choose).
+    /// No handlers, of which kernels will have those that are chosen.
     pub fn by_choice() -> Handlers {
         Handlers { chosen: Some(Chosen::default()), ..Handlers::default() }
     }
