@@ -66,6 +66,15 @@ pub(crate) fn work<T>(
     watched(quiet, 1, update, || work(&control))
 }
 
+/// Makes a control for a run that has the terminal to itself: what the run does instead of executing instructions is
+/// shown while it lasts, and nothing else is.
+pub(crate) fn for_activities() -> RunControl {
+    RunControl::new().with_activities(|activity, work| {
+        let update = |bar: &ProgressBar, _| bar.set_message(describe(activity));
+        watched(QUIET, 1, update, work);
+    })
+}
+
 /// True once Ctrl-C was pressed during or after a [`run`], for loops around it.
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
@@ -146,13 +155,19 @@ fn watch(
 /// Describes what a run is doing.
 fn message(control: &RunControl, elapsed: Duration) -> String {
     match control.activity() {
-        Some(Activity::Compiling { handlers }) => {
-            format!("compiling a kernel of {}", text::handlers(handlers))
-        }
+        Some(activity) => describe(activity),
         None => {
             let executed = control.executed() as f64;
             let speed = text::short(executed / elapsed.as_secs_f64());
             format!("{} instructions, {speed}/s", text::short(executed))
+        }
+    }
+}
+
+fn describe(activity: Activity) -> String {
+    match activity {
+        Activity::Compiling { handlers } => {
+            format!("compiling a kernel of {}", text::handlers(handlers))
         }
     }
 }

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use kvrm::EngineKind;
 use kvrm::linux::{Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, Status};
-use kvrm::{EngineKind, RunControl};
 
 use crate::args::{self, TimeoutArgs};
 use crate::failure::{Failure, Result};
+use crate::progress;
 
 /// Options of `kvrm run`.
 #[derive(clap::Args)]
@@ -156,7 +157,7 @@ fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
 impl Run {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         out.flush()?;
-        let control = RunControl::new();
+        let control = progress::for_activities();
         if let Some(deadline) = self.timeout.deadline() {
             control.cancel_at(deadline);
         }

@@ -16,6 +16,8 @@ pub enum Activity {
 
 /// A function that a run asks at intervals whether it should end.
 type Interrupt = Box<dyn Fn() -> bool + Send + Sync>;
+/// A function that does something that is given to it, and knows what that is.
+type Around = Box<dyn Fn(Activity, &mut dyn FnMut()) + Send + Sync>;
 
 /// The run has not been asked to end.
 const GOES_ON: u8 = 0;
@@ -34,6 +36,7 @@ pub struct RunControl {
     executed: AtomicU64,
     stopped: AtomicU64,
     activity: Mutex<Option<Activity>>,
+    around: Option<Around>,
 }
 
 impl RunControl {
@@ -84,6 +87,24 @@ impl RunControl {
         interrupt: impl Fn() -> bool + Send + Sync + 'static,
     ) -> RunControl {
         RunControl { interrupt: Some(Box::new(interrupt)), ..self }
+    }
+
+    /// Calls `around` with each [`Activity`] and the function that does it, which `around` must call once. It can show
+    /// something in the meantime, and is done with that before the run goes on.
+    ///
+    /// ```
+    /// use kvrm_engine::{Activity, RunControl};
+    /// let control = RunControl::new().with_activities(|activity, work| {
+    ///     println!("{activity:?} ...");
+    ///     work();
+    /// });
+    /// assert_eq!(control.during(Activity::Compiling { handlers: 3 }, || 5), 5);
+    /// ```
+    pub fn with_activities(
+        self,
+        around: impl Fn(Activity, &mut dyn FnMut()) + Send + Sync + 'static,
+    ) -> RunControl {
+        RunControl { around: Some(Box::new(around)), ..self }
     }
 
     /// Asks the run to end soon; lanes stop between two instructions.
@@ -149,7 +170,14 @@ impl RunControl {
     /// For engines: does something that watchers should know about.
     pub fn during<T>(&self, activity: Activity, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some(activity);
-        let result = work();
+        let result = match &self.around {
+            None => work(),
+            Some(around) => {
+                let (mut work, mut result) = (Some(work), None);
+                around(activity, &mut || result = work.take().map(|work| work()));
+                result.expect("the work was done")
+            }
+        };
         *self.lock() = None;
         result
     }

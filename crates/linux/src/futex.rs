@@ -27,7 +27,12 @@ impl Kernel {
             Backing::Shared { segment, offset } => {
                 FutexKey::Shared(segment, offset + (addr - start))
             }
-            Backing::Anonymous | Backing::File { .. } => FutexKey::Private(number, addr),
+            Backing::File { node, offset, shared: true } => {
+                FutexKey::File(node, offset + (addr - start))
+            }
+            Backing::Anonymous | Backing::File { shared: false, .. } => {
+                FutexKey::Private(number, addr)
+            }
         })
     }
 

@@ -7,6 +7,7 @@ use crate::clock::Time;
 use crate::files::FileId;
 use crate::process::Pid;
 use crate::signals::{Pending, SignalStack, Signals};
+use crate::vfs::NodeId;
 
 /// The number of a thread. The first thread of a process has the process's number.
 pub(crate) type Tid = u32;
@@ -80,6 +81,8 @@ pub(crate) enum FutexKey {
     Private(u32, u64),
     /// In memory that processes share: a segment, and the offset in it.
     Shared(u64, u64),
+    /// In memory that shows a file: the file, and the offset in it.
+    File(NodeId, u64),
 }
 
 impl Thread {

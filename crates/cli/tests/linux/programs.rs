@@ -68,6 +68,7 @@ const SOURCES: &[(&str, Needs, &[Link])] = &[
     ("printing.c", Needs::Single, ALL),
     ("proc_files.c", Needs::Single, ALL),
     ("processes.c", Needs::Processes, ONCE),
+    ("semaphores.c", Needs::Processes, ONCE),
     ("signal_basics.c", Needs::Single, ONCE),
     ("signal_context.c", Needs::Single, ALL),
     ("signal_defaults.c", Needs::Processes, ONCE),
