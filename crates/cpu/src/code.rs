@@ -1,6 +1,7 @@
 //! The code of one view of memory: the image, the shared memory, or that of a lane that has changed its own code.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +14,8 @@ use crate::hashing::{NumberMap, NumberSet};
 use crate::index::{Index, Key, map_bytes};
 use crate::interpreter::{Decoded, Ending};
 use crate::kept::Unit;
-use crate::record::{Record, SHEET_BYTES, Sheets, Table, UNCOUNTED};
+use crate::record::{Record, SHEET_BYTES, Sheet, Sheets, Table, UNCOUNTED};
+use crate::segments::{Executable, Segments};
 use crate::stubs::Stubs;
 use crate::translate::HostTarget;
 
@@ -46,6 +48,8 @@ pub(crate) struct Translations {
     goals: NumberSet<u64>,
     /// It is that of a lane which has changed its code.
     is_own: bool,
+    /// What machines agree on, if several share it.
+    segments: Option<Segments>,
     /// Addresses of translations that are on disk, and were not looked at yet.
     expected: NumberSet<u64>,
     /// Words that were written after they had been translated.
@@ -109,6 +113,13 @@ impl Translations {
         Translations::new(stubs, true)
     }
 
+    /// Of machines that agree on their code.
+    pub(crate) fn shared(stubs: &Arc<Stubs>) -> Translations {
+        let mut code = Translations::new(stubs, false);
+        code.segments = Some(Segments::default());
+        code
+    }
+
     fn new(stubs: &Arc<Stubs>, is_own: bool) -> Translations {
         let HostTarget { memory_size, kind, .. } = stubs.target;
         Translations {
@@ -118,6 +129,7 @@ impl Translations {
             tails: NumberMap::default(),
             goals: NumberSet::default(),
             is_own,
+            segments: None,
             expected: NumberSet::default(),
             unsettled: NumberMap::default(),
             index: Index::default(),
@@ -136,6 +148,37 @@ impl Translations {
     /// Where running code finds records, until these are cleared.
     pub(crate) fn table(&self) -> &Arc<Table> {
         self.sheets.table()
+    }
+
+    // Sharing.
+
+    /// The segment at an address, if a machine that can execute these addresses has it.
+    pub(crate) fn agree(&mut self, pc: u64, own: &Executable<'_>) -> Option<Range<u64>> {
+        self.segments.as_mut().expect("machines share it").agree(pc, own)
+    }
+
+    /// True if a machine that can execute these addresses has all segments that are there.
+    pub(crate) fn agrees(&self, own: &Executable<'_>) -> bool {
+        self.segments.as_ref().expect("machines share it").agrees(own)
+    }
+
+    /// The records around an address in memory.
+    pub(crate) fn sheet(&mut self, pc: u64) -> *mut Sheet {
+        self.sheets.sheet(pc)
+    }
+
+    /// True if all machines that have the code at one address have that at the other.
+    fn joins(&self, one: u64, other: u64) -> bool {
+        self.segments.as_ref().is_none_or(|segments| segments.joins(one, other))
+    }
+
+    /// The record where code goes on that leads from one address to another.
+    fn link(&mut self, from: u64, to: u64) -> *mut Record {
+        if self.joins(from, to) {
+            return self.sheets.record(to);
+        }
+        let empty = self.stubs.interpreter.empty();
+        self.segments.as_mut().expect("machines share it").gate(to, empty)
     }
 
     // Arriving.
@@ -274,7 +317,7 @@ impl Translations {
     fn fill(&mut self, pc: u64, mut parameters: kernel::Record, ending: Ending) {
         if ending == Ending::Direct {
             let target = parameters.wide();
-            parameters = parameters.with_wide(self.sheets.record(target) as u64);
+            parameters = parameters.with_wide(self.link(pc, target) as u64);
         }
         let heat = self.patience(pc);
         let record = self.at(pc);
@@ -285,7 +328,7 @@ impl Translations {
 
     /// Makes the last record of a sheet lead to the next.
     fn lead_on(&mut self, pc: u64) {
-        let next = self.sheets.record(pc.wrapping_add(4));
+        let next = self.link(pc, pc.wrapping_add(4));
         let code = self.stubs.interpreter.next_sheet;
         // SAFETY: as in `at`.
         let last = unsafe { &mut *self.sheets.last(pc) };
@@ -375,6 +418,7 @@ impl Translations {
             + map_bytes::<(u64, u64), Made>(self.tails.len())
             + map_bytes::<u64, ()>(self.goals.len() + self.expected.len())
             + map_bytes::<u64, Unsettled>(self.unsettled.len())
+            + map_bytes::<u64, [Record; 2]>(self.segments.as_ref().map_or(0, Segments::gates))
             + self.index.bytes();
         match now.checked_sub(self.charged) {
             Some(more) => self.stubs.memory.charge(more),

@@ -19,6 +19,15 @@ pub(crate) enum Key {
     Tail(u64, u64),
 }
 
+impl Key {
+    /// The address of its first word.
+    pub(crate) fn entry(self) -> u64 {
+        match self {
+            Key::Region(pc) | Key::Tail(pc, _) => pc,
+        }
+    }
+}
+
 /// Translations and their words, found from either side.
 #[derive(Default)]
 pub(crate) struct Index {

@@ -7,6 +7,7 @@ use kvrm_mem::{PAGE, Space};
 
 use crate::code::Translations;
 use crate::context::LaneContext;
+use crate::sharing::Sharing;
 use crate::stubs::Stubs;
 
 /// One machine: its registers, its memory if it has its own, and how far it got.
@@ -28,6 +29,12 @@ pub(crate) struct Lane {
     pub(crate) writes_code: Option<(u64, u64)>,
     /// It needs a translation for which there was no room.
     pub(crate) waits: bool,
+    /// Its part in a pool, if it is the only lane of a machine that shares one.
+    pub(crate) shares: Option<Box<Sharing>>,
+    /// It does not have the code at PC that the pool has there.
+    pub(crate) parts: bool,
+    /// Watched ranges that it has accessed, and after how many instructions.
+    pub(crate) touched: Vec<(usize, u64)>,
 }
 
 // SAFETY: the pointers in the context are to memory that the lane or its engine owns; one thread at a
@@ -45,6 +52,9 @@ impl Lane {
             slice_over: false,
             writes_code: None,
             waits: false,
+            shares: None,
+            parts: false,
+            touched: Vec::new(),
         }
     }
 

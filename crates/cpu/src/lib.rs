@@ -33,6 +33,9 @@
 //! records of its own. Words that are written are decoded anew, and translations made from them are forgotten; words that
 //! change again and again are interpreted, and what is around them is translated without them.
 //!
+//! **Sharing.** Machines of processes share records and translations in pools (`pool`), as long as they agree on their code
+//! (`segments`, `sharing`).
+//!
 //! **Memory for code.** All records and translations of a machine have a budget (`code_memory`). When it is spent, all
 //! lanes leave their code at the end of what they are doing, everything is forgotten, and what is still needed is made
 //! again. Handlers belong to the process and are not counted.
@@ -56,9 +59,12 @@ mod library;
 mod mapped;
 mod memory;
 mod packed;
+mod pool;
 mod record;
 mod registers;
 mod runner;
+mod segments;
+mod sharing;
 mod slow;
 mod stubs;
 mod translate;
@@ -66,19 +72,21 @@ mod turns;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
 use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
-use kvrm_mem::{Image, PAGE, Permissions, Space, View as MemoryView, branch_target};
+use kvrm_mem::{Frozen, Image, PAGE, Permissions, Space, View as MemoryView, branch_target};
 
 use code::Translations;
 use lane::Lane;
+use pool::{Pool, Pools};
 use record::Scratch;
 use runner::Run;
+use sharing::Sharing;
 use slow::{CodeView, begin_write};
 use stubs::Stubs;
 use turns::{Turn, Waiting, on_threads};
@@ -109,15 +117,68 @@ impl States<'_> {
 /// Lanes translated to host code and spread over threads.
 pub struct CpuEngine {
     config: Config,
-    // Before the memory that it was made from and the stubs that it calls.
-    code: Mutex<Translations>,
     lanes: Vec<Lane>,
     scratches: Vec<Scratch>,
     /// The memory of all lanes, unless each has its own.
     shared: Option<Space>,
-    image: Image,
+    /// None if memory is mapped.
+    image: Option<Image>,
     breakpoints: Vec<u64>,
-    stubs: Arc<Stubs>,
+    /// Its translations. Other machines have them, too, as long as its lane [shares](Lane::shares) them.
+    pool: Arc<Pool>,
+    /// Other pools, if the machine may share them.
+    pools: Option<Arc<Pools>>,
+}
+
+/// Makes machines with mapped memory and one lane that have translations in common where their code is the same.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use kvrm_cpu::CpuMachines;
+/// use kvrm_engine::{Config, Engine, MemoryModel};
+/// let config = Config {
+///     lanes: 1,
+///     memory_size: 1 << 39,
+///     model: MemoryModel::Shared,
+///     read_only: false,
+///     mapped: true,
+///     threads: 1,
+///     translate_after: 16_000,
+///     code_memory: 1 << 28,
+///     profile: false,
+/// };
+/// let machines = CpuMachines::new(config);
+/// let two = [machines.make()?, machines.make()?];
+/// assert!(two.iter().all(|machine| machine.config().mapped));
+/// # }
+/// # Ok::<(), kvrm_engine::EngineError>(())
+/// ```
+pub struct CpuMachines {
+    config: Config,
+    pools: Arc<Pools>,
+}
+
+impl CpuMachines {
+    /// Machines of that kind.
+    pub fn new(config: Config) -> CpuMachines {
+        CpuMachines::with_cache(config, KernelCache::open())
+    }
+
+    fn with_cache(mut config: Config, cache: KernelCache) -> CpuMachines {
+        config.check_mapped();
+        assert!(config.mapped && config.lanes == 1, "they have one lane and mapped memory");
+        config.threads = 1;
+        let pools = Arc::new(Pools::new(&config, cache));
+        CpuMachines { config, pools }
+    }
+
+    /// Makes one; its memory is empty, and its registers are zero.
+    pub fn make(&self) -> Result<CpuEngine, EngineError> {
+        let size = self.config.memory_size;
+        let failed = |source| EngineError::Memory { lane: 0, size, source };
+        let space = Space::mapped(size).map_err(failed)?;
+        CpuEngine::sharing(&self.config, &self.pools, self.pools.any()?, Sharing::new(size), space)
+    }
 }
 
 impl CpuEngine {
@@ -129,13 +190,22 @@ impl CpuEngine {
     /// The same, with translations kept in `cache`.
     pub fn with_cache(mut config: Config, cache: KernelCache) -> Result<CpuEngine, EngineError> {
         config.check_mapped();
+        if config.mapped && config.model == MemoryModel::Private {
+            return Err(EngineError::MappedForEach("cpu"));
+        }
+        if config.mapped && config.lanes == 1 {
+            return CpuMachines::with_cache(config, cache).make();
+        }
         let size = config.memory_size;
         let memory = |(lane, source)| EngineError::Memory { lane, size, source };
         if config.threads == 0 {
             config.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let stubs = Arc::new(Stubs::new(&config, cache)?);
-        let image = Image::new(size).map_err(|e| memory((0, e)))?;
+        let pool = Pool::alone(Stubs::new(&config, cache)?);
+        let image = match config.mapped {
+            true => None,
+            false => Some(Image::new(size).map_err(|e| memory((0, e)))?),
+        };
         let mut shared = None;
         let mut lanes: Vec<Lane> = Vec::new();
         let there_is = kvrm_mem::may_have((config.lanes * size_of::<Lane>()) as u64)
@@ -145,25 +215,52 @@ impl CpuEngine {
         }
         match config.model {
             MemoryModel::Shared => {
-                let space = match config {
-                    Config { mapped: true, .. } => Space::mapped(&image),
-                    Config { read_only: true, .. } => Space::read_only(&image),
-                    _ => Space::shared(&image),
+                let space = match &image {
+                    None => Space::mapped(size),
+                    Some(image) if config.read_only => Space::read_only(image),
+                    Some(image) => Space::shared(image),
                 };
                 shared = Some(space.map_err(|e| memory((0, e)))?);
                 lanes.extend((0..config.lanes).map(|_| Lane::new(None)));
             }
             MemoryModel::Private => {
-                let spaces = Space::private(&image, config.lanes).map_err(memory)?;
+                let image = image.as_ref().expect("private memory is not mapped");
+                let spaces = Space::private(image, config.lanes).map_err(memory)?;
                 lanes.extend(spaces.into_iter().map(|space| Lane::new(Some(space))));
             }
         }
-        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut(), &stubs));
+        lanes.iter_mut().for_each(|lane| lane.attach(shared.as_mut(), &pool.stubs));
         let threads = config.threads.min(config.lanes);
         let scratches = (0..threads).map(|_| Scratch::new()).collect();
-        let code = Mutex::new(Translations::common(&stubs));
-        let breakpoints = Vec::new();
-        Ok(CpuEngine { config, code, lanes, scratches, shared, image, breakpoints, stubs })
+        let (breakpoints, pools) = (Vec::new(), None);
+        Ok(CpuEngine { config, lanes, scratches, shared, image, breakpoints, pool, pools })
+    }
+
+    /// A machine with one lane that shares its translations.
+    fn sharing(
+        config: &Config,
+        pools: &Arc<Pools>,
+        pool: Arc<Pool>,
+        shares: Sharing,
+        mut space: Space,
+    ) -> Result<CpuEngine, EngineError> {
+        let mut lane = Lane::new(None);
+        lane.shares = Some(Box::new(shares));
+        lane.attach(Some(&mut space), &pool.stubs);
+        Ok(CpuEngine {
+            config: config.clone(),
+            lanes: vec![lane],
+            scratches: vec![Scratch::new()],
+            shared: Some(space),
+            image: None,
+            breakpoints: Vec::new(),
+            pool,
+            pools: Some(Arc::clone(pools)),
+        })
+    }
+
+    fn code(&self) -> MutexGuard<'_, Translations> {
+        self.pool.code()
     }
 
     fn space(&self, lane: usize) -> &Space {
@@ -171,35 +268,41 @@ impl CpuEngine {
         own.or(self.shared.as_ref()).expect("memory is private or shared")
     }
 
-    /// Forgets all translations.
+    /// Forgets all translations, which no other machine has.
     fn clear_code(&mut self) {
-        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut code = self.pool.code();
         if let Some(space) = &mut self.shared {
             for page in code.pages() {
                 space.set_page_granules(page * PAGE, 0);
             }
         }
         code.clear();
+        drop(code);
         for own in self.lanes.iter_mut().filter_map(|lane| lane.own_code.as_mut()) {
             own.clear();
         }
-        self.stubs.kept().memory_changed();
+        self.pool.stubs.kept().memory_changed();
         // SAFETY: that were all that there are, and lanes run only while somebody else has the engine.
-        unsafe { self.stubs.memory.clear() };
+        unsafe { self.pool.stubs.memory.clear() };
     }
 
     /// Makes room for translations if there is none; true if there was none.
-    fn make_room(&mut self) -> bool {
-        let full = self.stubs.memory.is_full();
-        if full {
-            self.clear_code();
+    fn make_room(&mut self) -> Result<bool, EngineError> {
+        let full = self.pool.stubs.memory.is_full();
+        match self.shares() {
+            Some(_) if full => self.leave_full_pool()?,
+            None if full => self.clear_code(),
+            Some(_) | None => {}
         }
-        full
+        Ok(full)
     }
 
     /// Forgets translations of bytes in shared memory that change.
     fn forget_shared(&mut self, (addr, len): (u64, u64), by_guest: bool) {
-        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shares) = self.shares() {
+            return shares.drop_claims(&(addr..addr + len));
+        }
+        let mut code = self.pool.code();
         let space = self.shared.as_mut().expect("memory is shared");
         for page in code.forget(addr, len, by_guest) {
             space.set_page_granules(page * PAGE, code.granules_of_page(page));
@@ -212,16 +315,17 @@ impl CpuEngine {
         request: &RunRequest<'r>,
         slice: u64,
     ) -> (Run<'r>, &'r mut [Lane], &'r mut [Scratch]) {
-        let code = self.code.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let table = Arc::clone(code.table());
+        let table = match &self.lanes[0].shares {
+            // Others may have the pool locked.
+            Some(shares) => Arc::clone(shares.table()),
+            None => Arc::clone(self.pool.code().table()),
+        };
+        let source = self.shared.as_mut().map(Space::raw);
         let run = Run {
-            stubs: &self.stubs,
-            code: &self.code,
+            stubs: &self.pool.stubs,
+            code: &self.pool.code,
             table,
-            source: match &mut self.shared {
-                Some(space) => space.raw(),
-                None => self.image.raw(),
-            },
+            source: source.or(self.image.as_mut().map(Image::raw)).expect("there is memory"),
             breakpoints: &self.breakpoints,
             control: request.control,
             slice,
@@ -274,7 +378,7 @@ impl CpuEngine {
         let running = |(number, lane): (usize, &Lane)| lane.status.stop.is_none().then_some(number);
         let mut order: Vec<usize> = self.lanes.iter().enumerate().filter_map(running).collect();
         while !order.is_empty() && !request.control.is_cancelled() {
-            self.make_room();
+            self.make_room()?;
             let (run, lanes, scratches) = self.begin(request, PRIVATE_SLICE);
             let waiting = Waiting::in_order(lanes, &order);
             let threads = order.len().min(scratches.len());
@@ -310,7 +414,8 @@ impl CpuEngine {
                 }
                 run.slice(lane, scratch, &mut Turn::default())
             })?;
-            some_wait = self.make_room() && self.any_lane(|lane| lane.waits);
+            some_wait = self.make_room()? && self.any_lane(|lane| lane.waits);
+            self.settle_sharing()?;
             self.write_code(request)?;
         }
         Ok(())
@@ -445,7 +550,7 @@ impl Engine for CpuEngine {
     }
 
     fn code_use(&self) -> CodeUse {
-        self.stubs.memory.code_use()
+        self.pool.stubs.memory.code_use()
     }
 
     fn runs_on_caller(&self) -> bool {
@@ -481,20 +586,21 @@ impl Engine for CpuEngine {
         let space = space.as_mut().expect("memory is private or shared");
         let mut view = match own_code {
             Some(code) => CodeView::Own(code),
-            None => CodeView::Image(&self.code),
+            None => CodeView::Image(&self.pool.code),
         };
         let apart = begin_write(space, &mut view, addr, len);
         space.write(addr, bytes);
         if !apart {
-            self.lanes[lane].code_written(&self.stubs, (addr, len), false);
+            self.lanes[lane].code_written(&self.pool.stubs, (addr, len), false);
         }
         Ok(())
     }
 
     fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
+        let Some(image) = &mut self.image else { return self.write_memory(0, addr, bytes) };
+        image.bytes_mut()[addr as usize..addr as usize + bytes.len()].copy_from_slice(bytes);
         for space in self.lanes.iter_mut().filter_map(|lane| lane.space.as_mut()) {
-            space.image_changed(&self.image, addr, bytes.len() as u64);
+            space.image_changed(image, addr, bytes.len() as u64);
         }
         self.clear_code();
         Ok(())
@@ -518,6 +624,29 @@ impl Engine for CpuEngine {
         self.shared.as_ref().filter(|_| self.config.mapped)
     }
 
+    fn freeze_memory(&mut self, _: usize) -> Result<Arc<Frozen>, EngineError> {
+        if !self.config.mapped {
+            return Err(EngineError::NotMapped(self.name()));
+        }
+        self.freeze_mapped().map_err(EngineError::MappedMemory)
+    }
+
+    fn sibling(&self, _: usize) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(Box::new(self.mapped_sibling()?))
+    }
+
+    fn watch_memory(&mut self, _: usize, ranges: Vec<Range<u64>>) -> Result<(), EngineError> {
+        if !self.config.mapped {
+            return Err(EngineError::NotMapped(self.name()));
+        }
+        self.lanes[0].touched.clear();
+        self.mapped_space().watch(ranges).map_err(EngineError::MappedMemory)
+    }
+
+    fn take_touched(&mut self, lane: usize) -> Vec<(usize, u64)> {
+        std::mem::take(&mut self.lanes[lane].touched)
+    }
+
     fn copy_memory(&mut self, _: usize, from: &Space) -> Result<(), EngineError> {
         self.copy_mapped(from).map_err(EngineError::MappedMemory)
     }
@@ -525,7 +654,11 @@ impl Engine for CpuEngine {
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
         if self.breakpoints != request.breakpoints {
             self.breakpoints = request.breakpoints.to_vec();
-            self.clear_code();
+            match self.lanes[0].shares.is_some() {
+                // Others do not have them.
+                true => self.leave_pools()?,
+                false => self.clear_code(),
+            }
         }
         for lane in &mut self.lanes {
             if request.continues && lane.status.is_final() {
@@ -551,9 +684,10 @@ impl Engine for CpuEngine {
     }
 
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
+        self.restore_mapped()?;
         for lane in &mut self.lanes[lanes] {
-            if let Some(space) = &mut lane.space {
-                space.reset(&self.image);
+            if let (Some(space), Some(image)) = (&mut lane.space, &self.image) {
+                space.reset(image);
             }
             lane.context.state = CpuState::new();
             lane.context.vectors = VectorState::new();

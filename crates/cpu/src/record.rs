@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -114,6 +115,13 @@ impl Record {
         self.parameters = parameters;
     }
 
+    /// A record that leads to an address by other code than what runs there. Nobody counts how often it is reached.
+    pub(crate) fn gate(pc: u64, code: *const u8) -> Record {
+        let gate = Record::new(pc, code);
+        gate.set_heat(UNCOUNTED);
+        gate
+    }
+
     /// A copy that runs other code.
     pub(crate) fn with_code(&self, code: *const u8) -> Record {
         let code = AtomicPtr::new(code.cast_mut());
@@ -181,12 +189,71 @@ impl Table {
     }
 }
 
-/// All records of one view of memory.
-pub(crate) struct Sheets {
+/// A table, and the folders in it. Whose the sheets are is another question.
+pub(crate) struct Links {
     table: Arc<Table>,
     /// What was made, to be freed.
-    made_folders: Vec<*mut Folder>,
-    made_sheets: Vec<*mut Sheet>,
+    made: Vec<*mut Folder>,
+}
+
+// SAFETY: the pointers are to what the links own, and to sheets that live as long as their users.
+unsafe impl Send for Links {}
+
+impl Links {
+    /// No sheets of a memory of that size, of which little may be used.
+    pub(crate) fn new(memory_size: u64, is_sparse: bool) -> Links {
+        Links { table: Arc::new(Table::new(memory_size, is_sparse)), made: Vec::new() }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Adds the sheet with an address in memory.
+    pub(crate) fn add(&mut self, pc: u64, sheet: *mut Sheet) {
+        let number = pc / SHEET_BYTES;
+        let slot = &self.table.folders()[(number >> LOG_FOLDER) as usize];
+        if slot.load(Ordering::Relaxed).is_null() {
+            let folder = Folder(std::array::from_fn(|_| AtomicPtr::default()));
+            let folder = Box::into_raw(Box::new(folder));
+            slot.store(folder, Ordering::Release);
+            self.made.push(folder);
+        }
+        // SAFETY: as in `Table::sheet`.
+        let folder = unsafe { &*slot.load(Ordering::Relaxed) };
+        folder.0[number as usize % folder.0.len()].store(sheet, Ordering::Release);
+    }
+
+    /// Takes out the sheets of a range of addresses, which begin and end with sheets.
+    pub(crate) fn remove(&mut self, range: Range<u64>) {
+        for number in range.start / SHEET_BYTES..range.end / SHEET_BYTES {
+            let folders = self.table.folders();
+            let folder = folders[(number >> LOG_FOLDER) as usize].load(Ordering::Relaxed);
+            // SAFETY: as in `Table::sheet`.
+            if let Some(folder) = unsafe { folder.as_ref() } {
+                let sheet = &folder.0[number as usize % folder.0.len()];
+                sheet.store(std::ptr::null_mut(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.made.len() * size_of::<Folder>()
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        // SAFETY: `add` made them, and nobody runs with the table any more.
+        self.made.drain(..).for_each(|folder| drop(unsafe { Box::from_raw(folder) }));
+    }
+}
+
+/// All records of one view of memory.
+pub(crate) struct Sheets {
+    links: Links,
+    /// What was made, to be freed.
+    made: Vec<*mut Sheet>,
     /// Records of addresses outside memory that branches go to.
     outside: HashMap<u64, Box<Record>>,
     /// What a record runs that is not filled in.
@@ -196,46 +263,42 @@ pub(crate) struct Sheets {
 impl Sheets {
     /// No records of a memory of that size, of which little may be used; `empty` is what new ones run.
     pub(crate) fn new(memory_size: u64, is_sparse: bool, empty: *const u8) -> Sheets {
-        let table = Arc::new(Table::new(memory_size, is_sparse));
-        let (made_folders, made_sheets) = (Vec::new(), Vec::new());
-        Sheets { table, made_folders, made_sheets, outside: HashMap::new(), empty }
+        let links = Links::new(memory_size, is_sparse);
+        Sheets { links, made: Vec::new(), outside: HashMap::new(), empty }
     }
 
     /// Where records are found, as long as the sheets are not cleared.
     pub(crate) fn table(&self) -> &Arc<Table> {
-        &self.table
+        self.links.table()
+    }
+
+    /// The sheet of an address in memory, which is made if there is none.
+    pub(crate) fn sheet(&mut self, pc: u64) -> *mut Sheet {
+        self.record(pc);
+        self.table().sheet(pc / SHEET_BYTES).expect("it was made")
     }
 
     /// The record of an address, which is made if there is none.
     pub(crate) fn record(&mut self, pc: u64) -> *mut Record {
         let number = pc / SHEET_BYTES;
         let is_inside =
-            pc.is_multiple_of(4) && number >> LOG_FOLDER < self.table.folders().len() as u64;
+            pc.is_multiple_of(4) && number >> LOG_FOLDER < self.table().folders().len() as u64;
         if !is_inside {
             let made = || Box::new(Record::new(pc, self.empty));
             return &raw mut **self.outside.entry(pc).or_insert_with(made);
         }
-        if self.table.sheet(number).is_none() {
+        if self.table().sheet(number).is_none() {
             self.make(number);
         }
-        self.table.get(pc).expect("it was made")
+        self.table().get(pc).expect("it was made")
     }
 
     fn make(&mut self, number: u64) {
-        let slot = &self.table.folders()[(number >> LOG_FOLDER) as usize];
-        if slot.load(Ordering::Relaxed).is_null() {
-            let folder = Folder(std::array::from_fn(|_| AtomicPtr::default()));
-            let folder = Box::into_raw(Box::new(folder));
-            slot.store(folder, Ordering::Release);
-            self.made_folders.push(folder);
-        }
         let first = number * SHEET_BYTES;
         let record = |i| Record::new(first + 4 * i as u64, self.empty);
         let sheet = Box::into_raw(Box::new(Sheet(std::array::from_fn(record))));
-        // SAFETY: as in `Table::sheet`.
-        let folder = unsafe { &*slot.load(Ordering::Relaxed) };
-        folder.0[number as usize % folder.0.len()].store(sheet, Ordering::Release);
-        self.made_sheets.push(sheet);
+        self.links.add(first, sheet);
+        self.made.push(sheet);
     }
 
     /// The last record of the sheet with an address, which leads to the next sheet.
@@ -245,18 +308,15 @@ impl Sheets {
 
     /// What they take of memory, about.
     pub(crate) fn bytes(&self) -> u64 {
-        let sheets = self.made_sheets.len() * size_of::<Sheet>();
-        let folders = self.made_folders.len() * size_of::<Folder>();
-        (sheets + folders + self.outside.len() * 2 * size_of::<Record>()) as u64
+        let sheets = self.made.len() * size_of::<Sheet>();
+        (sheets + self.links.bytes() + self.outside.len() * 2 * size_of::<Record>()) as u64
     }
 }
 
 impl Drop for Sheets {
     fn drop(&mut self) {
         // SAFETY: `make` made them, and nobody runs in them any more.
-        self.made_sheets.drain(..).for_each(|sheet| drop(unsafe { Box::from_raw(sheet) }));
-        // SAFETY: as above.
-        self.made_folders.drain(..).for_each(|folder| drop(unsafe { Box::from_raw(folder) }));
+        self.made.drain(..).for_each(|sheet| drop(unsafe { Box::from_raw(sheet) }));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Running lanes on one thread: entering translated code and dealing with its exits.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kvrm_engine::{EngineError, RunControl, Stop, fetch, step};
-use kvrm_ir::{Access, Order, Type};
-use kvrm_mem::{GRANULE, GuestMemory, OPEN, PAGE, RawMemory, branch_target};
+use kvrm_ir::Access;
+use kvrm_mem::{GRANULE, GuestMemory, OPEN, Overheard, PAGE, RawMemory, branch_target};
 
 use crate::code::{CloseGranules, Translations};
 use crate::context::{ExitKind, LaneContext};
@@ -128,12 +128,42 @@ impl<'r> Run<'r> {
         if let Some(record) = found.filter(|record| unsafe { (**record).code() } != empty) {
             return Ok(Some(record));
         }
+        if lane.shares.is_some() {
+            return self.arrive_shared(lane, pc);
+        }
         self.with_code(lane, |code, source, close| code.arrive(pc, self.words(source), close))
+    }
+
+    /// The same for a machine that shares its translations.
+    fn arrive_shared(
+        &self,
+        lane: &mut Lane,
+        pc: u64,
+    ) -> Result<Option<*const Record>, EngineError> {
+        let memory = self.memory(lane);
+        let shares = lane.shares.as_mut().expect("the caller has looked");
+        let mut code = self.locked();
+        if !shares.claim(pc, &memory, &mut code) {
+            lane.parts = true;
+            return Ok(None);
+        }
+        let record = code.arrive(pc, self.words(&memory), &mut |_, _| {})?;
+        if record.is_some() {
+            shares.link(pc, &mut code);
+        }
+        Ok(record)
+    }
+
+    /// True if the lane has the code at an address as its translations have it.
+    fn has(&self, lane: &Lane, pc: u64) -> bool {
+        lane.shares.as_ref().is_none_or(|shares| shares.has(pc))
     }
 
     /// Where the lane's code finds records.
     fn table<'l>(&'l self, lane: &'l Lane) -> &'l Arc<Table> {
-        lane.own_code.as_ref().map_or(&self.table, |own| own.table())
+        let own = lane.own_code.as_ref().map(|own| own.table());
+        let shares = lane.shares.as_ref().map(|shares| shares.table());
+        own.or(shares).unwrap_or(&self.table)
     }
 
     /// True if nothing is interpreted that can be translated, and the code at `pc` is.
@@ -141,7 +171,7 @@ impl<'r> Run<'r> {
         self.stubs.translate_after == 0 && self.with_code(lane, |code, _, _| code.is_translated(pc))
     }
 
-    /// Ends the lane's slice until there is room for translations.
+    /// Ends the lane's slice until there is room for translations, or it has a pool where it agrees.
     fn wait(&self, lane: &mut Lane) {
         (lane.waits, lane.slice_over) = (true, true);
     }
@@ -189,7 +219,7 @@ impl<'r> Run<'r> {
         let memory = self.memory(lane);
         let source = if lane.own_code.is_some() { &memory } else { &self.source };
         let granules = lane.context.granules;
-        let own = lane.own_code.is_some();
+        let (own, is_fixed) = (lane.own_code.is_some(), lane.shares.is_some());
         let Lane { own_code, space, .. } = lane;
         let mut close = |page: u64, closed: u64| match space {
             // The image's translations are checked on entry instead.
@@ -199,10 +229,11 @@ impl<'r> Run<'r> {
             }
             // Closed until the page is first written.
             Some(_) => {}
+            None if is_fixed => {}
             None if memory.is_mapped() => memory.close(page, closed),
             None => close_shared(granules, page, closed),
         };
-        view(self.code, own_code).with(|code| f(code, source, &mut close))
+        view(self.code, own_code, is_fixed).with(|code| f(code, source, &mut close))
     }
 
     /// Runs the code of a record, and deals with its exit.
@@ -216,8 +247,8 @@ impl<'r> Run<'r> {
     ) -> Result<(), EngineError> {
         let memory = self.memory(lane);
         lane.context.sheets = self.table(lane).as_ptr();
-        let Lane { context, space, own_code, status, .. } = lane;
-        let view = view(self.code, own_code);
+        let Lane { context, space, own_code, status, shares, .. } = lane;
+        let view = view(self.code, own_code, shares.is_some());
         let mut slow = SlowPath { space: space.as_mut(), memory, view };
         context.host = std::ptr::from_mut(&mut slow).cast();
         context.count_base = status.count + fuel;
@@ -259,6 +290,9 @@ impl<'r> Run<'r> {
 
     fn heated(&self, lane: &mut Lane) -> Result<(), EngineError> {
         let pc = lane.context.state.pc;
+        if !self.has(lane, pc) {
+            return Ok(());
+        }
         let fits =
             self.with_code(lane, |code, source, close| code.heated(pc, self.words(source), close));
         if !fits? {
@@ -283,7 +317,7 @@ impl<'r> Run<'r> {
             lane.slice_over = true;
             return Ok(());
         }
-        if left == 0 || !self.is_translated(lane, pc) {
+        if left == 0 || !self.has(lane, pc) || !self.is_translated(lane, pc) {
             return Ok(());
         }
         let tail = self.with_code(lane, |code, source, close| {
@@ -332,18 +366,38 @@ impl<'r> Run<'r> {
     }
 
     fn step_shared(&self, lane: &mut Lane) {
-        // Held until a write is done, so that nobody translates the words meanwhile.
-        let code = self.locked();
-        let memory = Guarded { memory: self.memory(lane), code: &code, refused: Cell::new(None) };
-        let before = lane.context.state;
+        // Held until a write is done, so that nobody translates the words meanwhile. Those that machines share are never
+        // written.
+        let code = lane.shares.is_none().then(|| self.locked());
+        let memory = self.memory(lane);
+        let (refused, touched) = (Cell::new(None), RefCell::new(Vec::new()));
+        let hear = |access, addr, len: u32| {
+            let bytes = (addr, u64::from(len));
+            let writes = access != Access::Read;
+            if writes && code.as_ref().is_some_and(|code| code.overlaps(bytes.0, bytes.1)) {
+                refused.set(Some(bytes));
+                return Err(addr);
+            }
+            if writes {
+                memory.note_written(bytes.0, bytes.1);
+            }
+            touched.borrow_mut().extend(memory.touched(bytes.0, bytes.1));
+            Ok(())
+        };
+        let before = (lane.context.state, lane.status.count);
         let LaneContext { state, vectors, .. } = &mut lane.context;
-        let end = step(state, vectors, lane.status.count, &memory, &mut |_, _| {});
-        match memory.refused.get() {
+        let end = step(state, vectors, before.1, &Overheard::new(memory, hear), &mut |_, _| {});
+        match refused.get() {
             Some(bytes) => {
-                lane.context.state = before;
+                lane.context.state = before.0;
                 (lane.writes_code, lane.slice_over) = (Some(bytes), true);
             }
             None => lane.stepped(end),
+        }
+        for range in touched.into_inner() {
+            lane.touched.push((range, before.1));
+            // They need not be watched any longer.
+            lane.slice_over = true;
         }
     }
 
@@ -352,7 +406,7 @@ impl<'r> Run<'r> {
         let mut written = None;
         let Lane { context, space, own_code, status, .. } = lane;
         let space = space.as_mut().expect("memory is private");
-        let mut view = view(self.code, own_code);
+        let mut view = view(self.code, own_code, false);
         let end = step(
             &mut context.state,
             &mut context.vectors,
@@ -370,55 +424,14 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Shared memory, of which translated words cannot be written.
-struct Guarded<'a> {
-    memory: RawMemory<'a>,
-    code: &'a Translations,
-    /// Bytes that would have been written.
-    refused: Cell<Option<(u64, u64)>>,
-}
-
-impl GuestMemory for Guarded<'_> {
-    fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        self.memory.probe(access, addr, len)?;
-        if access != Access::Read && self.code.overlaps(addr, len.into()) {
-            self.refused.set(Some((addr, len.into())));
-            return Err(addr);
-        }
-        Ok(())
-    }
-
-    fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
-        self.memory.probe_fetch(addr)
-    }
-
-    fn is_mapped(&self) -> bool {
-        self.memory.is_mapped()
-    }
-
-    fn load(&self, ty: Type, order: Order, addr: u64) -> u64 {
-        self.memory.load(ty, order, addr)
-    }
-
-    fn store(&self, ty: Type, order: Order, addr: u64, value: u64) {
-        self.memory.store(ty, order, addr, value);
-    }
-
-    fn cas(&self, ty: Type, addr: u64, expected: u64, new: u64) -> u64 {
-        self.memory.cas(ty, addr, expected, new)
-    }
-
-    fn cas128(&self, addr: u64, expected: [u64; 2], new: [u64; 2]) -> [u64; 2] {
-        self.memory.cas128(addr, expected, new)
-    }
-}
-
 fn view<'l>(
     image: &'l Mutex<Translations>,
     own: &'l mut Option<Box<Translations>>,
+    is_fixed: bool,
 ) -> CodeView<'l> {
     match own {
         Some(code) => CodeView::Own(code),
+        None if is_fixed => CodeView::Fixed(image),
         None => CodeView::Image(image),
     }
 }

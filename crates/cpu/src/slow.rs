@@ -14,13 +14,17 @@ pub(crate) enum CodeView<'a> {
     Image(&'a Mutex<Translations>),
     /// Its own, because it has changed its code.
     Own(&'a mut Translations),
+    /// Those that machines share: they are of code that no machine can write.
+    Fixed(&'a Mutex<Translations>),
 }
 
 impl CodeView<'_> {
     /// Runs `f` with the translations.
     pub(crate) fn with<T>(&mut self, f: impl FnOnce(&mut Translations) -> T) -> T {
         match self {
-            CodeView::Image(code) => f(&mut code.lock().unwrap_or_else(PoisonError::into_inner)),
+            CodeView::Image(code) | CodeView::Fixed(code) => {
+                f(&mut code.lock().unwrap_or_else(PoisonError::into_inner))
+            }
             CodeView::Own(code) => f(code),
         }
     }
@@ -42,13 +46,25 @@ impl SlowPath<'_> {
         if self.memory.probe(access, addr, len as u32).is_err() {
             return false;
         }
+        // The evaluator notes what is touched.
+        if self.memory.touched(addr, len).next().is_some() {
+            return false;
+        }
+        if !reads {
+            self.memory.note_written(addr, len);
+        }
         // The first granule tells of accesses that begin there only if the longest may proceed.
         if self.memory.all_have(if reads { HOLDS_READABLE } else { OPEN }, addr, len) {
             return true;
         }
+        let pages = addr / PAGE..=(addr + len - 1) / PAGE;
+        if let CodeView::Fixed(_) = self.view {
+            pages.into_iter().for_each(|page| self.memory.admit(page * PAGE, [0, 0]));
+            return true;
+        }
         // Locked, so that nobody decodes words of what is opened meanwhile.
         self.view.with(|code| {
-            for page in addr / PAGE..=(addr + len - 1) / PAGE {
+            for page in pages {
                 let closed = [page, page + 1].map(|page| code.granules_of_page(page));
                 self.memory.admit(page * PAGE, closed);
             }

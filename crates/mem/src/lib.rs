@@ -15,6 +15,7 @@
 mod bounds;
 mod host;
 mod image;
+mod overheard;
 mod pages;
 mod permissions;
 mod process;
@@ -22,14 +23,16 @@ mod raw;
 mod space;
 mod sparse;
 mod tags;
+mod written;
 
 pub use bounds::Bounds;
 pub use host::may_have;
 pub use image::Image;
+pub use overheard::Overheard;
 pub use permissions::Permissions;
 pub use process::ProcessMark;
 pub use raw::{GuestMemory, RawMemory};
-pub use space::{PageSet, Space, View};
+pub use space::{Frozen, PageSet, Space, View};
 pub use sparse::sparse_zeros;
 pub use tags::{branch_target, untagged};
 

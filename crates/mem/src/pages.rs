@@ -1,10 +1,11 @@
 //! The pages of mapped memory as the accesses of guests see them.
 
-use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use kvrm_ir::Access;
 
+use crate::written::Written;
 use crate::{
     FAR, GRANULE, HOLDS_READABLE, OPEN, OPEN_FAR, OPEN_NEAR, PAGE, Permissions, READABLE,
     READABLE_FAR,
@@ -29,17 +30,61 @@ pub(crate) struct Pages<'m> {
     granules: *mut u8,
     /// How many pages there are.
     count: u64,
-    memory: PhantomData<&'m ()>,
+    written: &'m Written,
+    watched: &'m [(usize, Range<u64>)],
+}
+
+/// Ranges of bytes that are watched, with their numbers.
+pub(crate) type Watched = Vec<(usize, Range<u64>)>;
+
+/// The numbers of ranges that some of these bytes are in.
+pub(crate) fn touched(
+    watched: &[(usize, Range<u64>)],
+    addr: u64,
+    len: u64,
+) -> impl Iterator<Item = usize> {
+    let end = addr.saturating_add(len);
+    let has = move |range: &Range<u64>| addr < range.end && range.start < end;
+    watched.iter().filter(move |(_, range)| has(range)).map(|(number, _)| *number)
 }
 
 impl<'m> Pages<'m> {
-    /// Pages with a byte of permissions each, and a byte of state for each of their granules.
+    /// Pages with a byte of permissions each, and a byte of state for each of their granules; those that are written, and
+    /// watched bytes.
     ///
     /// # Safety
     /// Both must stay mapped for the lifetime of the result. Meanwhile nobody writes permissions, and all use the states as
     /// atomic numbers.
-    pub(crate) unsafe fn new(permissions: *const u8, granules: *mut u8, count: u64) -> Pages<'m> {
-        Pages { permissions, granules, count, memory: PhantomData }
+    pub(crate) unsafe fn new(
+        permissions: *const u8,
+        granules: *mut u8,
+        count: u64,
+        written: &'m Written,
+        watched: &'m [(usize, Range<u64>)],
+    ) -> Pages<'m> {
+        Pages { permissions, granules, count, written, watched }
+    }
+
+    /// Notes that bytes in memory are written.
+    pub(crate) fn note_written(self, addr: u64, len: u64) {
+        let last = addr.saturating_add(len - 1) / PAGE;
+        (addr / PAGE..=last.min(self.count - 1)).for_each(|page| self.written.add(page));
+    }
+
+    /// The numbers of watched ranges that some of these bytes are in.
+    pub(crate) fn touched(self, addr: u64, len: u64) -> impl Iterator<Item = usize> + 'm {
+        touched(self.watched, addr, len)
+    }
+
+    /// The granules of a page and the next with watched bytes, a bit each.
+    fn watched_granules(self, page: u64) -> u128 {
+        let first = page * GRANULES;
+        let granules = |range: &Range<u64>| {
+            let end = range.end.div_ceil(GRANULE).min(first + 2 * GRANULES);
+            (range.start / GRANULE).max(first)..end
+        };
+        let all = self.watched.iter().flat_map(|(_, range)| granules(range));
+        all.fold(0, |bits, granule| bits | 1 << (granule - first))
     }
 
     /// What guests may do with a page: nothing with one that is not there.
@@ -78,18 +123,21 @@ impl<'m> Pages<'m> {
                 .all(|granule| self.state(granule).load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Lets accesses to the granules of the page with `addr` proceed, as far as it allows them. Those whose bit is set in
-    /// `closed`, in that of the page or of the next, are not opened.
+    /// Lets accesses to the granules of the page with `addr` proceed, as far as it allows them; stores only if it was noted
+    /// as written. Those whose bit is set in `closed`, in that of the page or of the next, are not opened.
     pub(crate) fn admit(self, addr: u64, closed: [u64; 2]) {
         let page = addr / PAGE;
         if page >= self.count {
             return;
         }
+        let watched = self.watched_granules(page);
+        let pages = [page, page + 1];
+        // A bit for each granule of the two pages.
+        let where_all = |are: [bool; 2]| both(are.map(|is| if is { u64::MAX } else { 0 }));
         let [readable, writable] = [Permissions::READ, READ_WRITE].map(|needed| {
-            // A bit for each granule of the two pages.
-            let allowed = |page| if self.permissions(page).contains(needed) { u64::MAX } else { 0 };
-            both([page, page + 1].map(allowed))
+            where_all(pages.map(|page| self.permissions(page).contains(needed))) & !watched
         });
+        let writable = writable & where_all(self.written.has(pages));
         let open = writable & !both(closed);
         let bits = [
             (readable, HOLDS_READABLE),

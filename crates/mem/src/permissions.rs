@@ -1,7 +1,7 @@
 //! What guests may do with the pages of mapped memory.
 
 use std::fmt::{self, Debug, Formatter};
-use std::ops::BitOr;
+use std::ops::{BitAnd, BitOr};
 
 use kvrm_ir::Access;
 
@@ -60,6 +60,14 @@ impl BitOr for Permissions {
 
     fn bitor(self, other: Permissions) -> Permissions {
         self.union(other)
+    }
+}
+
+impl BitAnd for Permissions {
+    type Output = Permissions;
+
+    fn bitand(self, other: Permissions) -> Permissions {
+        Permissions(self.0 & other.0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Typed access to guest memory that other threads may be using.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use kvrm_ir::{Access, Order, Type};
@@ -70,6 +71,18 @@ impl<'m> RawMemory<'m> {
         self.pages.expect("memory is mapped").admit(addr, closed);
     }
 
+    /// Notes that bytes of memory are written, if that is mapped.
+    pub fn note_written(&self, addr: u64, len: u64) {
+        if let Some(pages) = self.pages {
+            pages.note_written(addr, len);
+        }
+    }
+
+    /// Returns the numbers of watched ranges of mapped memory that some of these bytes are in.
+    pub fn touched(&self, addr: u64, len: u64) -> impl Iterator<Item = usize> + 'm {
+        self.pages.into_iter().flat_map(move |pages| pages.touched(addr, len))
+    }
+
     /// Closes the granules of a page of mapped memory whose bit is set, for stores, while other threads may look at them.
     pub fn close(&self, page: u64, closed: u64) {
         self.pages.expect("memory is mapped").close(page, closed);
@@ -78,6 +91,17 @@ impl<'m> RawMemory<'m> {
     /// True if all granules of these bytes of mapped memory have a bit in their states.
     pub fn all_have(&self, bit: u8, addr: u64, len: u64) -> bool {
         self.pages.expect("memory is mapped").all_have(bit, addr, len)
+    }
+
+    /// Returns bytes in memory.
+    ///
+    /// # Safety
+    /// Nobody may write them for the lifetime of the result.
+    pub unsafe fn bytes(&self, range: Range<u64>) -> &'m [u8] {
+        let len = range.end - range.start;
+        assert!(range.end <= self.bounds.size, "{range:x?} is not in memory");
+        // SAFETY: in bounds, as just checked, and mapped for as long; nobody writes, as was promised.
+        unsafe { std::slice::from_raw_parts(self.base.add(range.start as usize), len as usize) }
     }
 
     fn at(&self, addr: u64, len: u32) -> *mut u8 {

@@ -8,8 +8,10 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::{CLOSED, GRANULE, Image, OPEN, PAGE, RawMemory};
 
+mod frozen;
 mod mapped;
 
+pub use frozen::Frozen;
 use mapped::Mapped;
 
 /// Mappings that are kept free for everything else: an allocation or a thread that cannot get one ends the process.
@@ -35,7 +37,7 @@ pub struct Space {
     /// True if guests may not write: all granules stay closed.
     read_only: bool,
     /// The permissions of pages, if they have any.
-    mapped: Option<Mapped>,
+    mapped: Option<Box<Mapped>>,
 }
 
 impl Space {
@@ -178,6 +180,7 @@ impl Space {
 
     /// Records a write of `len` bytes at `addr`, for engines that keep no translated code.
     pub fn touch(&mut self, addr: u64, len: u64) {
+        self.note_written(addr, len);
         if !self.private || len == 0 {
             return;
         }
@@ -221,6 +224,7 @@ impl Space {
 
     /// Writes bytes from the host; [`begin_writing`](Self::begin_writing) must have been called for the pages.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        self.note_written(addr, bytes.len() as u64);
         if self.write_many(addr, bytes) {
             return;
         }

@@ -63,21 +63,20 @@ impl SparseFile {
         self.0.write_all_at(bytes, at).is_ok()
     }
 
-    /// Makes the file equal to another of the same size, whose bytes are given. Takes time for what was written, not for
-    /// the whole size.
-    pub(crate) fn copy_from(&self, other: &SparseFile, bytes: &[u8]) -> io::Result<()> {
+    /// Writes parts of `bytes` where they are in there.
+    pub(crate) fn write_parts(
+        &self,
+        parts: impl Iterator<Item = Range<usize>>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
-        self.discard(0..bytes.len() as u64)?;
-        let mut at = 0;
-        while let Some(part) = other.written_after(at)? {
-            self.0.write_all_at(&bytes[part.start as usize..part.end as usize], part.start)?;
-            at = part.end;
-        }
-        Ok(())
+        parts
+            .into_iter()
+            .try_for_each(|part| self.0.write_all_at(&bytes[part.clone()], part.start as u64))
     }
 
     /// The first part, at `start` or behind it, that was written.
-    fn written_after(&self, start: u64) -> io::Result<Option<Range<u64>>> {
+    pub(crate) fn written_after(&self, start: u64) -> io::Result<Option<Range<u64>>> {
         use rustix::fs::{SeekFrom, seek};
         let start = match seek(&self.0, SeekFrom::Data(start)) {
             Err(rustix::io::Errno::NXIO) => return Ok(None),
@@ -103,7 +102,15 @@ impl SparseFile {
         false
     }
 
-    pub(crate) fn copy_from(&self, _: &SparseFile, _: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_parts(
+        &self,
+        _: impl Iterator<Item = Range<usize>>,
+        _: &[u8],
+    ) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn written_after(&self, _: u64) -> io::Result<Option<Range<u64>>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -135,13 +142,16 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_what_was_written_and_nothing_else() {
-        let [from, to] = [(); 2].map(|()| SparseFile::new(1 << 39).unwrap());
-        let [mut source, mut copy] = [&from, &to].map(|file| file.map_shared().unwrap());
-        source[0x5000] = 5;
-        source[(1 << 39) - 1] = 6;
-        copy[0x9000] = 7;
-        to.copy_from(&from, &source).unwrap();
-        assert_eq!([copy[0x5000], copy[(1 << 39) - 1], copy[0x9000]], [5, 6, 0]);
+    fn parts_that_were_written_are_found() {
+        let file = SparseFile::new(1 << 39).unwrap();
+        let mut bytes = file.map_shared().unwrap();
+        let last = (1 << 39) - 1;
+        (bytes[0x5000], bytes[last]) = (5, 6);
+        assert_eq!(file.written_after(0).unwrap(), Some(0x5000..0x6000));
+        assert_eq!(file.written_after(0x6000).unwrap(), Some(last as u64 + 1 - 0x1000..1 << 39));
+        let copy = SparseFile::new(1 << 39).unwrap();
+        copy.write_parts([0x5000..0x5002, last..last + 1].into_iter(), &bytes).unwrap();
+        let copy = copy.map_shared().unwrap();
+        assert_eq!([copy[0x5000], copy[last], copy[0x5002]], [5, 6, 0]);
     }
 }

@@ -142,7 +142,7 @@ impl Translations {
         let mut code = unit.code.clone();
         for (offset, link) in &unit.links {
             let address = match link {
-                Link::Record(pc) => Some(self.sheets.record(*pc) as usize),
+                Link::Record(pc) => Some(self.link(unit.entry, *pc) as usize),
                 Link::Function(name) => self.stubs.interpreter.function(name)?,
             };
             let filled = address.and_then(|address| fill_in(&mut code, *offset, address as u64));
@@ -184,14 +184,15 @@ impl Translations {
 
     fn can_use(&self, unit: &Unit) -> bool {
         let checked = |granule: &u64| unit.checked.contains(granule);
-        let are_settled = unit.words.iter().all(|(pc, _)| self.is_settled(*pc));
+        let is_usable = |pc: u64| self.is_settled(pc) && self.joins(unit.entry, pc);
+        let are_usable = unit.words.iter().all(|(pc, _)| is_usable(*pc));
         let is_there = |(_, link): &(u32, Link)| match link {
             Link::Record(_) => true,
             Link::Function(name) => {
                 self.stubs.interpreter.function(name).is_ok_and(|f| f.is_some())
             }
         };
-        are_settled
+        are_usable
             && self.written_granules(&unit.words).iter().all(checked)
             && unit.links.iter().all(is_there)
     }
@@ -235,7 +236,8 @@ impl Translations {
             let repeated = Cell::new(0);
             let word = |pc| {
                 repeated.set(repeated.get() + u64::from(self.index.is_translated(pc)));
-                self.may_translate(pc).then(|| fetch(pc)).flatten()
+                let may = self.may_translate(pc) && self.joins(key.entry(), pc);
+                may.then(|| fetch(pc)).flatten()
             };
             let follows = |way, pc| self.follows(way, pc, repeated.get());
             let code = match key {
