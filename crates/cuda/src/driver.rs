@@ -232,16 +232,69 @@ impl Device {
         unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
     }
 
+    /// What compiles kernels for the device.
+    pub(crate) fn compiler(&self) -> Compiler {
+        Compiler {
+            context: self.context,
+            cache: self.cache.clone(),
+            generation: self.generation.clone(),
+            driver: self.driver.clone(),
+        }
+    }
+
     /// What the compiled form of a kernel depends on.
     pub(crate) fn key<'a>(&'a self, ptx: &'a str) -> KernelKey<'a> {
-        let (device, driver) = (&self.generation, &self.driver);
-        KernelKey { engine: "cuda", text: ptx, device, driver }
+        key(&self.generation, &self.driver, ptx)
     }
 
     /// Bytes free and in all.
     pub(crate) fn memory(&self) -> Result<(u64, u64), CudaError> {
         let (free, total) = result::mem_get_info().when("asking for free memory")?;
         Ok((free as u64, total as u64))
+    }
+}
+
+fn key<'a>(device: &'a str, driver: &'a str, ptx: &'a str) -> KernelKey<'a> {
+    KernelKey { engine: "cuda", text: ptx, device, driver }
+}
+
+/// Compiles kernels for a device that is open, perhaps on another thread.
+pub(crate) struct Compiler {
+    context: sys::CUcontext,
+    cache: KernelCache,
+    generation: String,
+    driver: String,
+}
+
+// SAFETY: a handle of the driver, which is thread-safe.
+unsafe impl Send for Compiler {}
+
+/// A kernel's machine code.
+pub(crate) struct Compiled {
+    cubin: Vec<u8>,
+    /// It was in the cache.
+    pub(crate) was_kept: bool,
+}
+
+impl Compiler {
+    /// Makes the calling thread work with the device, which must stay open.
+    pub(crate) fn make_current(&self) -> Result<(), CudaError> {
+        // SAFETY: the device is open.
+        unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
+    }
+
+    /// Compiles PTX, or finds it in the cache.
+    pub(crate) fn compile(&self, ptx: &str) -> Result<Compiled, CudaError> {
+        match self.cache.get(&key(&self.generation, &self.driver, ptx)) {
+            Some(cubin) => Ok(Compiled { cubin, was_kept: true }),
+            None => Ok(Compiled { cubin: self.compile_anew(ptx)?, was_kept: false }),
+        }
+    }
+
+    fn compile_anew(&self, ptx: &str) -> Result<Vec<u8>, CudaError> {
+        let cubin = compile(ptx)?;
+        self.cache.put(&key(&self.generation, &self.driver, ptx), &cubin);
+        Ok(cubin)
     }
 }
 
@@ -369,15 +422,24 @@ impl Drop for Kernel {
 impl Kernel {
     /// Loads the kernel that PTX describes, from the cache if it was compiled before. True if it was.
     pub(crate) fn load(device: &Device, ptx: &str) -> Result<(Kernel, bool), CudaError> {
-        let key = device.key(ptx);
-        // A kept kernel that the driver does not take is as good as none.
-        let kept = device.cache.get(&key).and_then(|cubin| Kernel::from_cubin(device, &cubin).ok());
-        if let Some(kernel) = kept {
-            return Ok((kernel, true));
+        let compiled = device.compiler().compile(ptx)?;
+        Kernel::of(device, ptx, &compiled)
+    }
+
+    /// Loads what was compiled from PTX.
+    pub(crate) fn of(
+        device: &Device,
+        ptx: &str,
+        compiled: &Compiled,
+    ) -> Result<(Kernel, bool), CudaError> {
+        match Kernel::from_cubin(device, &compiled.cubin) {
+            // A kept kernel that the driver does not take is as good as none.
+            Err(_) if compiled.was_kept => {
+                let cubin = device.compiler().compile_anew(ptx)?;
+                Ok((Kernel::from_cubin(device, &cubin)?, false))
+            }
+            loaded => Ok((loaded?, compiled.was_kept)),
         }
-        let cubin = compile(ptx)?;
-        device.cache.put(&key, &cubin);
-        Ok((Kernel::from_cubin(device, &cubin)?, false))
     }
 
     /// Loads what the driver's compiler has made.
@@ -395,11 +457,11 @@ impl Kernel {
     }
 
     /// Starts the kernel on that many blocks; `arguments` is its only parameter.
-    pub(crate) fn launch(
+    pub(crate) fn launch<A>(
         &self,
         blocks: u32,
         threads: u32,
-        arguments: &crate::kernel::Arguments,
+        arguments: &A,
     ) -> Result<(), CudaError> {
         let mut params = [std::ptr::from_ref(arguments).cast_mut().cast::<c_void>()];
         // SAFETY: the kernel has one parameter of that type; the driver copies it.

@@ -20,6 +20,7 @@ use kvrm_ir::{
 
 use crate::kernel::RECORD;
 use crate::memory::{MemorySpec, PlaceRegisters};
+use crate::region::Position;
 
 /// Packed elements are halves here.
 const NO_WHOLES: &str = "there are no wholes";
@@ -59,10 +60,14 @@ pub(crate) struct Emitter<'a> {
     pub(crate) routine: &'a Routine,
     /// Number of the handler, for labels; none in a function.
     handler: Option<u32>,
+    /// What the names of values, temporaries and labels have in addition, where all code of a kernel sees them.
+    pub(crate) tag: String,
+    /// The instruction, in translated code.
+    pub(crate) position: Option<Position<'a>>,
     /// Labels and temporaries made so far in the handler.
-    fresh: u32,
+    pub(crate) fresh: u32,
     /// What is seldom executed, to follow the rest.
-    cold: String,
+    pub(crate) cold: String,
     /// Registers of the places that were made.
     pub(crate) places: Vec<Option<PlaceRegisters>>,
 }
@@ -96,24 +101,42 @@ impl Emitter<'_> {
         write: impl FnOnce(&mut Emitter<'_>),
     ) -> String {
         let mut body = String::new();
-        let mut e = Emitter {
-            out: &mut body,
-            memory: &setting.memory,
-            vectors: setting.vectors,
-            routine,
-            handler,
-            fresh: 0,
-            cold: String::new(),
-            places: vec![None; routine.places.len()],
-        };
+        let mut e = Emitter::new(&mut body, setting, routine);
+        e.handler = handler;
         write(&mut e);
         let cold = std::mem::take(&mut e.cold);
         e.out.push_str(&cold);
-        let (values, temps) = (routine.values.len(), e.fresh + 1);
+        let registers = e.registers();
+        format!("\t{{\n{registers}{body}\t}}\n")
+    }
+
+    /// An emitter of code that has a routine's values and places.
+    pub(crate) fn new<'a>(
+        out: &'a mut String,
+        setting: &'a Setting,
+        routine: &'a Routine,
+    ) -> Emitter<'a> {
+        Emitter {
+            out,
+            memory: &setting.memory,
+            vectors: setting.vectors,
+            routine,
+            handler: None,
+            tag: String::new(),
+            position: None,
+            fresh: 0,
+            cold: String::new(),
+            places: vec![None; routine.places.len()],
+        }
+    }
+
+    /// Declares the registers of values and of the temporaries made so far.
+    pub(crate) fn registers(&self) -> String {
+        let (values, temps, tag) = (self.routine.values.len(), self.fresh + 1, &self.tag);
         format!(
-            "\t{{\n\t.reg .pred %p<{values}>, %tp<{temps}>;
-\t.reg .b32 %r<{values}>, %tr<{temps}>;
-\t.reg .b64 %d<{values}>, %td<{temps}>;\n{body}\t}}\n"
+            "\t.reg .pred %p{tag}<{values}>, %tp{tag}<{temps}>;
+\t.reg .b32 %r{tag}<{values}>, %tr{tag}<{temps}>;
+\t.reg .b64 %d{tag}<{values}>, %td{tag}<{temps}>;\n"
         )
     }
 
@@ -124,25 +147,28 @@ impl Emitter<'_> {
     /// A label of the handler.
     pub(crate) fn label(&mut self) -> String {
         self.fresh += 1;
-        format!("L{}_{}", self.handler.unwrap_or_default(), self.fresh)
+        match self.handler {
+            Some(handler) => format!("L{handler}_{}", self.fresh),
+            None => format!("L{}F{}", self.tag, self.fresh),
+        }
     }
 
     /// A temporary predicate.
     pub(crate) fn temp_p(&mut self) -> String {
         self.fresh += 1;
-        format!("%tp{}", self.fresh)
+        format!("%tp{}{}", self.tag, self.fresh)
     }
 
     /// A temporary of 32 bits.
     pub(crate) fn temp_r(&mut self) -> String {
         self.fresh += 1;
-        format!("%tr{}", self.fresh)
+        format!("%tr{}{}", self.tag, self.fresh)
     }
 
     /// A temporary of 64 bits.
     pub(crate) fn temp_d(&mut self) -> String {
         self.fresh += 1;
-        format!("%td{}", self.fresh)
+        format!("%td{}{}", self.tag, self.fresh)
     }
 
     /// A value as an operand: its register, or a number.
@@ -167,7 +193,7 @@ impl Emitter<'_> {
             Type::U64 => 'd',
             Type::U128 => unreachable!("{NO_WHOLES}"),
         };
-        format!("%{class}{}", v.0)
+        format!("%{class}{}{}", self.tag, v.0)
     }
 
     /// Writes the rest of a handler. What follows a place is written twice: once more behind the handler, for where
@@ -197,10 +223,12 @@ impl Emitter<'_> {
         match &stmt.op {
             Op::Word => unreachable!("decoded before the kernel runs"),
             Op::Packed(..) | Op::Pair(..) | Op::Half(..) => unreachable!("{NO_WHOLES}"),
+            Op::Param(_) if self.position.is_some() => unreachable!("words are known"),
             Op::Param(index) if self.handler.is_none() => {
                 self.argument(&d, to.expect("a result"), *index)
             }
             Op::Param(index) => self.param(&d, to.expect("a result"), *index),
+            Op::Count if self.position.is_some() => self.count_in_block(&d),
             Op::Count => {
                 let (left, t) = (self.temp_r(), self.temp_d());
                 ptx!(self, "sub.u32 {left}, %limit, %at;");
@@ -232,6 +260,16 @@ impl Emitter<'_> {
             }
             Op::Float(op, args) => self.float(*op, &d, to.expect("a result"), args),
             Op::Call(function, args) => self.calls(function, args, &stmt.results),
+            Op::ReadReg(file, index) if self.is_kept(*file, *index) => {
+                let kept = self.kept(*file, *index);
+                ptx!(self, "mov.b64 {d}, {kept};");
+            }
+            Op::WriteReg(file, index, value) if self.is_kept(*file, *index) => {
+                let (kept, value) = (self.kept(*file, *index), self.get(*value));
+                let whole = self.temp_d();
+                ptx!(self, "mov.b64 {whole}, {value};");
+                ptx!(self, "mov.b64 {kept}, {whole};");
+            }
             Op::ReadReg(file, index) => {
                 let at = self.slot(*file, *index);
                 ptx!(self, "ld.local.b64 {d}, {at};");
@@ -255,6 +293,10 @@ impl Emitter<'_> {
                     let bit = self.get(*bit);
                     ptx!(self, "mov.pred {flag}, {bit};");
                 }
+            }
+            Op::Probe { place, addr } if self.position.is_some() && self.may_be_slow(*place) => {
+                let addr = self.get(*addr);
+                self.probe_or_leave(*place, &addr, |_| ());
             }
             Op::Probe { place, addr } => {
                 assert!(!self.may_be_slow(*place), "such places are made in the outermost block");
@@ -281,6 +323,10 @@ impl Emitter<'_> {
                 self.cas128(*place, &old, &expected, &new);
             }
             Op::Fence => self.fence(),
+            Op::Exit { cond, .. } if self.position.is_some() => {
+                let (cond, label) = (self.get(*cond), self.leave());
+                ptx!(self, "@{cond} bra {label};");
+            }
             Op::Exit { exit, cond, detail } => {
                 let (cond, detail, skip) = (self.get(*cond), self.get(*detail), self.label());
                 ptx!(self, "@!{cond} bra {skip};");

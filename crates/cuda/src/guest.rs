@@ -1,8 +1,9 @@
 //! Guest memory on the device, as the host reaches it.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PageMap};
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, Masked, Masks, PageCopy, PageMap, Run};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -10,6 +11,7 @@ use crate::driver::{Buffer, CudaError, Device};
 use crate::frames::{Frames, PIECE};
 use crate::kernel::Pool;
 use crate::memory::{FRAME_BYTES, FRAME_LANES};
+use crate::moves::Mover;
 
 /// What to do where the device is too small.
 pub(crate) const TOO_MUCH: &str = "use fewer lanes or a smaller memory";
@@ -33,6 +35,7 @@ pub struct Guest {
     pool: Pool,
     pub(crate) private: Option<Private>,
     pub(crate) mapped: Option<Mapped>,
+    pub(crate) mover: RefCell<Mover>,
     // Last: everything above is on it.
     pub(crate) device: Device,
 }
@@ -42,6 +45,37 @@ pub(crate) struct Mapped {
     map: PageMap,
     /// The map as kernels see it.
     pub(crate) words: Buffer,
+    /// Columns of slots, as many as there is room for.
+    pub(crate) columns: Buffer,
+}
+
+impl Mapped {
+    fn new(device: &Device, map: PageMap) -> Result<Mapped, CudaError> {
+        let words = words_buffer(device, &map)?;
+        let columns = columns_buffer(device, &map, FIRST_SLOTS)?;
+        Ok(Mapped { map, words, columns })
+    }
+
+    /// Bytes of a column.
+    pub(crate) fn column_bytes(&self) -> u64 {
+        column_bytes(&self.map)
+    }
+
+    /// Brings the device up to date.
+    fn upload(&mut self, device: &Device) -> Result<(), CudaError> {
+        let Mapped { map, words, columns } = self;
+        if size_of_val(map.words()) as u64 > words.len {
+            *words = words_buffer(device, map)?;
+            map.change_all();
+        }
+        for part in map.take_changes() {
+            words.write(4 * part.start as u64, &map.words()[part])?;
+        }
+        for (first, masks) in map.take_changed_columns() {
+            columns.write(u64::from(first) * column_bytes(map), &masks)?;
+        }
+        Ok(())
+    }
 }
 
 /// What private memory has beside the image.
@@ -70,17 +104,26 @@ impl Guest {
                 Some(Private { tables, table_bytes, frames: Frames::new(&device)? })
             }
         };
-        let mapped = match config.mapped {
-            false => None,
-            true => {
-                let map = PageMap::new(size);
-                let words = words_buffer(&device, &map)?;
-                Some(Mapped { map, words })
-            }
+        let map = match config.model {
+            _ if !config.mapped => None,
+            MemoryModel::Shared => Some(PageMap::new(size)),
+            MemoryModel::Private => Some(PageMap::private(size, lanes, FRAME_LANES as usize)),
         };
+        let mapped = map.map(|map| Mapped::new(&device, map)).transpose()?;
         let pool = Pool::default();
-        let mut guest =
-            Guest { size, read_only, lanes, flat, pool_buffer, pool, private, mapped, device };
+        let mover = RefCell::default();
+        let mut guest = Guest {
+            size,
+            read_only,
+            lanes,
+            flat,
+            pool_buffer,
+            pool,
+            private,
+            mapped,
+            mover,
+            device,
+        };
         guest.drop_all_pages()?;
         Ok(guest)
     }
@@ -106,34 +149,40 @@ impl Guest {
 
     /// Brings the map of mapped memory on the device up to date.
     pub(crate) fn upload_map(&mut self) -> Result<(), CudaError> {
-        let Some(Mapped { map, words }) = &mut self.mapped else { return Ok(()) };
-        if size_of_val(map.words()) as u64 > words.len {
-            *words = words_buffer(&self.device, map)?;
-            map.change_all();
-        }
-        for part in map.take_changes() {
-            words.write(4 * part.start as u64, &map.words()[part])?;
-        }
-        Ok(())
+        self.mapped.as_mut().map_or(Ok(()), |mapped| mapped.upload(&self.device))
     }
 
     /// Makes room for so many slots of mapped memory.
     fn store_more(&mut self, slots: u64) -> Result<(), CudaError> {
-        let more = |bytes| Buffer::new(&self.device, bytes, |_| TOO_MUCH.into());
-        let (flat, tables) = (more(slots * PAGE)?, more(slots * ENTRY_BYTES)?);
+        let device = &self.device;
+        let more = |bytes| Buffer::new(device, bytes, |_| TOO_MUCH.into());
         let private = self.private.as_mut().expect("mapped memory is private");
+        let mapped = self.mapped.as_mut().expect("only mapped memory has slots");
+        let (groups, table_bytes) = (private.tables.len / private.table_bytes, slots * ENTRY_BYTES);
+        let (flat, tables) = (more(slots * PAGE)?, more(groups * table_bytes)?);
+        let columns = columns_buffer(device, &mapped.map, slots)?;
         flat.copy_from(&self.flat)?;
-        tables.copy_from(&private.tables)?;
+        device.stream.copy_rows(
+            [tables.address, private.tables.address],
+            [table_bytes, private.table_bytes],
+            groups,
+        )?;
         // The old buffers may go when nothing is copied from them any more.
-        self.device.stream.wait()?;
-        private.table_bytes = tables.len;
-        (self.flat, private.tables) = (flat, tables);
+        device.stream.wait()?;
+        private.table_bytes = table_bytes;
+        (self.flat, private.tables, mapped.columns) = (flat, tables, columns);
+        mapped.map.change_all_columns();
         Ok(())
     }
 
     /// What private memory has; nobody asks where there is none.
     fn private(&self) -> &Private {
         self.private.as_ref().expect("only private memory has frames")
+    }
+
+    /// Where frames are on the device.
+    pub(crate) fn frames_base(&self) -> u64 {
+        self.private().frames.base()
     }
 
     /// The first frame that nobody has.
@@ -181,11 +230,15 @@ impl DeviceMemory for Guest {
         self.mapped.as_mut().map(|mapped| &mut mapped.map)
     }
 
-    fn make_room(&mut self) -> Result<(), EngineError> {
-        let needed = self.map().map_or(0, |map| map.count() as u64);
-        if needed * PAGE <= self.flat.len {
+    fn room(&self) -> usize {
+        (self.flat.len / PAGE) as usize
+    }
+
+    fn make_room(&mut self, slots: usize) -> Result<(), EngineError> {
+        if slots <= self.room() {
             return Ok(());
         }
+        let needed = slots as u64;
         // Twice as much each time, so that all is not copied often.
         match self.store_more(needed.next_power_of_two()) {
             Err(CudaError::Full { .. }) => Ok(self.store_more(needed)?),
@@ -258,6 +311,18 @@ impl DeviceMemory for Guest {
         Ok(self.device.stream.write(self.address(part), bytes)?)
     }
 
+    fn gather(&self, runs: &[Run]) -> Result<Vec<u64>, EngineError> {
+        self.gather_words(runs)
+    }
+
+    fn scatter(&mut self, runs: &[Run], words: &[Masked]) -> Result<(), EngineError> {
+        self.scatter_words(runs, words)
+    }
+
+    fn copy_pages(&mut self, copies: &[PageCopy]) -> Result<(), EngineError> {
+        self.copy_to_lanes(copies)
+    }
+
     fn grow(&mut self) -> Result<(), EngineError> {
         let (next, failed) = (self.first_free(), self.pool.next.saturating_sub(self.pool.size));
         // Where there is no room for more, those that found none have still counted beyond the end.
@@ -283,6 +348,17 @@ impl DeviceMemory for Guest {
 /// Who sees which memory, as kernels have it: mapped memory is private.
 pub(crate) fn memory_model(config: &Config) -> MemoryModel {
     if config.mapped { MemoryModel::Private } else { config.model }
+}
+
+/// Bytes of a column of a map.
+fn column_bytes(map: &PageMap) -> u64 {
+    (map.column_height() * size_of::<Masks>()) as u64
+}
+
+/// A buffer for columns of so many slots; those of memory that lanes do not have each are never looked at.
+fn columns_buffer(device: &Device, map: &PageMap, slots: u64) -> Result<Buffer, CudaError> {
+    let slots = if map.is_private() { slots } else { 1 };
+    Buffer::new(device, slots * column_bytes(map), |_| TOO_MUCH.into())
 }
 
 /// A buffer for a map of pages, with room to grow.

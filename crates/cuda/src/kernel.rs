@@ -6,22 +6,25 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, VectorState, X_SLOTS};
+use kvrm_a64::state::{CpuState, VectorState, X_SLOTS};
 use kvrm_engine::MemoryModel;
-use kvrm_engine::code::BLOCK_STRIDE;
 use kvrm_engine::kernel::{
-    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, Record, UNDEFINED, stop,
+    BLOCK, BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, Record, UNDEFINED,
+    stop,
 };
 use kvrm_engine::launch::Status;
+use kvrm_engine::translation::Translation;
 use kvrm_ir::legalise::legalise;
 use kvrm_ir::{Access, Routine};
-use kvrm_mem::PAGE;
 
 use crate::call::functions;
 use crate::diverted::diverted;
 use crate::emit::{Emitter, FLAGS, LACKS, Setting, var_offset};
-use crate::float;
-use crate::memory::{BLOCK_BITS, FRAME_BYTES, MemorySpec};
+use crate::ending::{epilogue, own_page, stops};
+use crate::gather::{branch, gather};
+use crate::memory::MemorySpec;
+use crate::region::Blocks;
+use crate::{entry, float};
 
 /// What a launch is given, in this order, all 64 bits wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,6 +70,12 @@ pub(crate) struct Arguments {
     pub(crate) page_map: u64,
     /// Which parts of the records the blocks of mapped memory have, counted from one.
     pub(crate) code_blocks: u64,
+    /// Where lanes note where they are: [`SAMPLES`] addresses, each with one added.
+    pub(crate) samples: u64,
+    /// Columns of the slots of mapped memory whose pages vary, a place for each slot.
+    pub(crate) page_columns: u64,
+    /// Bytes of a column.
+    pub(crate) column_bytes: u64,
 }
 
 /// What is counted on the device.
@@ -104,12 +113,13 @@ pub(crate) struct Control {
 /// Nanoseconds between two looks at [`Control::cancel`]. It is across the bus: some lane looks for all, and
 /// passes on what it sees.
 const LOOK: u64 = 1_000_000;
-/// Instructions between two looks at [`Pool::cancel`].
+/// Instructions between two looks at [`Pool::cancel`], where they are interpreted, and where there is translated code.
 const CHUNK: u64 = 1 << 12;
-/// A group of lanes that has waited `1 << BONUS` times counts as one lane more.
-const BONUS: u32 = 1;
-/// Registers that a thread may have where there are vectors, which leaves room for 1,024 threads on a multiprocessor.
-/// Some handlers would have more, at the expense of all others. Without vectors, none needs as many.
+const TRANSLATED_CHUNK: u64 = 1 << 15;
+/// Room for notes of where lanes are, a power of two. Lanes overwrite each other's.
+pub(crate) const SAMPLES: usize = 1 << 12;
+/// Registers that a thread may have where there are vectors or translated code, which leaves room for 1,024 threads on a multiprocessor.
+/// Some handlers would have more, at the expense of all others. Without these, none needs as many.
 const MAX_REGISTERS: u32 = 64;
 /// Bytes of a record.
 pub(crate) const RECORD: usize = size_of::<Record>();
@@ -124,36 +134,61 @@ pub(crate) struct KernelTarget {
 
 impl KernelTarget {
     /// True if a warp can find the least of its lanes' numbers in one instruction.
-    fn has_redux(&self) -> bool {
+    pub(crate) fn has_redux(&self) -> bool {
         self.capability >= 80
     }
 }
 
-/// The text of a kernel with these handlers.
-pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
+/// Code that a kernel has translated.
+#[derive(Clone, Copy)]
+pub(crate) struct Translated<'a> {
+    pub(crate) translation: &'a Translation,
+    /// The records of its instructions, where they are interpreted.
+    pub(crate) record: &'a dyn Fn(u64) -> Record,
+}
+
+/// The text of a kernel with these handlers, and perhaps with translated code.
+pub(crate) fn kernel(
+    handlers: &Handlers,
+    translated: Option<Translated<'_>>,
+    target: &KernelTarget,
+) -> String {
     let (version, capability) = if target.has_redux() { ("7.0", 80) } else { ("6.5", 70) };
     let mut out = format!(".version {version}\n.target sm_{capability}\n.address_size 64\n\n");
     let legal = handlers.iter().map(|handler| legalise(&handler.routine, LACKS));
     let routines: Vec<Routine> = legal.collect();
     let setting = Setting { memory: target.memory, vectors: handlers.use_vectors() };
+    let blocks = translated.map(|translated| Blocks::new(translated, &setting));
     functions(&mut out, &setting, &routines);
+    let is_limited = setting.vectors || blocks.is_some();
     let _ = writeln!(
         out,
         ".visible .entry run(.param .align 8 .b8 args[{}]){}\n{{",
         size_of::<Arguments>(),
-        if setting.vectors { format!("\n.maxnreg {MAX_REGISTERS}") } else { String::new() },
+        if is_limited { format!("\n.maxnreg {MAX_REGISTERS}") } else { String::new() },
     );
     declare(&mut out);
+    if let Some(blocks) = &blocks {
+        entry::declare(&mut out, &blocks.kept);
+    }
     prologue(&mut out, target);
     if setting.vectors {
         load_vectors(&mut out);
         float::load(&mut out);
     }
+    if blocks.is_some() {
+        entry::begin(&mut out);
+    }
     start(&mut out, target);
-    chunk(&mut out);
+    chunk(&mut out, if blocks.is_some() { TRANSLATED_CHUNK } else { CHUNK });
     branch(&mut out, target);
-    gather(&mut out, target);
-    fetch(&mut out, handlers, target);
+    gather(&mut out, target, blocks.is_some());
+    fetch(&mut out, handlers, blocks.as_ref(), target);
+    if let Some(blocks) = &blocks {
+        entry::enter(&mut out, blocks);
+        entry::ways(&mut out);
+        blocks.write(&mut out);
+    }
     for (number, (handler, routine)) in (FIRST_HANDLER..).zip(handlers.iter().zip(&routines)) {
         let _ = writeln!(out, "// {}", handler.row.name);
         Emitter::handler(&mut out, &setting, number, routine);
@@ -164,6 +199,9 @@ pub(crate) fn kernel(handlers: &Handlers, target: &KernelTarget) -> String {
     }
     stops(&mut out, target);
     out.push_str("END:\n");
+    if let Some(blocks) = &blocks {
+        entry::save(&mut out, &blocks.kept);
+    }
     if setting.vectors {
         save_vectors(&mut out);
         float::save(&mut out);
@@ -355,7 +393,7 @@ fn start(out: &mut String, target: &KernelTarget) {
 
 /// A new chunk of instructions: all lanes of the warp have used up the last one, or have stopped. They end
 /// together when none can go on.
-fn chunk(out: &mut String) {
+fn chunk(out: &mut String, most: u64) {
     let _ = write!(
         out,
         "CHUNK:
@@ -377,12 +415,23 @@ fn chunk(out: &mut String) {
 \t@%q0 st.volatile.global.u32 [%pool+{cancel}], %s7;
 LOOKED:
 \tsetp.eq.u32 %q0, %stop, {running};
+\tsub.u32 %s8, %at, %records_low;
+\tshr.s32 %s8, %s8, 2;
+\tcvt.s64.s32 %t10, %s8;
+\tadd.u64 %t10, %t10, %code_start;
+\tadd.u64 %t10, %t10, 1;
+\tcvt.u32.u64 %s8, %count_base;
+\tmad.lo.u32 %s8, %s8, {spread}, %lane;
+\tand.b32 %s8, %s8, {last_sample};
+\tld.param.u64 %t11, [args+{samples}];
+\tmad.wide.u32 %t11, %s8, 8, %t11;
+\t@%q0 st.global.u64 [%t11], %t10;
 \tsetp.eq.and.u64 %q1, %budget, 0, %q0;
 \tselp.b32 %stop, {max}, %stop, %q1;
 \tld.volatile.global.u32 %s7, [%pool+{cancel}];
 \tsetp.eq.and.u32 %q0, %s7, 0, %q0;
 \tmin.u64 %t9, %budget, %share;
-\tmin.u64 %t9, %t9, {CHUNK};
+\tmin.u64 %t9, %t9, {most};
 \tselp.b64 %t9, %t9, 0, %q0;
 \tsetp.ne.u64 %q0, %t9, 0;
 \tvote.sync.any.pred %q1, %q0, 0xffffffff;
@@ -402,128 +451,21 @@ LOOKED:
         cancelled = std::mem::offset_of!(Control, cancel),
         max = stop::MAX_CYCLES,
         running = stop::RUNNING,
+        samples = std::mem::offset_of!(Arguments, samples),
+        last_sample = SAMPLES - 1,
+        // A lane's notes go to different places.
+        spread = 0x9e37_79b1u32,
     );
-}
-
-/// After a branch: `BRANCH` to the address in `%target`, or `BRANCHED` where `%at` is set already. Only
-/// computed addresses can be anywhere; others are within the reach of a 32-bit distance.
-fn branch(out: &mut String, target: &KernelTarget) {
-    let (drop_tag, outside) = match target.memory.mapped {
-        true => ("\tshl.b64 %target, %target, 8;\n\tshr.s64 %target, %target, 8;\n", "OTHER_BLOCK"),
-        false => ("", "NO_CODE"),
-    };
-    let _ = write!(
-        out,
-        "BRANCH:
-{drop_tag}\tsub.u64 %t10, %target, %code_start;
-\tcvt.u32.u64 %s8, %t10;
-\tsetp.ge.u64 %q0, %t10, %code_len;
-\tand.b32 %s9, %s8, 3;
-\tsetp.ne.or.u32 %q0, %s9, 0, %q0;
-\t@%q0 bra {outside};
-\tmad.lo.u32 %s8, %s8, 4, %records_low;
-\tsub.u32 %s9, %s8, %at;
-\tadd.u32 %limit, %limit, %s9;
-\tmov.b32 %at, %s8;
-\tbra GATHER;
-BRANCHED:
-\tsub.u32 %s8, %at, %records_low;
-\tsetp.ge.u32 %q0, %s8, %records_bytes;
-\t@%q0 bra BEYOND;
-",
-    );
-    if target.memory.mapped {
-        out.push_str("\tbra GATHER;\n");
-        other_block(out, target);
-    }
-}
-
-/// Where a lane leaves its block of mapped memory: it goes on at `%target` in another block, if that has code. `BEYOND` is
-/// for one whose next record, at `%at`, is outside of its block.
-fn other_block(out: &mut String, target: &KernelTarget) {
-    let _ = write!(
-        out,
-        "BEYOND:
-\tsub.u32 %s8, %at, %records_low;
-\tshr.s32 %s8, %s8, 2;
-\tcvt.s64.s32 %t10, %s8;
-\tadd.u64 %target, %t10, %code_start;
-OTHER_BLOCK:
-\tsetp.ge.u64 %q0, %target, 0x{size:x};
-\tcvt.u32.u64 %s8, %target;
-\tand.b32 %s9, %s8, 3;
-\tsetp.ne.or.u32 %q0, %s9, 0, %q0;
-\t@%q0 bra NO_CODE;
-\tshr.u64 %t10, %target, {BLOCK_BITS};
-\tshl.b64 %t11, %t10, 2;
-\tadd.u64 %t11, %t11, %code_blocks;
-\tld.global.u32 %s9, [%t11];
-\tsetp.eq.u32 %q0, %s9, 0;
-\t@%q0 bra NO_CODE;
-\tsub.u32 %s9, %s9, 1;
-\tcvt.u32.u64 %records_low, %records;
-\tmad.lo.u32 %records_low, %s9, {part}, %records_low;
-\tshl.b64 %code_start, %t10, {BLOCK_BITS};
-\tcvt.u32.u64 %s9, %code_start;
-\tshl.b32 %s9, %s9, 2;
-\tsub.u32 %bias, %records_low, %s9;
-\tmad.lo.u32 %s8, %s8, 4, %bias;
-\tsub.u32 %s9, %s8, %at;
-\tadd.u32 %limit, %limit, %s9;
-\tmov.b32 %at, %s8;
-\tbra GATHER;
-",
-        size = target.memory.size,
-        part = BLOCK_STRIDE as usize * PAGE as usize / 4 * RECORD,
-    );
-}
-
-/// Where lanes of a warp come together after each branch. If they are not all at the same address, one group
-/// that is goes on, and the others wait here: the largest, with a bonus for waiting. So lanes that have
-/// parted find together again, most of them do something most of the time, and none waits long, not even
-/// for a lock that another one holds. Lanes that have used up their chunk let the others pass. Lanes that
-/// have stopped stay too, with nothing left to do: the instructions by which a warp comes together want
-/// all of its lanes.
-fn gather(out: &mut String, target: &KernelTarget) {
-    out.push_str("GATHER:\n");
-    if target.has_redux() {
-        let _ = write!(
-            out,
-            "\tsetp.eq.u32 %q0, %at, %limit;
-\tselp.b32 %s8, 0xffffffff, %at, %q0;
-\tredux.sync.min.u32 %s9, %s8, 0xffffffff;
-\tsetp.eq.or.u32 %q1, %s8, %s9, %q0;
-\tvote.sync.all.pred %q1, %q1, 0xffffffff;
-\t@!%q1 bra CHOOSE;
-\tsetp.eq.u32 %q0, %s9, 0xffffffff;
-\t@%q0 bra CHUNK;
-\tsetp.ne.u32 %q0, %s8, %s9;
-\t@%q0 bra GATHER;
-\tbra FETCH;
-CHOOSE:
-\tmatch.any.sync.b32 %s10, %s8, 0xffffffff;
-\tpopc.b32 %s11, %s10;
-\tshr.u32 %s12, %waited, {BONUS};
-\tadd.u32 %s11, %s11, %s12;
-\tselp.b32 %s11, 0, %s11, %q0;
-\tmad.lo.u32 %s11, %s11, 32, %laneid;
-\tredux.sync.max.u32 %s12, %s11, 0xffffffff;
-\tand.b32 %s12, %s12, 31;
-\tshr.u32 %s10, %s10, %s12;
-\tand.b32 %s10, %s10, 1;
-\tsetp.eq.u32 %q1, %s10, 0;
-\tadd.u32 %waited, %waited, 1;
-\t@%q1 bra GATHER;
-\tmov.b32 %waited, 0;
-\tbra FETCH;
-"
-        );
-    }
 }
 
 /// The loop's head. `%at` is the low half of the address of the next instruction's record, and steps to
 /// the one after before the handler is called.
-fn fetch(out: &mut String, handlers: &Handlers, target: &KernelTarget) {
+fn fetch(
+    out: &mut String,
+    handlers: &Handlers,
+    blocks: Option<&Blocks<'_>>,
+    target: &KernelTarget,
+) {
     let _ = write!(
         out,
         "NEXT:
@@ -531,12 +473,27 @@ fn fetch(out: &mut String, handlers: &Handlers, target: &KernelTarget) {
 \t@%q0 bra {used_up};
 FETCH:
 \tmov.b64 %t11, {{%at, %records_high}};
-\tld.global.v4.u32 {{%w0, %w1, %w2, %w3}}, [%t11];
-\tadd.u32 %at, %at, {RECORD};
-\tand.b32 %s10, %w0, 0xffff;
 ",
         used_up = if target.has_redux() { "GATHER" } else { "CHUNK" },
     );
+    if blocks.is_some() {
+        // The whole record is wanted only where it is interpreted.
+        let _ = write!(
+            out,
+            "\tld.global.v2.u32 {{%s10, %s11}}, [%t11];
+\tand.b32 %s10, %s10, 0xffff;
+\tsetp.eq.u32 %q0, %s10, {BLOCK};
+\t@%q0 bra ENTER;
+"
+        );
+    }
+    out.push_str(
+        "\tld.global.v4.u32 {%w0, %w1, %w2, %w3}, [%t11];\n\tand.b32 %s10, %w0, 0xffff;\n",
+    );
+    if let Some(blocks) = blocks {
+        out.push_str("HANDLE:\n");
+        entry::interpret(out, &blocks.kept);
+    }
     // In shared memory all lanes have the same code.
     let label = match target.memory.model {
         MemoryModel::Private => "DIVERTED",
@@ -548,6 +505,8 @@ FETCH:
         (BREAKPOINT, "BREAKPOINT"),
         (DIVERTED, label),
         (ON_HOST, "ON_HOST"),
+        // Those are not looked up here.
+        (BLOCK, "NOT_DECODED"),
     ];
     targets.sort_unstable();
     let special = targets.into_iter().map(|(_, label)| label.to_string());
@@ -555,196 +514,7 @@ FETCH:
     let labels: Vec<String> = special.chain(made).collect();
     let _ = write!(
         out,
-        "\tDISPATCH: .branchtargets {};\n\tbrx.idx %s10, DISPATCH;\n",
+        "\tadd.u32 %at, %at, {RECORD};\n\tDISPATCH: .branchtargets {};\n\tbrx.idx %s10, DISPATCH;\n",
         labels.join(", ")
     );
-}
-
-/// Gives the lane its own copy of a page (`%want`) that it is about to write, and starts the instruction
-/// again. Lanes of a warp that want the same page share a frame.
-fn own_page(out: &mut String) {
-    let _ = write!(
-        out,
-        "OWN_PAGE:
-\tsub.u32 %at, %at, {RECORD};
-\tmad.wide.u32 %t20, %want, 8, %page_table;
-\tactivemask.b32 %s21;
-\tmatch.any.sync.b32 %s22, %want, %s21;
-\tbrev.b32 %s23, %s22;
-\tclz.b32 %s23, %s23;
-\tsetp.ne.u32 %q1, %s23, %laneid;
-\t@%q1 bra SHARED_FRAME;
-\tld.volatile.global.u32 %s24, [%t20];
-\tsetp.ne.u32 %q2, %s24, 0;
-\t@%q2 bra SHARED_FRAME;
-\tatom.global.add.u32 %s24, [%pool+{next}], 1;
-\tld.volatile.global.u32 %s25, [%pool+{size}];
-\tsetp.ge.u32 %q2, %s24, %s25;
-\t@%q2 bra SHARED_FRAME;
-\tatom.global.cas.b32 %s26, [%t20], 0, %s24;
-SHARED_FRAME:
-\tbar.warp.sync %s22;
-\tld.volatile.global.u32 %s24, [%t20];
-\tsetp.eq.u32 %q2, %s24, 0;
-\t@%q2 bra NO_FRAME;
-\tmad.wide.u32 %t21, %s24, {FRAME_BYTES}, %frames;
-\tmad.wide.u32 %t22, %want, {PAGE}, %memory;
-\tmov.b32 %s27, 512;
-COPY:
-\tld.global.v2.u64 {{%t23, %t24}}, [%t22];
-\tld.global.v2.u64 {{%t25, %t26}}, [%t22+16];
-\tst.global.u64 [%t21], %t23;
-\tst.global.u64 [%t21+256], %t24;
-\tst.global.u64 [%t21+512], %t25;
-\tst.global.u64 [%t21+768], %t26;
-\tadd.u64 %t21, %t21, 1024;
-\tadd.u64 %t22, %t22, 32;
-\tsub.u32 %s27, %s27, 4;
-\tsetp.ne.u32 %q2, %s27, 0;
-\t@%q2 bra COPY;
-\tatom.global.or.b32 %s28, [%t20+4], %lane_bit;
-\tbra GATHER;
-NO_FRAME:
-\tmov.b32 %stop, {no_frame};
-\tmov.b64 %detail, 0;
-\tbra STOP_HERE;
-",
-        next = std::mem::offset_of!(Pool, next),
-        size = std::mem::offset_of!(Pool, size),
-        no_frame = stop::NO_FRAME,
-    );
-}
-
-/// `STOP` is for an instruction that has not been completed, `STOP_HERE` for one that has.
-fn stops(out: &mut String, target: &KernelTarget) {
-    // Records behind a block of mapped memory are not decoded either.
-    let beyond = match target.memory.mapped {
-        true => {
-            "\tsub.u32 %s8, %at, %records_low;
-\tsetp.ge.u32 %q0, %s8, %records_bytes;
-\t@%q0 bra BEYOND;
-"
-        }
-        false => "BEYOND:\n",
-    };
-    let _ = write!(
-        out,
-        "UNDEFINED:
-\tmov.b32 %stop, {undefined};
-\tmov.b64 %detail, {{%w2, %w3}};
-\tbra STOP;
-BREAKPOINT:
-\tmov.b32 %stop, {breakpoint};
-\tmov.b64 %detail, 0;
-\tbra STOP;
-ON_HOST:
-\tmov.b32 %stop, {no_handler};
-\tmov.b64 %detail, 0;
-\tbra STOP;
-NO_CODE:
-\tmov.b32 %stop, {no_code};
-\tbra PARK;
-NOT_DECODED:
-\tsub.u32 %at, %at, {RECORD};
-{beyond}\tmov.b32 %stop, {no_code};
-\tbra STOP_HERE;
-STOP:
-\tsub.u32 %at, %at, {RECORD};
-STOP_HERE:
-\tsub.u32 %s8, %at, %records_low;
-\tshr.s32 %s8, %s8, 2;
-\tcvt.s64.s32 %t10, %s8;
-\tadd.u64 %target, %t10, %code_start;
-PARK:
-\tsub.u32 %s8, %limit, %at;
-\tshr.u32 %s8, %s8, {record_bits};
-\tsub.u32 %chunk, %chunk, %s8;
-\tcvt.u64.u32 %t12, %s8;
-\tadd.u64 %budget, %budget, %t12;
-\tsub.u64 %count_base, %count_base, %t12;
-\tmov.b32 %limit, %at;
-",
-        no_code = stop::NO_CODE,
-        undefined = stop::UNDEFINED,
-        breakpoint = stop::BREAKPOINT,
-        no_handler = stop::NO_HANDLER,
-        record_bits = RECORD.ilog2(),
-    );
-    if target.memory.model == MemoryModel::Shared {
-        // Others may be waiting for this lane: the launch ends, so that the host sees to it.
-        let _ = write!(
-            out,
-            "\tsetp.eq.u32 %q0, %stop, {no_code};
-\tsetp.eq.or.u32 %q0, %stop, {code_write}, %q0;
-\tmov.b32 %s8, 1;
-\t@%q0 st.volatile.global.u32 [%pool+{cancel}], %s8;
-",
-            no_code = stop::NO_CODE,
-            code_write = stop::CODE_WRITE,
-            cancel = std::mem::offset_of!(Pool, cancel),
-        );
-    }
-    out.push_str("\tbra GATHER;\n");
-}
-
-/// The end of the launch for the warp: lanes that have not stopped by themselves still have to say where
-/// they are. Those that took an exception lose their exclusive monitor, and all that stopped are
-/// listed for the host.
-fn epilogue(out: &mut String) {
-    let _ = write!(
-        out,
-        "\tsetp.gt.u32 %q0, %stop, {max};
-\tsub.u32 %s8, %at, %records_low;
-\tshr.s32 %s8, %s8, 2;
-\tcvt.s64.s32 %t10, %s8;
-\tadd.u64 %t10, %t10, %code_start;
-\tselp.b64 %target, %target, %t10, %q0;
-\tsetp.eq.u32 %q0, %stop, {no_code};
-\tselp.b64 %detail, %target, %detail, %q0;
-\tsetp.eq.and.u64 %q0, %budget, 0, %q0;
-\tselp.b32 %stop, {max}, %stop, %q0;
-\tst.global.u64 [%status+{budget}], %budget;
-\tst.global.u64 [%status+{count}], %count_base;
-\tst.global.u64 [%status+{detail}], %detail;
-\tst.global.u32 [%status+{stop}], %stop;
-\tsetp.ge.u32 %q0, %stop, {exception};
-\tmov.b32 %s8, 0;
-\t@%q0 st.global.b32 [%state+{exclusive}], %s8;
-\tsetp.eq.u32 %q0, %stop, {running};
-\t@%q0 bra LISTED;
-\tatom.global.add.u32 %s8, [%pool+{stopped}], 1;
-\tld.param.u64 %t10, [args+{list}];
-\tmad.wide.u32 %t10, %s8, 4, %t10;
-\tst.global.u32 [%t10], %lane;
-LISTED:
-",
-        running = stop::RUNNING,
-        no_code = stop::NO_CODE,
-        exception = stop::FIRST_EXCEPTION,
-        exclusive = var_offset(EXCLUSIVE_LEN),
-        stopped = std::mem::offset_of!(Pool, stopped),
-        list = std::mem::offset_of!(Arguments, stopped),
-        max = stop::MAX_CYCLES,
-        budget = std::mem::offset_of!(Status, budget),
-        count = std::mem::offset_of!(Status, count),
-        detail = std::mem::offset_of!(Status, detail),
-        stop = std::mem::offset_of!(Status, stop),
-    );
-    for slot in 0..X_SLOTS {
-        let _ = writeln!(
-            out,
-            "\tld.local.b64 %t13, [regs+{}];\n\tst.global.b64 [%state+{}], %t13;",
-            8 * slot,
-            8 * slot
-        );
-    }
-    let _ = writeln!(out, "\tst.global.b64 [%state+{}], %target;", var_offset(kvrm_a64::state::PC));
-    for (index, register) in FLAGS.into_iter().enumerate() {
-        let offset = std::mem::offset_of!(CpuState, flags) + index;
-        let _ = writeln!(
-            out,
-            "\tselp.b32 %s13, 1, 0, {register};\n\tst.global.u8 [%state+{offset}], %s13;"
-        );
-    }
-    out.push_str("\tret;\n");
 }

@@ -2,22 +2,27 @@
 
 use std::mem::offset_of;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
-use kvrm_engine::kernel::{Handlers, stop};
-use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
+use kvrm_engine::kernel::stop;
+use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
-use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
+use kvrm_engine::translation::Translation;
+use kvrm_engine::{Activity, Config, EngineError, RunControl, StartTimes};
+use kvrm_ir::legalise::Lacks;
 
 use crate::code::DeviceCode;
-use crate::driver::{Buffer, CudaError, Device, Kernel, Plain};
+use crate::driver::{Buffer, CudaError, Device, Plain};
+use crate::emit::LACKS;
 use crate::guest::{Guest, TOO_MUCH, memory_model};
-use crate::kernel::{Arguments, KernelTarget, Pool, kernel};
+use crate::kernel::{Arguments, KernelTarget, Pool, SAMPLES};
+use crate::kernels::Kernels;
 use crate::memory::MemorySpec;
 use crate::stream::Mapped;
 
@@ -57,14 +62,14 @@ fn array<T>(device: &Device, len: usize) -> Result<Array, CudaError> {
 pub struct CudaLanes {
     config: Config,
     device_code: DeviceCode,
-    /// The loaded kernel and how many handlers it has.
-    kernel: Option<(Kernel, usize)>,
-    kernel_loads: Vec<KernelLoad>,
+    kernels: Kernels,
     /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
     /// Numbers of lanes that stopped in a launch.
     stopped: Buffer,
     control: Mapped,
+    /// Where lanes have been.
+    samples: Buffer,
     // Last: everything above is on its device.
     guest: Guest,
 }
@@ -86,11 +91,13 @@ pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
     ];
     let lanes = CudaLanes {
         device_code: DeviceCode::default(),
-        kernel: None,
-        kernel_loads: Vec::new(),
+        kernels: Kernels::default(),
         executed: 0,
         stopped: Buffer::new(device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
         control: Mapped::new()?,
+        samples: Buffer::new(device, (SAMPLES * size_of::<u64>()) as u64, |_| {
+            TOO_MUCH.to_string()
+        })?,
         guest,
         config: config.clone(),
     };
@@ -122,28 +129,24 @@ impl CudaLanes {
         }
     }
 
-    /// Loads a kernel with all handlers, unless it is loaded.
-    fn load_kernel(
-        &mut self,
-        handlers: &Handlers,
-        control: &RunControl,
-    ) -> Result<(), EngineError> {
-        let count = handlers.len();
-        if !matches!(self.kernel, Some((_, loaded)) if loaded == count) {
-            let start = Instant::now();
-            let (kernel, cached) = control
-                .during(Activity::Compiling { handlers: count }, || {
-                    Kernel::load(&self.guest.device, &kernel(handlers, &self.target()))
-                })?;
-            self.kernel = Some((kernel, count));
-            self.kernel_loads.push(KernelLoad { handlers: count, time: start.elapsed(), cached });
+    /// Loads a kernel with all handlers and the translation, unless it is loaded.
+    fn load_kernel(&mut self, code: &DecodedCode, control: &RunControl) -> Result<(), EngineError> {
+        if self.kernels.has(code) {
+            return Ok(());
         }
-        Ok(())
+        let target = self.target();
+        let (kernels, device) = (&mut self.kernels, &self.guest.device);
+        let activity = Activity::Compiling { handlers: code.handlers.len() };
+        Ok(control.during(activity, || kernels.load(device, code, &target))?)
     }
 
     fn arguments(&self, launch: &Launch<'_, Array>) -> Arguments {
         let (frames, tables, table_bytes) = match &self.guest.private {
             Some(p) => (p.frames.base(), p.tables.address, p.table_bytes),
+            None => (0, 0, 0),
+        };
+        let (page_map, page_columns, column_bytes) = match &self.guest.mapped {
+            Some(m) => (m.words.address, m.columns.address, m.column_bytes()),
             None => (0, 0, 0),
         };
         Arguments {
@@ -165,14 +168,17 @@ impl CudaLanes {
             directory: self.device_code.directory(),
             directory_mask: launch.code.layout().directory_len() as u64 - 1,
             control: self.control.device,
-            page_map: self.guest.mapped.as_ref().map_or(0, |mapped| mapped.words.address),
+            page_map,
             code_blocks: self.device_code.blocks(),
+            samples: self.samples.address,
+            page_columns,
+            column_bytes,
         }
     }
 
     /// Launches the kernel and waits for its end. What has been reported, of all runs.
     fn run_kernel(&self, launch: &Launch<'_, Array>) -> Result<u64, CudaError> {
-        let (kernel, _) = self.kernel.as_ref().expect("loaded before");
+        let kernel = self.kernels.current();
         let arguments = self.arguments(launch);
         let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
         let begin = || kernel.launch(blocks, BLOCK, &arguments);
@@ -258,6 +264,10 @@ impl Launcher for CudaLanes {
         Ok(self.guest.device.make_current()?)
     }
 
+    fn translator(&mut self) -> Option<&mut dyn Translator> {
+        Some(self)
+    }
+
     fn most_handlers(&self) -> usize {
         usize::MAX
     }
@@ -268,7 +278,7 @@ impl Launcher for CudaLanes {
 
     fn start_times(&self) -> StartTimes {
         let driver = Some(self.guest.device.start_time);
-        StartTimes { driver, kernels: self.kernel_loads.clone() }
+        StartTimes { driver, kernels: self.kernels.loads.clone() }
     }
 
     fn begin(
@@ -291,6 +301,10 @@ impl Launcher for CudaLanes {
         fill(offset_of!(Status, budget), max_cycles as u32)?;
         fill(offset_of!(Status, budget) + 4, (max_cycles >> 32) as u32)?;
         fill(offset_of!(Status, stop), stop::RUNNING)?;
+        self.resume()
+    }
+
+    fn resume(&mut self) -> Result<(), EngineError> {
         self.control.set_cancel(false);
         let pool = self.guest.pool();
         Ok(self.guest.set_pool(Pool { cancel: 0, stopped: 0, ..pool })?)
@@ -301,11 +315,38 @@ impl Launcher for CudaLanes {
     }
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
-        self.load_kernel(&launch.code.handlers, launch.control)?;
+        self.load_kernel(launch.code, launch.control)?;
         self.guest.upload_map()?;
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), self.guest.pool().executed);
         self.executed = self.run_kernel(&launch)?;
         let time = start.elapsed();
-        Ok(Launched { time, stopped: self.stopped_lanes(launch.control)? })
+        let stopped = self.stopped_lanes(launch.control)?;
+        Ok(Launched { time, executed: self.executed - before, stopped })
+    }
+}
+
+impl Translator for CudaLanes {
+    fn lacks(&self) -> Lacks {
+        LACKS
+    }
+
+    fn samples(&mut self) -> Result<Vec<u64>, EngineError> {
+        let mut samples = vec![0; SAMPLES];
+        self.samples.read(0, &mut samples)?;
+        self.samples.fill(0, self.samples.len, 0)?;
+        Ok(samples.into_iter().filter_map(|noted: u64| noted.checked_sub(1)).collect())
+    }
+
+    fn prepare(
+        &mut self,
+        code: &DecodedCode,
+        translation: &Arc<Translation>,
+    ) -> Result<(), EngineError> {
+        let target = self.target();
+        Ok(self.kernels.prepare(&self.guest.device, code, translation, &target)?)
+    }
+
+    fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError> {
+        Ok(self.kernels.take_prepared(&self.guest.device, waits)?)
     }
 }

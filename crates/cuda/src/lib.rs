@@ -25,12 +25,18 @@ mod compile;
 mod diverted;
 mod driver;
 mod emit;
+mod ending;
+mod entry;
 mod float;
 mod frames;
+mod gather;
 mod guest;
 mod kernel;
+mod kernels;
 mod lanes;
 mod memory;
+mod moves;
+mod region;
 mod room;
 mod stream;
 

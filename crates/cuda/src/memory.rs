@@ -9,23 +9,25 @@
 //! the page; other lanes go on reading the image. A store to a page the lane has not copied jumps to
 //! `OWN_PAGE`, which makes the copy and starts the instruction again.
 //!
-//! **Mapped** memory is private memory of one lane whose pages are anywhere, and stored in slots: image and page table have
-//! slots instead of pages, which the map of pages leads to ([`PageMap`](kvrm_engine::memory::PageMap)). An access to a page
-//! that the map does not have, or does not allow, stops the lane for the host to look.
+//! **Mapped** memory is private memory whose pages are anywhere, and stored in slots: image and page tables have slots
+//! instead of pages, which the map of pages leads to ([`PageMap`](kvrm_engine::memory::PageMap)). An access to a page that the
+//! map does not have, or does not allow, stops the lane for the host to look. Where lanes differ in what they may do with a
+//! page, the map sends them to the column of its slot.
 //!
 //! A *place* is looked up once, when it is made: where its first byte is, and how far apart its words are. The
 //! device wants aligned accesses, the guest does not: elements of a *slow* place, one that is not aligned or
 //! crosses a page, are put together from words that are looked up one by one. A handler is written in two
 //! versions from there on, so that the usual one need not ask again.
 
+mod mapped;
+
 use std::fmt::Write;
 
 use kvrm_engine::MemoryModel;
-use kvrm_engine::code::{BLOCK_PAGES, BLOCK_STRIDE};
+use kvrm_engine::code::BLOCK_PAGES;
 use kvrm_engine::kernel::stop;
-use kvrm_engine::memory::{LEAF_PAGES, RIGHTS_BITS};
 use kvrm_ir::{Access, Op, Order, Place, PlaceData, RmwOp, Type};
-use kvrm_mem::{GRANULE, PAGE};
+use kvrm_mem::PAGE;
 
 use crate::emit::{Emitter, ptx};
 
@@ -97,7 +99,8 @@ impl Emitter<'_> {
     /// True if a place may be slow, and it matters: atomic operations are always aligned.
     pub(crate) fn may_be_slow(&self, place: Place) -> bool {
         let PlaceData { ty, count, .. } = self.routine.place(place);
-        let mut is_used = false;
+        // There are no atomic operations in translated code.
+        let mut is_used = self.position.is_some();
         self.routine.body.for_each_stmt(&mut |stmt| {
             is_used |= matches!(stmt.op, Op::Load { place: p, .. } | Op::Store { place: p, .. } if p == place);
         });
@@ -111,18 +114,6 @@ impl Emitter<'_> {
         self.find(place, addr, in_page);
     }
 
-    /// The address of data in mapped memory: without its tag, if it is a user's.
-    fn untagged(&mut self, addr: &str) -> String {
-        if !self.memory.mapped {
-            return addr.to_string();
-        }
-        let bare = self.temp_d();
-        ptx!(self, "shl.b64 {bare}, {addr}, 8;");
-        ptx!(self, "shr.s64 {bare}, {bare}, 8;");
-        ptx!(self, "and.b64 {bare}, {addr}, {bare};");
-        bare
-    }
-
     /// The same for one that may be slow. If it is, the handler goes on with `rest`, which is written elsewhere.
     pub(crate) fn probe_or_leave(
         &mut self,
@@ -134,7 +125,7 @@ impl Emitter<'_> {
         let in_page = self.check(place, addr);
         let data = self.routine.place(place);
         let slow = self.is_slow(data, addr);
-        let elsewhere = self.cold(|e| {
+        let elsewhere = self.elsewhere(|e| {
             let writes = data.access != Access::Read;
             if e.private() && (writes || e.memory.mapped) {
                 let last = e.element_address(addr, data.len() - 1);
@@ -169,7 +160,7 @@ impl Emitter<'_> {
             return Some(entry);
         }
         let (outside, size) = (self.temp_p(), self.memory.size);
-        let fault = self.cold(|e| {
+        let fault = self.elsewhere(|e| {
             ptx!(e, "mov.b64 %detail, {addr};");
             ptx!(e, "mov.b32 %stop, {};", stop::fault(access));
             ptx!(e, "bra STOP;");
@@ -254,6 +245,16 @@ impl Emitter<'_> {
         ptx!(self, "or.b32 {state}, {state}, {other};");
         ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
         ptx!(self, "@!{hit} bra {back};");
+        self.stop_for_code(addr);
+    }
+
+    /// Stops before a write to code, at an address.
+    fn stop_for_code(&mut self, addr: &str) {
+        if self.position.is_some() {
+            let label = self.leave();
+            ptx!(self, "bra {label};");
+            return;
+        }
         ptx!(self, "mov.b64 %detail, {addr};");
         ptx!(self, "mov.b32 %stop, {};", stop::CODE_WRITE);
         ptx!(self, "bra STOP;");
@@ -261,93 +262,11 @@ impl Emitter<'_> {
 
     /// Goes to make a copy of a page that is about to be written, unless the lane has one.
     fn check_owned(&mut self, entry: &PageEntry) {
-        let copy = self.cold(|e| {
+        let copy = self.elsewhere(|e| {
             ptx!(e, "mov.b32 %want, {};", entry.page);
             ptx!(e, "bra OWN_PAGE;");
         });
         ptx!(self, "@!{} bra {copy};", entry.owned);
-    }
-
-    /// Looks a page of mapped memory up, that of the byte at `byte`; leaves if the map does not allow the access, which
-    /// starts at `addr`.
-    fn mapped_entry(&mut self, access: Access, addr: &str, byte: &str) -> PageEntry {
-        let refused = self.cold(|e| {
-            ptx!(e, "mov.b64 %detail, {addr};");
-            ptx!(e, "mov.b32 %stop, {};", stop::no_page(access));
-            ptx!(e, "bra STOP;");
-        });
-        let (outside, rights, missing) = (self.temp_p(), self.temp_r(), self.temp_p());
-        ptx!(self, "setp.ge.u64 {outside}, {byte}, 0x{:x};", self.memory.size);
-        ptx!(self, "@{outside} bra {refused};");
-        let found = self.map_entry(byte);
-        let needed = stop::no_page(access) - stop::NO_PAGE;
-        ptx!(self, "and.b32 {rights}, {found}, {needed};");
-        ptx!(self, "setp.ne.u32 {missing}, {rights}, {needed};");
-        ptx!(self, "@{missing} bra {refused};");
-        self.table_entry(&found)
-    }
-
-    /// What the map of pages says of an address within memory.
-    fn map_entry(&mut self, addr: &str) -> String {
-        let (wide, at, page) = (self.temp_d(), self.temp_d(), self.temp_r());
-        let (part, leaf, found) = (self.temp_r(), self.temp_r(), self.temp_r());
-        ptx!(self, "shr.u64 {wide}, {addr}, {};", PAGE.ilog2());
-        ptx!(self, "cvt.u32.u64 {page}, {wide};");
-        ptx!(self, "shr.u32 {part}, {page}, {};", LEAF_PAGES.ilog2());
-        ptx!(self, "mad.wide.u32 {at}, {part}, 4, %page_map;");
-        ptx!(self, "ld.global.u32 {leaf}, [{at}];");
-        ptx!(self, "and.b32 {page}, {page}, {};", LEAF_PAGES - 1);
-        ptx!(self, "add.u32 {leaf}, {leaf}, {page};");
-        ptx!(self, "mad.wide.u32 {at}, {leaf}, 4, %page_map;");
-        ptx!(self, "ld.global.u32 {found}, [{at}];");
-        found
-    }
-
-    /// Looks the slot up that an entry of the map has.
-    fn table_entry(&mut self, found: &str) -> PageEntry {
-        let slot = self.temp_r();
-        ptx!(self, "shr.u32 {slot}, {found}, {RIGHTS_BITS};");
-        self.entry_of(slot)
-    }
-
-    /// Stops before a write to a granule of mapped memory with decoded words.
-    fn check_mapped_code(&mut self, addr: &str, len: u32) {
-        for offset in if len > 1 { vec![0, len - 1] } else { vec![0] } {
-            let byte = self.element_address(addr, offset);
-            let (block, at) = (self.temp_d(), self.temp_d());
-            let (part, has_code, back) = (self.temp_r(), self.temp_p(), self.label());
-            ptx!(self, "shr.u64 {block}, {byte}, {};", BLOCK_BITS);
-            // Where a place begins within memory, its end may lie behind it.
-            ptx!(self, "min.u64 {block}, {block}, {};", (self.memory.size - 1) >> BLOCK_BITS);
-            ptx!(self, "shl.b64 {block}, {block}, 2;");
-            ptx!(self, "add.u64 {at}, {block}, %code_blocks;");
-            ptx!(self, "ld.global.u32 {part}, [{at}];");
-            ptx!(self, "setp.ne.u32 {has_code}, {part}, 0;");
-            let look = self.cold(|e| e.look_for_mapped_code(addr, &byte, &part, &back));
-            ptx!(self, "@{has_code} bra {look};");
-            let _ = writeln!(self.out, "{back}:");
-        }
-    }
-
-    /// Looks a byte that is about to be written up in the map of granules; it is in a block with code.
-    fn look_for_mapped_code(&mut self, addr: &str, byte: &str, part: &str, back: &str) {
-        let (low, first, at) = (self.temp_r(), self.temp_r(), self.temp_d());
-        let (state, hit) = (self.temp_r(), self.temp_p());
-        let granules = (PAGE / GRANULE) as u32;
-        ptx!(self, "cvt.u32.u64 {low}, {byte};");
-        ptx!(self, "and.b32 {low}, {low}, {};", (1 << BLOCK_BITS) - 1);
-        ptx!(self, "shr.u32 {low}, {low}, {};", GRANULE.ilog2());
-        ptx!(self, "sub.u32 {first}, {part}, 1;");
-        ptx!(self, "mad.lo.u32 {low}, {first}, {}, {low};", BLOCK_STRIDE as u32 * granules);
-        // The map begins with the page before the code.
-        ptx!(self, "add.u32 {low}, {low}, {granules};");
-        ptx!(self, "mad.wide.u32 {at}, {low}, 1, %code_map;");
-        ptx!(self, "ld.global.u8 {state}, [{at}];");
-        ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
-        ptx!(self, "@!{hit} bra {back};");
-        ptx!(self, "mov.b64 %detail, {addr};");
-        ptx!(self, "mov.b32 %stop, {};", stop::CODE_WRITE);
-        ptx!(self, "bra STOP;");
     }
 
     /// Looks the page of an address up in the page table.
@@ -394,15 +313,6 @@ impl Emitter<'_> {
     fn flat(&mut self, addr: &str) -> String {
         let flat = self.temp_d();
         ptx!(self, "add.u64 {flat}, {addr}, %memory;");
-        flat
-    }
-
-    /// Where the byte at `addr` is in a slot of the image.
-    fn in_slot(&mut self, addr: &str, slot: &str) -> String {
-        let (low, flat) = (self.temp_d(), self.temp_d());
-        ptx!(self, "and.b64 {low}, {addr}, {};", PAGE - 1);
-        ptx!(self, "mad.wide.u32 {flat}, {slot}, {PAGE}, %memory;");
-        ptx!(self, "add.u64 {flat}, {flat}, {low};");
         flat
     }
 

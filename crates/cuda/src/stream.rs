@@ -59,6 +59,22 @@ impl Stream {
             .when("copying device memory")
     }
 
+    /// Copies rows from one place of the device to another where they are farther apart: the places, and the bytes from a row
+    /// to the next.
+    pub(crate) fn copy_rows(
+        self,
+        [to, from]: [CUdeviceptr; 2],
+        [to_pitch, from_pitch]: [u64; 2],
+        rows: u64,
+    ) -> Result<(), CudaError> {
+        let mut copy = copy_2d::<u8>(from_pitch as usize, (rows * from_pitch) as usize);
+        copy.dstMemoryType = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
+        (copy.srcDevice, copy.srcPitch) = (from, from_pitch as usize);
+        (copy.dstDevice, copy.dstPitch) = (to, to_pitch as usize);
+        // SAFETY: see the type.
+        unsafe { sys::cuMemcpy2DAsync_v2(&copy, self.0) }.result().when("copying device memory")
+    }
+
     /// Sets a 32-bit number in each of `rows` places that are `pitch` bytes apart.
     pub(crate) fn fill_column(
         self,

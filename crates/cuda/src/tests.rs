@@ -1,23 +1,28 @@
 //! Kernels assemble for every generation and say what they should, which takes no GPU; the driver compiles
 //! and the cache keeps them, which does.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
 use kvrm_a64::state::TPIDR_EL0;
+use kvrm_a64::{Flow, flow};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::KernelCache;
-use kvrm_engine::kernel::{FIRST_HANDLER, Handlers};
+use kvrm_engine::kernel::{FIRST_HANDLER, Handlers, Record};
+use kvrm_engine::translation::Translation;
 use kvrm_ir::legalise::legalise;
 use kvrm_ir::{Builder, Function, Type};
+use kvrm_translate::{GuestCode, Region};
 
 use crate::call::functions;
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
 use crate::emit::{Emitter, LACKS, Setting};
-use crate::kernel::{Arguments, KernelTarget, kernel};
+use crate::kernel::{Arguments, KernelTarget, Translated, kernel};
 use crate::memory::MemorySpec;
+use crate::region::Blocks;
 
 /// The oldest generation the engine supports, one in wide use, and the newest the assembler knows.
 const GENERATIONS: [u32; 3] = [70, 90, 121];
@@ -77,10 +82,18 @@ fn kernels_of_all_rows_assemble() {
     let of_mapped = (0..with_loads).map(|part| (part, mapped()));
     let jobs = std::iter::once(read_only).chain(of_parts).chain(of_mapped);
     in_parallel(jobs.zip(GENERATIONS.into_iter().cycle()), |((part, memory), capability)| {
-        let text = kernel(&parts[part], &KernelTarget { memory, capability });
+        let text = kernel(&parts[part], None, &KernelTarget { memory, capability });
         let result = assemble(&text, &format!("all-{part}"), capability, Effort::Least);
         assert_eq!(result, Ok(()), "part {part}, {memory:?} on sm_{capability}");
     });
+}
+
+#[test]
+fn the_kernel_that_moves_words_assembles() {
+    for generation in GENERATIONS {
+        let text = crate::moves::kernel();
+        assert_eq!(assemble(&text, "moves", generation, Effort::Usual), Ok(()));
+    }
 }
 
 /// Does some work on as many threads as there are processors.
@@ -99,6 +112,7 @@ fn in_parallel<T>(jobs: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync)
     });
 }
 
+/// Each interpreted, and with its first region translated.
 #[test]
 fn kernels_of_the_guests_assemble() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/bin"));
@@ -110,19 +124,34 @@ fn kernels_of_the_guests_assemble() {
             Some(u32::from_le_bytes(bytes.get(offset..offset + 4)?.try_into().unwrap()))
         };
         let mut handlers = Handlers::new();
+        let mut records = HashMap::new();
         for (pc, word) in kvrm_engine::code::reachable(0x10000, 1 << 16, words) {
-            handlers.record(pc, word);
+            records.insert(pc, handlers.record(pc, word));
         }
+        let translation = translation(0x10000, words);
+        let record = |pc: u64| records[&pc];
+        let translated = Translated { translation: &translation, record: &record };
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        for generation in GENERATIONS {
-            let text = kernel(&handlers, &target(MemoryModel::Private, generation));
-            assert_eq!(
-                assemble(&text, &name, generation, Effort::Usual),
-                Ok(()),
-                "{name} on sm_{generation}"
-            );
+        for (generation, model) in GENERATIONS.into_iter().zip([
+            MemoryModel::Private,
+            MemoryModel::Private,
+            MemoryModel::Shared,
+        ]) {
+            for translated in [None, Some(translated)] {
+                let text = kernel(&handlers, translated, &target(model, generation));
+                let result = assemble(&text, &name, generation, Effort::Usual);
+                assert_eq!(result, Ok(()), "{name} on sm_{generation}, {model:?} memory");
+            }
         }
     }
+}
+
+/// A region of code that does not stop.
+fn translation(entry: u64, words: impl Fn(u64) -> Option<u32>) -> Translation {
+    let goes_on = |pc: u64, word: u32| !matches!(flow(word, pc), Flow::Stop { .. });
+    let fetch = |pc| words(pc).filter(|word| goes_on(pc, *word));
+    let code = GuestCode::find(entry, fetch, |_, _| true);
+    Translation::new(vec![Region::new(&code, LACKS)])
 }
 
 static ONE_MORE: Function =
@@ -167,6 +196,31 @@ const GOLDEN: &[(u32, &str)] = &[
 ];
 
 /// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-cuda golden`.
+/// A loop that is translated: address, word, assembly.
+const LOOP: &[(u64, u32, &str)] = &[
+    (0x1000, 0xb940_0420, "ldr w0, [x1, #4]"),
+    (0x1004, 0xf900_0062, "str x2, [x3]"),
+    (0x1008, 0xb400_0040, "cbz x0, over the next"),
+    (0x100c, 0x9100_0442, "add x2, x2, #1"),
+    (0x1010, 0xf100_0421, "subs x1, x1, #1"),
+    (0x1014, 0x54ff_ff61, "b.ne, back to the first"),
+];
+
+/// The part of a kernel with its translated blocks.
+fn blocks(model: MemoryModel) -> String {
+    let word = |pc: u64| LOOP.iter().find(|(at, ..)| *at == pc).map(|(_, word, _)| *word);
+    let mut handlers = Handlers::new();
+    let records: HashMap<u64, Record> =
+        LOOP.iter().map(|(pc, word, _)| (*pc, handlers.record(*pc, *word))).collect();
+    let translation = translation(0x1000, word);
+    let record = |pc: u64| records[&pc];
+    let setting = Setting { memory: memory(model), vectors: false };
+    let translated = Translated { translation: &translation, record: &record };
+    let mut text = String::new();
+    Blocks::new(translated, &setting).write(&mut text);
+    text
+}
+
 #[test]
 fn handlers_are_as_recorded_in_golden_files() {
     let mut text = String::new();
@@ -182,6 +236,10 @@ fn handlers_are_as_recorded_in_golden_files() {
             let setting = Setting { memory: memory(model), vectors: handlers.use_vectors() };
             Emitter::handler(&mut text, &setting, number, &routine);
         }
+    }
+    for model in [MemoryModel::Shared, MemoryModel::Private] {
+        let code = LOOP.iter().map(|(_, _, assembly)| *assembly).collect::<Vec<_>>().join("; ");
+        text += &format!("// {code}, translated, {model:?} memory\n{}", blocks(model));
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.ptx");
     if std::env::var_os("KVRM_BLESS").is_some() {

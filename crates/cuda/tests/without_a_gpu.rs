@@ -57,7 +57,7 @@ fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
         read_only: false,
         mapped: false,
         threads: 1,
-        translate_after: 0,
+        translate_after: u32::MAX,
         code_memory: 1 << 20,
         profile: false,
     };

@@ -10,13 +10,15 @@ mod blocks;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod translated;
 mod upload;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use kvrm_a64::state::{CpuState, VectorState};
-use kvrm_mem::{GRANULE, PAGE};
+use kvrm_mem::{GRANULE, PAGE, Permissions};
 
 pub use ahead::reachable;
 pub use blocks::{BLOCK_PAGES, BLOCK_STRIDE};
@@ -28,6 +30,7 @@ pub use upload::{
 use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, ON_HOST, Record};
 use crate::lane_view::{LaneMemory, Words};
 use crate::memory::DeviceMemory;
+use crate::translation::Translation;
 use crate::{EngineError, Lacking, Step, Stop, fetch, step};
 use blocks::Blocks;
 use tables::{
@@ -71,6 +74,11 @@ pub struct DecodedCode {
     layout: Layout,
     changes: Changes,
     decoded: u64,
+    translation: Option<Arc<Translation>>,
+    /// Granules whose words have changed since all records were forgotten: they are not worth a translation.
+    unsettled: BTreeSet<u64>,
+    /// How often all records were forgotten.
+    forgotten: u64,
 }
 
 impl DecodedCode {
@@ -89,6 +97,9 @@ impl DecodedCode {
             // A device has nothing yet.
             changes: Changes { all: true, ..Changes::default() },
             decoded: 0,
+            translation: None,
+            unsettled: BTreeSet::new(),
+            forgotten: 0,
         }
     }
 
@@ -103,16 +114,20 @@ impl DecodedCode {
         if !at.is_multiple_of(4) || !self.has(lane, at) {
             return false;
         }
-        let record = self.pages[&(at / PAGE)].records[(at % PAGE / 4) as usize];
+        let index = (at % PAGE / 4) as usize;
+        let record = match self.own.get(&(lane, at / GRANULE)) {
+            Some(own) => own.records[index % GRANULE_RECORDS],
+            None => self.pages[&(at / PAGE)].records[index],
+        };
         self.handlers.meet(record);
         self.handlers.in_kernel(record).handler() != ON_HOST
     }
 
     /// Notes that lanes are going to want all that is decoded.
     pub(crate) fn meet_all(&mut self) {
-        for page in self.pages.values() {
-            page.records.iter().for_each(|record| self.handlers.meet(*record));
-        }
+        let common = self.pages.values().flat_map(|page| &page.records);
+        let own = self.own.values().flat_map(|own| &own.records);
+        common.chain(own).for_each(|record| self.handlers.meet(*record));
     }
 
     /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
@@ -133,6 +148,9 @@ impl DecodedCode {
         self.slots = Slots::default();
         self.layout = Layout::default();
         self.changes = Changes { all: true, ..Changes::default() };
+        self.translation = None;
+        self.unsettled.clear();
+        self.forgotten += 1;
     }
 
     /// Sets where lanes stop; in ascending order.
@@ -184,9 +202,12 @@ impl DecodedCode {
         (self.span.start - self.layout.pages.start) * PAGE_RECORDS as u64
     }
 
-    /// Which flag of the map is that of the granule before the code.
+    /// Which flag of the map is that of the granule before the code; in mapped memory, the first of all.
     pub fn first_flag(&self) -> u64 {
-        (self.span.start - self.layout.pages.start + 1) * PAGE_GRANULES as u64 - 1
+        match self.blocks {
+            Some(_) => 0,
+            None => (self.span.start - self.layout.pages.start + 1) * PAGE_GRANULES as u64 - 1,
+        }
     }
 
     /// How kernels call a granule. Those of one program are closer together than these numbers can tell apart.
@@ -251,6 +272,7 @@ impl DecodedCode {
             return Ok(false);
         }
         self.handlers.note_diversion();
+        self.unsettle(granule);
         let slots = &mut self.slots;
         let diverted = self
             .diverted
@@ -422,8 +444,7 @@ impl DecodedCode {
             if !words.clone().any(|word| self.has(lane, 4 * word)) {
                 continue;
             }
-            // In mapped memory there is only one lane, and no image that it could be reset to.
-            let is_private = memory.group().is_some() && memory.map().is_none();
+            let is_private = memory.is_private();
             if is_private && !self.has_own(lane, granule) && !self.divert(memory, lane, granule)? {
                 return Ok(false);
             }
@@ -448,12 +469,15 @@ impl DecodedCode {
             }
         };
         let decoded = &mut page.decoded[in_page(granule).0];
-        let before = *decoded;
+        let (before, forgets) = (*decoded, !is_decoded(&record) && is_decoded(place));
         *decoded = before.checked_add_signed(replace(place, record)).expect("it counts them");
         self.changes.slots.extend(slot);
         // The table has what is in no slot, and with a page of it comes the map.
         if slot.is_none() || (before == 0) != (*decoded == 0) {
             self.changes.pages.insert(at / PAGE);
+        }
+        if forgets {
+            self.unsettle(granule);
         }
     }
 
@@ -508,7 +532,7 @@ impl DecodedCode {
         page: u64,
         words: &[(u64, u32)],
     ) -> Result<bool, EngineError> {
-        let may_differ = memory.has_copies() && memory.map().is_none();
+        let may_differ = memory.is_private() && (memory.has_copies() || memory.map().is_some());
         if may_differ && !self.divert_changed(memory, lane, page, words)? {
             return Ok(false);
         }
@@ -524,7 +548,8 @@ impl DecodedCode {
     }
 
     /// Sees to it that lanes with different words have records of their own: this one, if its words are not the
-    /// image's; otherwise those whose copies of the page have others than this one. False if there is no room.
+    /// image's; otherwise those whose copies of the page have others than this one, and those that may not execute them.
+    /// False if there is no room.
     fn divert_changed(
         &mut self,
         memory: &impl DeviceMemory,
@@ -533,8 +558,15 @@ impl DecodedCode {
         words: &[(u64, u32)],
     ) -> Result<bool, EngineError> {
         let mut image = vec![0; PAGE as usize];
-        memory.read_flat(page * PAGE, &mut image)?;
-        for granule in differing(words, page * PAGE, &image) {
+        memory.read_image_page(page, &mut image)?;
+        let is_common = memory
+            .map()
+            .is_none_or(|map| map.common_permissions(page).contains(Permissions::EXECUTE));
+        let own = match is_common {
+            true => differing(words, page * PAGE, &image),
+            false => granules(words),
+        };
+        for granule in own {
             if !self.has_own(lane, granule) && !self.divert(memory, lane, granule)? {
                 return Ok(false);
             }
@@ -544,6 +576,13 @@ impl DecodedCode {
         let (Some((first, _)), Some((last, _))) = (words.first(), words.last()) else {
             return Ok(true);
         };
+        for other in memory.map().map_or(Vec::new(), |map| map.without_code(page)) {
+            for granule in granules(&words) {
+                if !self.has_own(other, granule) && !self.divert(memory, other, granule)? {
+                    return Ok(false);
+                }
+            }
+        }
         let mut others = memory.owners(page)?;
         others.retain(|other| *other != lane && *other < memory.lanes());
         let next_to = |a: &usize, b: &usize| a + 1 == *b;
@@ -594,6 +633,13 @@ impl Default for DecodedCode {
     fn default() -> DecodedCode {
         DecodedCode::new()
     }
+}
+
+/// The granules that words are in.
+fn granules(words: &[(u64, u32)]) -> Vec<u64> {
+    let mut granules: Vec<u64> = words.iter().map(|(at, _)| at / GRANULE).collect();
+    granules.dedup();
+    granules
 }
 
 /// The granules in which words differ from those that `bytes` have, which start at an address.

@@ -1,7 +1,7 @@
 //! Watches and cancels a run from another thread.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a run does while it executes no instructions.
@@ -33,6 +33,8 @@ pub struct RunControl {
     end: AtomicU8,
     deadline: OnceLock<Instant>,
     interrupt: Option<Interrupt>,
+    /// The run that this is a part of.
+    whole: Option<Arc<RunControl>>,
     executed: AtomicU64,
     stopped: AtomicU64,
     activity: Mutex<Option<Activity>>,
@@ -43,6 +45,23 @@ impl RunControl {
     /// Makes a control for one run.
     pub fn new() -> RunControl {
         RunControl::default()
+    }
+
+    /// Makes a control for a part of a run. It ends when the whole does, and its instructions count for both.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use kvrm_engine::RunControl;
+    /// let whole = Arc::new(RunControl::new());
+    /// let [part, other] = [RunControl::part_of(&whole), RunControl::part_of(&whole)];
+    /// part.report(7, 1);
+    /// part.cancel();
+    /// assert!(!other.is_cancelled() && whole.executed() == 7);
+    /// whole.cancel();
+    /// assert!(other.is_cancelled());
+    /// ```
+    pub fn part_of(whole: &Arc<RunControl>) -> RunControl {
+        RunControl { whole: Some(whole.clone()), ..RunControl::default() }
     }
 
     /// Sets a time from now after which the run ends, as if it were cancelled then.
@@ -112,12 +131,14 @@ impl RunControl {
         self.end_for(CANCELLED);
     }
 
-    /// True if the run should end; checks the deadline and the interrupt.
+    /// True if the run should end; checks the deadline, the interrupt, and the run that it is a part of.
     pub fn is_cancelled(&self) -> bool {
         if self.was_cancelled() {
             return true;
         }
-        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt()) {
+        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt())
+            || self.whole.as_ref().is_some_and(|whole| whole.is_cancelled())
+        {
             self.cancel();
         // The clock is only read where there is a deadline.
         } else if self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline) {
@@ -156,10 +177,13 @@ impl RunControl {
         *self.lock()
     }
 
-    /// For engines: adds to the counts.
+    /// For engines: adds to the counts. Of a part's, only instructions count for the whole.
     pub fn report(&self, executed: u64, stopped: u64) {
         self.executed.fetch_add(executed, Ordering::Relaxed);
         self.stopped.fetch_add(stopped, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.report(executed, 0);
+        }
     }
 
     /// Records that this many stopped lanes continue.

@@ -13,7 +13,7 @@ use kvrm_a64::state::{PC, V};
 use kvrm_a64::{Instruction, decode, shaped_form};
 use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
 use kvrm_ir::eval::{Inputs, eval_results};
-use kvrm_ir::{Op, Routine, Var};
+use kvrm_ir::{Op, Order, Routine, Terminator, Var};
 
 use chosen::Chosen;
 
@@ -36,8 +36,11 @@ pub const DIVERTED: u32 = 3;
 pub const HANDLER_MASK: u32 = 0xffff;
 /// Handler number of an instruction that the host has to execute: the kernel has no handler for it.
 pub const ON_HOST: u32 = 4;
+/// Handler number of an instruction with which a translated block begins; the second word is the block's number. Only
+/// kernels with a [translation](crate::translation::Translation) have such records.
+pub const BLOCK: u32 = 5;
 /// Number of the first handler that is made from a row.
-pub const FIRST_HANDLER: u32 = 5;
+pub const FIRST_HANDLER: u32 = 6;
 
 impl Record {
     /// A record without parameters.
@@ -49,6 +52,11 @@ impl Record {
     /// lanes are.
     pub fn diverted(granule: u32, place: u64) -> Record {
         Record([DIVERTED, granule, place as u32, (place >> 32) as u32])
+    }
+
+    /// A record of an instruction with which a translated block begins.
+    pub fn block(number: u32) -> Record {
+        Record([BLOCK, number, 0, 0])
     }
 
     /// Number of the handler.
@@ -88,6 +96,7 @@ pub struct Handler {
     /// A word that wants it.
     word: u32,
     uses_vectors: bool,
+    is_translatable: bool,
 }
 
 /// How the record of a word of one shape is made.
@@ -183,6 +192,11 @@ impl Handlers {
         }
     }
 
+    /// True if the instruction of a record, which wants a handler, can be part of translated code.
+    pub(crate) fn is_translatable(&self, record: Record) -> bool {
+        self.handlers[(record.handler() - FIRST_HANDLER) as usize].is_translatable
+    }
+
     /// Notes that a lane wants the handler of a record.
     pub fn meet(&mut self, record: Record) {
         if let (Some(chosen), Some(handler)) =
@@ -262,11 +276,37 @@ impl Handlers {
         if handler == next {
             assert!(handler <= HANDLER_MASK, "a record has no room for so many handlers");
             let uses_vectors = uses_vectors(&after);
+            let is_translatable = is_translatable(&after);
             after.body.for_each_stmt(&mut |_| self.statements += 1);
-            self.handlers.push(Handler { row, routine: after, word, uses_vectors });
+            self.handlers.push(Handler {
+                row,
+                routine: after,
+                word,
+                uses_vectors,
+                is_translatable,
+            });
         }
         Maker { handler, before, small }
     }
+}
+
+/// True if instructions that want a handler can be part of translated code: they go on after what they do, can be
+/// started again where they leave, and are not so large that their handler is as good.
+fn is_translatable(routine: &Routine) -> bool {
+    /// Statements at the most.
+    const MOST: usize = 160;
+    let mut fits = !matches!(routine.end, Terminator::Stop { .. });
+    let mut statements = 0;
+    routine.body.for_each_stmt(&mut |stmt| {
+        statements += 1;
+        fits &= match &stmt.op {
+            Op::Exit { exit, .. } => !exit.completes,
+            Op::Rmw { .. } | Op::Cas { .. } | Op::Cas128 { .. } | Op::Fence => false,
+            Op::Load { order, .. } | Op::Store { order, .. } => *order == Order::Plain,
+            _ => true,
+        };
+    });
+    fits && statements <= MOST
 }
 
 /// The routine of a word's shape, cut between what a record has and what a handler does.

@@ -33,7 +33,7 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
 
     /// The word at an address; `None` if there is none, or enough pages have been fetched.
     pub(crate) fn get(&self, pc: u64) -> Option<u32> {
-        if !pc.is_multiple_of(4) || self.memory.probe_fetch(pc).is_err() {
+        if !pc.is_multiple_of(4) || self.memory.probe_fetch(self.lane, pc).is_err() {
             return None;
         }
         let mut pages = self.pages.borrow_mut();
@@ -111,7 +111,7 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        self.memory.borrow().probe(access, addr, len)?;
+        self.memory.borrow().probe(self.lane, access, addr, len)?;
         if access == Access::Read {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     }
 
     fn probe_fetch(&self, addr: u64) -> Result<(), u64> {
-        self.memory.borrow().probe_fetch(addr)
+        self.memory.borrow().probe_fetch(self.lane, addr)
     }
 
     fn is_mapped(&self) -> bool {

@@ -4,22 +4,22 @@
 //! that they have reached, executes an instruction that changes code, makes room for pages that they write; what
 //! else stops a lane is for whoever asked for the run.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::{CpuState, VectorState};
-use kvrm_mem::{PAGE, Permissions, branch_target};
+use kvrm_ir::Access;
+use kvrm_mem::{Permissions, branch_target};
+
+use advancing::Advancing;
 
 use crate::cache::KernelKey;
 use crate::code::{AHEAD, DecodedCode};
 use crate::kernel::stop;
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, Missing};
 use crate::mirror::{DeviceArray, Mirror};
 use crate::slice::Share;
-use crate::{
-    Config, Engine, EngineError, Lacking, LaneStatus, RunControl, RunRequest, StartTimes, Stop,
-};
+use crate::{Config, EngineError, Lacking, MemoryChange, RunControl, RunRequest, StartTimes, Stop};
 
 /// A lane's counts and stop, as kernels keep them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -63,6 +63,8 @@ pub struct Launch<'a, A> {
 pub struct Launched {
     /// How long it took.
     pub time: Duration,
+    /// Instructions that all lanes together have completed in it.
+    pub executed: u64,
     /// The lanes that stopped in it, in any order.
     pub stopped: Vec<u32>,
 }
@@ -93,6 +95,9 @@ pub trait Launcher: Send {
     /// What the lanes had to wait for.
     fn start_times(&self) -> StartTimes;
 
+    /// What has code translated, if kernels can have such code.
+    fn translator(&mut self) -> Option<&mut dyn Translator>;
+
     /// The most handlers that a kernel for mapped memory should have.
     fn most_handlers(&self) -> usize;
 
@@ -107,6 +112,11 @@ pub trait Launcher: Send {
         max_cycles: u64,
         in_kernel: bool,
     ) -> Result<(), EngineError>;
+
+    /// Forgets that the run before was cancelled.
+    fn resume(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Brings records on the device [up to date](DecodedCode::upload).
     fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError>;
@@ -125,14 +135,17 @@ pub struct LaunchEngine<L: Launcher> {
     stops: Vec<Option<Stop>>,
     code: DecodedCode,
     share: Share,
+    /// Lanes that stop on their own, if it is not a run that gives all of them instructions.
+    advancing: Option<Advancing>,
     /// Instructions completed on the host, not reported yet.
     stepped: u64,
-    /// Time that the host has spent on instructions that the kernel has no handler for, since it was extended.
+    /// Time that lanes have waited for the host to execute what the kernel has no handler for, since it was extended.
     without_handler: Duration,
     /// What another kernel is going to cost: as much as the last that was compiled, by this program or another.
     kernel_cost: Duration,
     /// Which handlers kernels have is kept on disk.
     keeps_handlers: bool,
+    tiers: Tiers,
     // Last: everything above is on it.
     launcher: L,
 }
@@ -166,10 +179,12 @@ impl<L: Launcher> LaunchEngine<L> {
             stops: vec![None; lanes],
             code,
             share,
+            advancing: None,
             stepped: 0,
             without_handler: Duration::ZERO,
             kernel_cost: choosing::USUAL_COST,
             keeps_handlers: false,
+            tiers: Tiers::default(),
             launcher,
             config,
         }
@@ -194,8 +209,9 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Gives lanes the run's instructions; all of them, unless it continues one. How many have ended already.
     fn start(&mut self, request: &RunRequest<'_>) -> Result<usize, EngineError> {
         let max_cycles = request.max_cycles;
+        self.advancing = None;
         if self.config.mapped {
-            self.drop_tags()?;
+            self.drop_tags_of(0..self.config.lanes)?;
         }
         let mut kept = Vec::new();
         for (lane, stop) in self.stops.iter_mut().enumerate() {
@@ -212,8 +228,8 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     /// Makes lanes in mapped memory begin where a branch to their PC would go.
-    fn drop_tags(&mut self) -> Result<(), EngineError> {
-        for lane in 0..self.config.lanes {
+    fn drop_tags_of(&mut self, lanes: impl IntoIterator<Item = usize>) -> Result<(), EngineError> {
+        for lane in lanes {
             let mut state = self.states.get(lane)?;
             let target = branch_target(state.pc);
             if state.pc != target {
@@ -258,7 +274,9 @@ impl<L: Launcher> LaunchEngine<L> {
         let unbounded = request.single_launch && L::UNBOUNDED;
         while running > 0 && !request.control.is_cancelled() {
             let share = if unbounded { u64::MAX } else { self.share.of(running) };
-            let Launched { time, stopped } = self.launch(share, request.control)?;
+            let share = self.tiers.share(&self.config, share);
+            let Launched { time, executed, stopped } = self.launch(share, request.control)?;
+            self.tiers.launched(share, executed, time, running);
             if !unbounded {
                 self.share.adapt(time, stopped.len() < running);
             }
@@ -271,6 +289,7 @@ impl<L: Launcher> LaunchEngine<L> {
         if self.config.mapped {
             self.choose_handlers();
         }
+        self.translate()?;
         self.launcher.upload(&mut self.code)?;
         self.states.upload()?;
         self.statuses.upload()?;
@@ -303,10 +322,15 @@ impl<L: Launcher> LaunchEngine<L> {
                 }
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop::NO_HANDLER if control.is_cancelled() => None,
-                stop::NO_HANDLER => self.step_without_handler(lane, status)?,
+                stop::NO_HANDLER if lanes.len() > 1 && self.extends_kernel() => {
+                    // The next kernel has it.
+                    self.meet(lane)?;
+                    None
+                }
+                stop::NO_HANDLER => self.step_without_handler(lanes.len(), lane, status)?,
                 stop => match stop::access_without_page(stop) {
                     Some(_) if control.is_cancelled() => None,
-                    Some(access) => self.launcher.memory_mut().admit(access, status.detail)?,
+                    Some(access) => self.admit(lanes.len(), lane, access, status)?,
                     None => Some(self.meaning(stop, status.detail)),
                 },
             };
@@ -331,6 +355,54 @@ impl<L: Launcher> LaunchEngine<L> {
     fn meaning(&self, number: u32, detail: u64) -> Stop {
         let stop = stop::meaning(number, detail, self.launcher.memory().bounds());
         if self.config.mapped { stop.untagged() } else { stop }
+    }
+
+    /// Sees to it that an access to mapped memory can proceed which a kernel could not make. The stop, if it may not.
+    fn admit(
+        &mut self,
+        count: usize,
+        lane: usize,
+        access: Access,
+        status: Status,
+    ) -> Result<Option<Stop>, EngineError> {
+        let memory = self.launcher.memory_mut();
+        let map = memory.map().expect("only mapped memory lacks pages");
+        let pages = match map.look(lane, access, status.detail) {
+            Missing::Permission(refused) => return Ok(Some(Stop::from_fault(access, refused))),
+            Missing::Unclear => return self.step(count, lane, status),
+            Missing::Slots(pages) => pages,
+        };
+        match memory.add_slots(&pages) {
+            Err(EngineError::DeviceFull(_)) => {
+                Ok(Some(Stop::OutOfMemory { lacking: Lacking::Pages }))
+            }
+            added => added.map(|()| None),
+        }
+    }
+
+    /// Forgets code that changes of a lane's memory affect. False if there is no room for what the lane needs then.
+    fn forget_changed(
+        &mut self,
+        lane: usize,
+        changes: &[MemoryChange],
+    ) -> Result<bool, EngineError> {
+        for change in changes {
+            let (addr, len) = match change {
+                MemoryChange::Write { addr, bytes } => (*addr, bytes.len() as u64),
+                MemoryChange::Discard { addr, len } => (*addr, *len),
+                MemoryChange::Protect { permissions, .. }
+                    if permissions.contains(Permissions::EXECUTE) =>
+                {
+                    continue;
+                }
+                MemoryChange::Protect { addr, len, .. } => (*addr, *len),
+            };
+            let memory = self.launcher.memory();
+            if !self.code.before_write(memory, lane..lane + 1, addr, len)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes frames for lanes that found none. False if the device has no room for any.
@@ -373,200 +445,10 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 }
 
+mod advancing;
 mod choosing;
+mod engine;
+mod tiers;
 
-impl<L: Launcher> Engine for LaunchEngine<L> {
-    fn name(&self) -> &'static str {
-        L::NAME
-    }
-
-    fn config(&self) -> &Config {
-        &self.config
-    }
-
-    fn start_times(&self) -> StartTimes {
-        self.launcher.start_times()
-    }
-
-    fn state(&self, lane: usize) -> Result<CpuState, EngineError> {
-        self.launcher.select()?;
-        self.states.get(lane)
-    }
-
-    fn set_state(&mut self, lane: usize, state: &CpuState) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.states.set(lane..lane + 1, *state)
-    }
-
-    fn vectors(&self, lane: usize) -> Result<VectorState, EngineError> {
-        self.launcher.select()?;
-        self.vectors.get(lane)
-    }
-
-    fn set_vectors(&mut self, lane: usize, vectors: &VectorState) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.vectors.set(lane..lane + 1, *vectors)
-    }
-
-    fn status(&self, lane: usize) -> Result<LaneStatus, EngineError> {
-        self.launcher.select()?;
-        let count = self.statuses.get(lane)?.count;
-        Ok(LaneStatus { stop: self.stops[lane], count })
-    }
-
-    fn visit_states(
-        &self,
-        lanes: Range<usize>,
-        visit: &mut dyn FnMut(&CpuState),
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.states.visit(lanes, visit)
-    }
-
-    fn change_states(
-        &mut self,
-        lanes: Range<usize>,
-        change: &mut dyn FnMut(&mut CpuState),
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.states.change(lanes, change)
-    }
-
-    fn visit_vectors(
-        &self,
-        lanes: Range<usize>,
-        visit: &mut dyn FnMut(&VectorState),
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.vectors.visit(lanes, visit)
-    }
-
-    fn change_vectors(
-        &mut self,
-        lanes: Range<usize>,
-        change: &mut dyn FnMut(&mut VectorState),
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.vectors.change(lanes, change)
-    }
-
-    fn visit_statuses(
-        &self,
-        lanes: Range<usize>,
-        visit: &mut dyn FnMut(LaneStatus),
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let mut stops = self.stops[lanes.clone()].iter();
-        let mut visit = |status: &Status| {
-            let stop = *stops.next().expect("every lane has one");
-            visit(LaneStatus { stop, count: status.count });
-        };
-        self.statuses.visit(lanes, &mut visit)
-    }
-
-    fn read_memory(&self, lane: usize, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.launcher.memory().read(lane, addr, bytes)
-    }
-
-    fn read_memory_of(
-        &self,
-        lanes: Range<usize>,
-        addr: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.launcher.memory().read_lanes(lanes, addr, bytes)
-    }
-
-    fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError> {
-        self.launcher.select()?;
-        let mut pages = self.launcher.memory().private_pages()?;
-        pages.retain(|(lane, _)| *lane < self.config.lanes);
-        Ok(pages)
-    }
-
-    fn write_memory(&mut self, lane: usize, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.write_memory_of(lane..lane + 1, addr, bytes)
-    }
-
-    fn write_memory_of(
-        &mut self,
-        lanes: Range<usize>,
-        addr: u64,
-        bytes: &[u8],
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let len = (bytes.len() / lanes.len()) as u64;
-        let memory = self.launcher.memory_mut();
-        if !self.code.before_write(memory, lanes.clone(), addr, len)? {
-            return Err(EngineError::DeviceFull(NO_ROOM_FOR_CODE.to_string()));
-        }
-        memory.write_lanes(lanes, addr, bytes)
-    }
-
-    fn protect(
-        &mut self,
-        lane: usize,
-        addr: u64,
-        len: u64,
-        permissions: Permissions,
-    ) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let memory = self.launcher.memory_mut();
-        if !permissions.contains(Permissions::EXECUTE) {
-            self.code.before_write(memory, lane..lane + 1, addr, len)?;
-        }
-        let map = memory.map_mut().ok_or(EngineError::NotMapped(L::NAME))?;
-        map.protect(addr / PAGE..(addr + len) / PAGE, permissions);
-        Ok(())
-    }
-
-    fn discard(&mut self, lane: usize, addr: u64, len: u64) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let memory = self.launcher.memory_mut();
-        self.code.before_write(memory, lane..lane + 1, addr, len)?;
-        memory.discard(addr, len)
-    }
-
-    fn write_image(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let result = self.launcher.memory_mut().write_image(addr, bytes);
-        // Where it failed, some of it may have been written.
-        self.code.clear();
-        result
-    }
-
-    fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        self.code.set_breakpoints(request.breakpoints);
-        let ended = self.start(request)?;
-        if request.control.is_cancelled() {
-            return Ok(());
-        }
-        if request.max_cycles == 0 {
-            request.control.report(0, (self.config.lanes - ended) as u64);
-            return Ok(());
-        }
-        let result = self.run_lanes(request, ended);
-        request.control.report(std::mem::take(&mut self.stepped), 0);
-        result
-    }
-
-    fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
-        self.launcher.select()?;
-        let memory = self.launcher.memory_mut();
-        match lanes.len() == self.config.lanes {
-            // It has no image that it could be reset to.
-            _ if self.config.mapped => {}
-            true => memory.drop_all_pages()?,
-            false => lanes.clone().try_for_each(|lane| memory.drop_pages(lane))?,
-        }
-        self.states.set(lanes.clone(), CpuState::new())?;
-        self.vectors.set(lanes.clone(), VectorState::new())?;
-        self.statuses.set(lanes.clone(), Status::default())?;
-        self.stops[lanes.clone()].fill(None);
-        lanes.for_each(|lane| self.code.join(lane));
-        Ok(())
-    }
-}
+use tiers::Tiers;
+pub use tiers::Translator;

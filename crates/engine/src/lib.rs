@@ -4,9 +4,11 @@
 //! ([`kernel`], [`code`]), the loop around launches ([`launch`]), the cache of compiled kernels.
 
 pub mod cache;
+mod changes;
 pub mod code;
 mod control;
 mod eval_engine;
+mod hot;
 pub mod kernel;
 mod lane_view;
 pub mod launch;
@@ -16,7 +18,9 @@ pub mod slice;
 mod split;
 mod step;
 mod stop;
+pub mod translation;
 
+pub use changes::{MemoryChange, Piece};
 pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
 pub use split::SplitEngine;
@@ -24,10 +28,11 @@ pub use step::{Step, fetch, step};
 pub use stop::{FaultKind, Lacking, Stop};
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
-use kvrm_mem::{Permissions, Space, View};
+use kvrm_mem::{Frozen, Permissions, Space, View};
 
 /// General registers of a lane.
 pub const GENERAL: usize = 31;
@@ -52,9 +57,9 @@ pub struct Config {
     pub model: MemoryModel,
     /// Stores fault: only the host writes memory, which is shared.
     pub read_only: bool,
-    /// Pages of memory, which is shared, have [`Permissions`]: none at the start. The top byte of addresses is ignored.
-    /// Nothing of the engine takes time or memory for pages that nobody uses. `eval` and `cpu` have such memory on Linux,
-    /// engines on GPUs for one lane.
+    /// Pages of memory have [`Permissions`]: none at the start. The top byte of addresses is ignored. Nothing of the engine
+    /// takes time or memory for pages that nobody uses. `eval` and `cpu` have such memory on Linux. Engines on GPUs have it
+    /// for one lane, and for many with private memory, as `eval` has: `cpu` has not.
     pub mapped: bool,
     /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
@@ -69,16 +74,15 @@ pub struct Config {
 }
 
 impl Config {
-    /// Panics if memory is mapped and is not one that all lanes can write.
+    /// Panics if memory is mapped and lanes cannot write it.
     pub fn check_mapped(&self) {
-        let is_written = self.model == MemoryModel::Shared && !self.read_only;
-        assert!(!self.mapped || is_written, "mapped memory is shared and can be written");
+        assert!(!self.mapped || !self.read_only, "mapped memory can be written");
     }
 
-    /// Fails if memory is mapped, and lanes share it: on a device, it is that of one lane.
+    /// Fails if memory is mapped, and lanes share it: on a device, each has its own.
     pub fn check_mapped_on_device(&self, engine: &'static str) -> Result<(), EngineError> {
         self.check_mapped();
-        match self.mapped && self.lanes > 1 {
+        match self.mapped && self.lanes > 1 && self.model == MemoryModel::Shared {
             true => Err(EngineError::MappedForMany(engine)),
             false => Ok(()),
         }
@@ -139,8 +143,12 @@ pub struct LaneStatus {
 pub struct KernelLoad {
     /// Number of handlers.
     pub handlers: usize,
-    /// Time for generating, compiling and loading it.
+    /// Instructions of the program that are translated in it.
+    pub translated: usize,
+    /// Time for generating, compiling and loading it that lanes had to wait.
     pub time: Duration,
+    /// Time for compiling it while lanes ran.
+    pub background: Duration,
     /// True if it had been compiled before and was found in the [cache].
     pub cached: bool,
 }
@@ -182,14 +190,22 @@ pub enum EngineError {
     /// Memory is not mapped.
     #[error("pages have permissions only in mapped memory, which this machine on {0} has not")]
     NotMapped(&'static str),
-    /// The engine has no mapped memory for several lanes.
+    /// The engine has no mapped memory that several lanes share.
     #[error(
-        "memory whose pages have permissions is for one lane on the {0} engine; use cpu or eval for several"
+        "memory whose pages have permissions cannot be shared by lanes on the {0} engine; use private memory, or cpu or eval"
     )]
     MappedForMany(&'static str),
+    /// The engine has no mapped memory for each of several lanes.
+    #[error(
+        "lanes cannot have a memory each whose pages have permissions on the {0} engine; use a machine for each, or a GPU"
+    )]
+    MappedForEach(&'static str),
     /// The operating system gave no thread.
     #[error("cannot start a thread to run on: {0}; end other programs or threads, and try again")]
     NoThread(std::io::Error),
+    /// The engine has no lanes that stop on their own.
+    #[error("lanes cannot advance on their own on the {0} engine; use eval or a GPU")]
+    NotAdvancing(&'static str),
     /// One memory cannot be on several devices.
     #[error(
         "lanes that share memory cannot be split over devices: use private memory or one device"
@@ -348,7 +364,7 @@ pub trait Engine: Send {
     }
 
     /// Returns the pages that may differ from the image, as lanes and page numbers; all others equal the image.
-    /// None in shared memory, which is its own image.
+    /// None in shared memory, which is its own image, and in [mapped](Config::mapped) memory, where nobody asks.
     fn private_pages(&self) -> Result<Vec<(usize, u64)>, EngineError>;
 
     /// Writes a lane's memory (that of all lanes, if it is shared).
@@ -380,6 +396,16 @@ pub trait Engine: Send {
         Err(EngineError::NotMapped(self.name()))
     }
 
+    /// The same in the image, and with it in every lane's memory.
+    fn protect_image(
+        &mut self,
+        _addr: u64,
+        _len: u64,
+        _permissions: Permissions,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
     /// Makes whole pages of [mapped](Config::mapped) memory zero again, and gives what they take back to the host.
     fn discard(&mut self, _lane: usize, _addr: u64, _len: u64) -> Result<(), EngineError> {
         Err(EngineError::NotMapped(self.name()))
@@ -390,16 +416,70 @@ pub trait Engine: Send {
         None
     }
 
+    /// Makes a lane's [mapped](Config::mapped) memory, as it is now, what it begins with itself after a [reset](Self::reset),
+    /// and what other engines [begin](Self::sibling) with.
+    fn freeze_memory(&mut self, _lane: usize) -> Result<Arc<Frozen>, EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Makes another engine with one lane, whose [mapped](Config::mapped) memory is what that of a lane of this engine was
+    /// when it was last [frozen](Self::freeze_memory), which it must have been; its registers are zero. What both have in
+    /// common, and what engines make of the code in it, is there once.
+    fn sibling(&self, _lane: usize) -> Result<Box<dyn Engine>, EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Watches ranges of bytes in a lane's [mapped](Config::mapped) memory, each until the lane has first accessed it, instead
+    /// of those that were watched before.
+    fn watch_memory(&mut self, _lane: usize, _ranges: Vec<Range<u64>>) -> Result<(), EngineError> {
+        Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Takes out which watched ranges a lane has accessed, by their place in the list, and how many instructions it had
+    /// completed before the one that did it.
+    fn take_touched(&mut self, _lane: usize) -> Vec<(usize, u64)> {
+        Vec::new()
+    }
+
     /// Makes a lane's [mapped](Config::mapped) memory equal to another of the same size, permissions included. That takes
-    /// time for the pages that were used.
+    /// time for the pages that were used; if both began with the same, for those that were written since.
     fn copy_memory(&mut self, _lane: usize, _from: &Space) -> Result<(), EngineError> {
         Err(EngineError::NotMapped(self.name()))
+    }
+
+    /// Reads pieces of lanes' memory, which takes less time for many than one after the other.
+    fn read_pieces(&self, pieces: &[Piece]) -> Result<Vec<Vec<u8>>, EngineError> {
+        changes::read_one_by_one(self, pieces)
+    }
+
+    /// Makes changes in the [mapped](Config::mapped) memory of lanes, those of each in order. The lanes for which there was
+    /// no room, of whose changes some were made.
+    fn change_memory(
+        &mut self,
+        changes: &[(usize, Vec<MemoryChange>)],
+    ) -> Result<Vec<usize>, EngineError> {
+        changes::make_one_by_one(self, changes)
     }
 
     /// Runs every lane until it stops or reaches the limit of instructions.
     fn run(&mut self, request: &RunRequest<'_>) -> Result<(), EngineError>;
 
-    /// Resets lanes: restores the image's contents in their private memory, and clears registers and counts.
-    /// Shared memory stays as it is.
+    /// Lets lanes complete so many more instructions each, at least one, from where they are. They [advance](Self::advance)
+    /// on their own: what other lanes do meanwhile does not matter. A lane that was given some and has not stopped has what it
+    /// was given last.
+    ///
+    /// For lanes with private memory, on engines that say so.
+    fn give(&mut self, _lanes: &[(usize, u64)]) -> Result<(), EngineError> {
+        Err(EngineError::NotAdvancing(self.name()))
+    }
+
+    /// Runs lanes that were [given](Self::give) instructions until some have stopped: those, in ascending order. Others have
+    /// got as far as they have, and go on next time. None, if all have stopped before, or the control cancels.
+    fn advance(&mut self, _control: &RunControl) -> Result<Vec<usize>, EngineError> {
+        Err(EngineError::NotAdvancing(self.name()))
+    }
+
+    /// Resets lanes: restores the image's contents in their private memory, or what was [frozen](Self::freeze_memory), and
+    /// clears registers and counts. Other shared memory stays as it is.
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError>;
 }

@@ -45,6 +45,11 @@ impl Share {
         Share { first, instructions: first, most, wanted, lanes: 0 }
     }
 
+    /// Returns the instructions of the first launch.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
     /// Returns the instructions for each of this many lanes in the next launch. If there are more lanes than
     /// before, each gets fewer, as if the device had been fully busy before; but not fewer than in the first
     /// launch.

@@ -139,6 +139,8 @@ fn of_whole(error: EngineError, first: usize) -> EngineError {
         | EngineError::MappedMemory(_)
         | EngineError::NotMapped(_)
         | EngineError::MappedForMany(_)
+        | EngineError::MappedForEach(_)
+        | EngineError::NotAdvancing(_)
         | EngineError::Translation { .. } => error,
     }
 }

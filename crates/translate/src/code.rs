@@ -84,6 +84,12 @@ impl GuestCode {
         }
     }
 
+    /// Also begins blocks at some addresses, where there are words.
+    pub fn split_at(&mut self, leaders: impl Iterator<Item = u64>) {
+        let GuestCode { words, leaders: all, .. } = self;
+        all.extend(leaders.filter(|pc| words.contains_key(pc)));
+    }
+
     /// The words, by address.
     pub fn words(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.words.iter().map(|(pc, word)| (*pc, *word))

@@ -30,7 +30,7 @@ mod trim;
 pub use checks::{Check, Limits};
 pub use code::{GuestCode, Way};
 pub use flags::{ExitFlags, FLAG_OPERANDS, Form, Kind, Operand, Source};
-use kvrm_a64::state::{Q, X_SLOTS};
+use kvrm_a64::state::{Q, V, X_SLOTS};
 use kvrm_ir::{Exit, File, Place, PlaceData, Stmt, Value, ValueData};
 
 /// Code that is translated together.
@@ -51,24 +51,25 @@ pub struct Region {
     pub is_small: bool,
 }
 
-/// A set of register slots: a bit each, by [`slot_number`]. Vector registers are wholes.
+/// A set of register slots: a bit each, by [`slot_number`]. Vector registers are wholes or halves, as the target has it.
 pub type Slots = u128;
 
-/// Slots of both files.
+/// Slots of both files, where vector registers are wholes.
 pub const SLOTS: usize = X_SLOTS + Q.len as usize;
 
-const _: () = assert!(SLOTS <= Slots::BITS as usize);
+const _: () = assert!(X_SLOTS + V.len as usize <= Slots::BITS as usize);
 
 /// The number of a slot among those of both files.
 ///
 /// ```
-/// use kvrm_a64::state::{Q, X, X_SLOTS};
+/// use kvrm_a64::state::{Q, V, X, X_SLOTS};
 /// assert_eq!(kvrm_translate::slot_number(X, 3), 3);
 /// assert_eq!(kvrm_translate::slot_number(Q, 3), X_SLOTS + 3);
+/// assert_eq!(kvrm_translate::slot_number(V, 3), X_SLOTS + 3);
 /// ```
 pub fn slot_number(file: File, slot: u64) -> usize {
     match file {
-        Q => X_SLOTS + slot as usize,
+        Q | V => X_SLOTS + slot as usize,
         _ => slot as usize,
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, PAGE_WORDS, PageMap};
+use kvrm_engine::memory::{DeviceMemory, Entry, FramePart, Masks, PAGE_WORDS, PageMap};
 use kvrm_engine::{Config, EngineError, MemoryModel};
 use kvrm_mem::PAGE;
 
@@ -15,7 +15,7 @@ const FIRST_FRAMES: u64 = 64;
 /// Slots of mapped memory to begin with.
 const FIRST_SLOTS: u64 = 256;
 /// Storage buffers that are not windows.
-const FIXED_BINDINGS: u32 = 10;
+const FIXED_BINDINGS: u32 = 11;
 /// The largest memory that is stored: kernels count its words of 64 bits in 32.
 const LARGEST: u64 = 1 << 35;
 /// More windows than this would only make kernels longer.
@@ -80,6 +80,35 @@ pub(crate) struct Mapped {
     map: PageMap,
     /// The map as kernels see it.
     pub(crate) words: wgpu::Buffer,
+    /// Columns of slots, as many as there is room for.
+    pub(crate) columns: wgpu::Buffer,
+}
+
+impl Mapped {
+    fn new(device: &Device, map: PageMap) -> Result<Mapped, WgpuError> {
+        let words = device.buffer("page map", 4 * map.words().len() as u64)?;
+        let columns = columns_buffer(device, &map, FIRST_SLOTS)?;
+        Ok(Mapped { map, words, columns })
+    }
+
+    /// Brings the device up to date.
+    fn upload(&mut self, device: &Device) -> Result<(), WgpuError> {
+        let Mapped { map, words, columns } = self;
+        let bytes = 4 * map.words().len() as u64;
+        if bytes > words.size() {
+            *words = device.buffer("page map", 2 * bytes)?;
+            map.change_all();
+        }
+        for part in map.take_changes() {
+            let changed = bytemuck::cast_slice(&map.words()[part.clone()]);
+            device.write(words, 4 * part.start as u64, changed)?;
+        }
+        for (first, masks) in map.take_changed_columns() {
+            let offset = u64::from(first) * column_bytes(map);
+            device.write(columns, offset, bytemuck::cast_slice(&masks))?;
+        }
+        Ok(())
+    }
 }
 
 /// What private memory has beside the image.
@@ -109,7 +138,7 @@ impl Guest {
         let model = memory_model(config);
         let stored = if config.mapped { FIRST_SLOTS * PAGE } else { size };
         // A lane that is alone needs no room for others.
-        let group = if config.mapped { 1 } else { device.group };
+        let group = if config.mapped && lanes == 1 { 1 } else { device.group };
         let largest_window = device.limit.min(limits.largest_window);
         let window = 1 << largest_window.ilog2();
         let frames_window = largest_window / frame_bytes(group) * frame_bytes(group);
@@ -135,14 +164,12 @@ impl Guest {
         };
         let keeps_image = private.is_some() || read_only;
         let image = keeps_image.then(|| host_copy(stored)).transpose()?;
-        let mapped = match config.mapped {
-            false => None,
-            true => {
-                let map = PageMap::new(size);
-                let words = device.buffer("page map", 4 * map.words().len() as u64)?;
-                Some(Mapped { map, words })
-            }
+        let map = match config.model {
+            _ if !config.mapped => None,
+            MemoryModel::Shared => Some(PageMap::new(size)),
+            MemoryModel::Private => Some(PageMap::private(size, lanes, group as usize)),
         };
+        let mapped = map.map(|map| Mapped::new(&device, map)).transpose()?;
         let pool = Pool::default();
         let mut guest = Guest {
             device,
@@ -320,17 +347,7 @@ impl Guest {
 
     /// Brings the map of mapped memory on the device up to date.
     pub(crate) fn upload_map(&mut self) -> Result<(), WgpuError> {
-        let Some(Mapped { map, words }) = &mut self.mapped else { return Ok(()) };
-        let bytes = 4 * map.words().len() as u64;
-        if bytes > words.size() {
-            *words = self.device.buffer("page map", 2 * bytes)?;
-            map.change_all();
-        }
-        for part in map.take_changes() {
-            let changed = bytemuck::cast_slice(&map.words()[part.clone()]);
-            self.device.write(words, 4 * part.start as u64, changed)?;
-        }
-        Ok(())
+        self.mapped.as_mut().map_or(Ok(()), |mapped| mapped.upload(&self.device))
     }
 
     /// Makes room for so many bytes of mapped memory.
@@ -339,17 +356,25 @@ impl Guest {
         let private = self.private.as_mut().expect("mapped memory is private");
         let windows = stored.div_ceil(self.window) + private.frames.len() as u64;
         check_windows(&self.device, self.limits, self.window, windows)?;
-        let tables = self.device.buffer("page tables", stored / PAGE * 8)?;
+        let mapped = self.mapped.as_mut().expect("only mapped memory has slots");
+        let columns = columns_buffer(&self.device, &mapped.map, stored / PAGE)?;
+        let [before, after] = [self.stored, stored].map(|stored| stored / PAGE * 8);
+        let groups = private.tables.size() / before;
+        let tables = self.device.buffer("page tables", groups * after)?;
         let more: Vec<_> = window_sizes(stored, self.window)
             .skip(self.flat.len() - 1)
             .map(|bytes| self.device.buffer("guest memory", bytes))
             .collect::<Result<_, _>>()?;
         let mut encoder = self.device.encoder();
-        encoder.copy_buffer_to_buffer(&private.tables, 0, &tables, 0, private.tables.size());
+        for group in 0..groups {
+            let (from, to) = (group * before, group * after);
+            encoder.copy_buffer_to_buffer(&private.tables, from, &tables, to, before);
+        }
         let last = self.flat.pop().expect("there is a first window");
         encoder.copy_buffer_to_buffer(&last, 0, &more[0], 0, last.size());
         self.device.queue.submit([encoder.finish()]);
-        private.tables = tables;
+        (private.tables, mapped.columns) = (tables, columns);
+        mapped.map.change_all_columns();
         self.flat.extend(more);
         self.image.as_mut().expect("kernels do not write it").resize(stored as usize, 0);
         self.stored = stored;
@@ -380,8 +405,12 @@ impl DeviceMemory for Guest {
         self.mapped.as_mut().map(|mapped| &mut mapped.map)
     }
 
-    fn make_room(&mut self) -> Result<(), EngineError> {
-        let needed = self.map().map_or(0, |map| map.count() as u64 * PAGE);
+    fn room(&self) -> usize {
+        (self.stored / PAGE) as usize
+    }
+
+    fn make_room(&mut self, slots: usize) -> Result<(), EngineError> {
+        let needed = slots as u64 * PAGE;
         if needed <= self.stored {
             return Ok(());
         }
@@ -571,6 +600,17 @@ fn host_copy(size: u64) -> Result<Vec<u8>, WgpuError> {
 /// Bytes of a frame.
 fn frame_bytes(group: u32) -> u64 {
     PAGE * u64::from(group)
+}
+
+/// Bytes of a column of a map.
+fn column_bytes(map: &PageMap) -> u64 {
+    (map.column_height() * size_of::<Masks>()) as u64
+}
+
+/// A buffer for columns of so many slots; those of memory that lanes do not have each are never looked at.
+fn columns_buffer(device: &Device, map: &PageMap, slots: u64) -> Result<wgpu::Buffer, WgpuError> {
+    let slots = if map.is_private() { slots } else { 1 };
+    device.buffer("what lanes may do", slots * column_bytes(map))
 }
 
 /// How large the windows of a memory are.

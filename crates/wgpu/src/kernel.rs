@@ -14,7 +14,7 @@ use kvrm_engine::code::{
 use kvrm_engine::kernel::{
     BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, UNDEFINED, stop,
 };
-use kvrm_engine::memory::{LEAF_PAGES, RIGHTS_BITS};
+use kvrm_engine::memory::{LEAF_PAGES, RIGHTS_BITS, VARIES};
 use kvrm_ir::Var;
 use kvrm_mem::{GRANULE, PAGE};
 
@@ -143,8 +143,9 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("PC_WORD", word_of(PC)),
         ("FLAGS_WORD", std::mem::offset_of!(CpuState, flags) / 4),
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),
-        // Mapped memory is that of one lane, whose table is the first.
+        // Tables of mapped memory grow.
         ("PAGES", if memory.mapped { 0 } else { (memory.size / PAGE) as usize }),
+        ("VARIES", VARIES as usize),
         ("LEAF_PAGES", LEAF_PAGES),
         ("LEAF_BITS", (LEAF_PAGES as u64 * PAGE).ilog2() as usize),
         ("RIGHTS_BITS", RIGHTS_BITS as usize),

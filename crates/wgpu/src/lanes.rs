@@ -7,7 +7,8 @@ use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::{Handlers, stop};
-use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status};
+use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
+use kvrm_engine::memory::DeviceMemory;
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
 use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
@@ -76,6 +77,8 @@ struct Arguments {
     first_flag: u32,
     directory: u32,
     directory_mask: u32,
+    table_pages: u32,
+    groups: u32,
 }
 
 /// Lanes on a GPU of any make.
@@ -196,6 +199,8 @@ impl WgpuLanes {
             first_flag: launch.code.first_flag() as u32,
             directory: self.code.directory(),
             directory_mask: launch.code.layout().directory_len() as u32 - 1,
+            table_pages: self.guest.room() as u32,
+            groups: (self.config.lanes as u32).div_ceil(self.guest.group),
         };
         self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&arguments))
     }
@@ -216,7 +221,7 @@ impl WgpuLanes {
             &launch.vectors.device().buffer,
         ]];
         if let Some(mapped) = &self.guest.mapped {
-            groups[0].extend([&mapped.words, self.code.blocks()]);
+            groups[0].extend([&mapped.words, self.code.blocks(), &mapped.columns]);
         }
         groups.push(self.guest.flat.iter().collect());
         groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));
@@ -319,6 +324,10 @@ impl Launcher for WgpuLanes {
         &mut self.guest
     }
 
+    fn translator(&mut self) -> Option<&mut dyn Translator> {
+        None
+    }
+
     fn most_handlers(&self) -> usize {
         // Its compiler takes minutes for more, and crashes where there are 80 levels of conditions, a case being one.
         match self.guest.device.driver.contains("llvmpipe") {
@@ -352,6 +361,11 @@ impl Launcher for WgpuLanes {
         Ok(())
     }
 
+    fn resume(&mut self) -> Result<(), EngineError> {
+        self.begins = None;
+        Ok(())
+    }
+
     fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError> {
         code.upload(&mut self.code)
     }
@@ -369,6 +383,8 @@ impl Launcher for WgpuLanes {
             // It may have run, or be in no state to tell.
             let _ = self.guest.recount();
         })?;
-        Ok(Launched { time, stopped: self.take_results(&launch, &bytes, lens)? })
+        let before = self.executed;
+        let stopped = self.take_results(&launch, &bytes, lens)?;
+        Ok(Launched { time, executed: self.executed - before, stopped })
     }
 }

@@ -1,6 +1,6 @@
 //! Compiled kernels, and what they are bound to.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kvrm_engine::cache::{KernelCache, KernelKey};
 use kvrm_engine::kernel::Handlers;
@@ -37,7 +37,8 @@ impl Pipeline {
         })?;
         cache.keep(device, &text);
         let (handlers, diverts) = (handlers.len(), handlers.divert());
-        let load = KernelLoad { handlers, time: start.elapsed(), cached: cache.found };
+        let (time, background) = (start.elapsed(), Duration::ZERO);
+        let load = KernelLoad { handlers, translated: 0, time, background, cached: cache.found };
         let windows = memory.windows;
         Ok((Pipeline { pipeline, layouts, handlers, diverts, windows }, load))
     }
@@ -78,7 +79,7 @@ fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupL
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write, write]];
     if memory.mapped {
-        groups[0].extend([read, read]);
+        groups[0].extend([read, read, read]);
     }
     let flat = match memory.model {
         MemoryModel::Shared if !memory.read_only => write,

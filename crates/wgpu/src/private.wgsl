@@ -13,7 +13,7 @@ var<private> want: u32;
 const NO_PAGE: u32 = 0xffffffffu;
 
 fn start_memory() {
-  table = (lane / GROUP) * PAGES;
+  table = table_at();
   seat = lane % GROUP;
   want = NO_PAGE;
 }

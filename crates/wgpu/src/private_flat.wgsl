@@ -1,4 +1,9 @@
 
+// Where the page table of the lane's group is.
+fn table_at() -> u32 {
+  return (lane / GROUP) * PAGES;
+}
+
 // A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
 // frame of its page, or zero if the lane has no copy of it.
 struct Place {

@@ -20,6 +20,9 @@ struct Arguments {
   // Where the directory starts in the records, and its length less one.
   directory: u32,
   directory_mask: u32,
+  // Of mapped memory: pages of a group's page table, and groups.
+  table_pages: u32,
+  groups: u32,
 }
 
 // A lane's counts and stop.

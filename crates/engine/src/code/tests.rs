@@ -1,7 +1,7 @@
 //! Records on a device as kernels look for them, without a device.
 
 use super::*;
-use crate::kernel::DIVERTED;
+use crate::kernel::{BLOCK, DIVERTED};
 use crate::memory::tests::Fake;
 
 const NOP: u32 = 0xd503_201f;
@@ -408,7 +408,7 @@ fn code_of_mapped_memory_may_lie_far_apart() {
     let pages = [0x40_0000, 0x50_0000 - PAGE, 0x50_0000, FAR];
     for at in pages {
         let permissions = kvrm_mem::Permissions::EXECUTE;
-        memory.map_mut().unwrap().protect(at / PAGE..at / PAGE + 1, permissions);
+        memory.map_mut().unwrap().protect(0, at / PAGE..at / PAGE + 1, permissions);
         let words: Vec<u8> = [NOP.to_le_bytes(), HLT.to_le_bytes()].concat();
         memory.write(0, at, &words.repeat(PAGE as usize / 8)).unwrap();
     }
@@ -422,6 +422,7 @@ fn code_of_mapped_memory_may_lie_far_apart() {
         let wanted = [NOP, HLT].map(|word| bench.code.handlers.record(at, word));
         let wanted = wanted.map(|record| bench.code.handlers.in_kernel(record));
         assert_eq!([in_blocks(&bench.store, at).0, in_blocks(&bench.store, at + 4).0], wanted);
+        assert_eq!(bench.code.first_flag(), 0, "kernels count flags from the first");
         assert!(in_blocks(&bench.store, at + 60).1 && !in_blocks(&bench.store, at + 64).1);
     }
     // The last page of a block goes on in the next.
@@ -443,4 +444,59 @@ fn code_of_mapped_memory_may_lie_far_apart() {
     bench.memory.most_records = 0;
     let full = Some(Stop::OutOfMemory { lacking: Lacking::Code });
     assert_eq!(bench.find(0, 0x40_0000), full);
+}
+
+/// Everything that may be translated.
+fn translate(bench: &mut Bench) {
+    let lacks = kvrm_ir::legalise::Lacks { flag_operands: true, ..Default::default() };
+    let made = crate::hot::translate(&bench.code, &bench.memory, None, lacks).unwrap();
+    bench.code.set_translation(made.map(Arc::new));
+    bench.code.upload(&mut bench.store).unwrap();
+}
+
+#[test]
+fn records_lead_to_blocks_until_the_code_changes() {
+    // From 0x1000 on: nop; b over the next; (data); nop; hlt
+    let words = |at| match at {
+        0x1004 => 0x1400_0002,
+        0x1010 => HLT,
+        _ => NOP,
+    };
+    for shared in [false, true] {
+        let mut bench = Bench::new(shared, 2, 2, words);
+        assert_eq!(bench.find(0, 0x1000), None);
+        translate(&mut bench);
+        let block = |bench: &Bench, at| {
+            let record = bench.store.record(&bench.code, 0, at);
+            (record.handler() == BLOCK).then_some(record.0[1])
+        };
+        assert_eq!(
+            [0x1000, 0x1004, 0x100c, 0x1010].map(|at| block(&bench, at)),
+            [Some(0), None, Some(1), None]
+        );
+        assert!(bench.code.record_in_kernel(0x1000).handler() >= crate::kernel::FIRST_HANDLER);
+        // Data in the same granule changes nothing, a word that is translated does.
+        assert!(bench.write(0..1, 0x1008, 7));
+        bench.code.upload(&mut bench.store).unwrap();
+        assert_eq!(block(&bench, 0x1000), Some(0));
+        assert!(bench.write(1..2, 0x1000, HLT));
+        assert!(bench.code.translation().is_none());
+        bench.code.upload(&mut bench.store).unwrap();
+        assert_eq!([0x1000, 0x100c].map(|at| block(&bench, at)), [None; 2]);
+        // It is not worth another one.
+        assert_eq!(bench.find(0, 0x1000), None);
+        translate(&mut bench);
+        assert!(bench.code.translation().is_none());
+    }
+}
+
+#[test]
+fn blocks_are_cut_at_breakpoints() {
+    let mut bench = Bench::new(true, 1, 2, |at| if at == 0x1020 { HLT } else { NOP });
+    bench.code.set_breakpoints(&[0x1008]);
+    assert_eq!(bench.find(0, 0x1000), None);
+    translate(&mut bench);
+    let heads: Vec<u64> = bench.code.translation().unwrap().heads().map(|(pc, _)| pc).collect();
+    assert_eq!(heads, [0x1000, 0x100c]);
+    assert_eq!(bench.store.record(&bench.code, 0, 0x1008).handler(), BREAKPOINT);
 }

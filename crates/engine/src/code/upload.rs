@@ -183,6 +183,7 @@ impl DecodedCode {
                     Record::diverted(DecodedCode::granule(*granule), device.place(diverted.slot));
                 records[at..at + GRANULE_RECORDS].fill(record);
             }
+            self.mark_blocks(run.start * PAGE, &mut records);
             device.write_pages(first, &records, &flags)?;
         }
         Ok(())
@@ -200,7 +201,9 @@ impl DecodedCode {
                 Holder::Others(granule) => self.common(*granule),
                 Holder::Lane(lane, granule) => self.own[&(*lane, *granule)].records,
             });
-            device.write_slots(run.start as u32, &records.collect::<Vec<_>>())?;
+            let records: Vec<Record> =
+                records.map(|record| self.handlers.in_kernel(record)).collect();
+            device.write_slots(run.start as u32, &records)?;
         }
         Ok(())
     }

@@ -41,13 +41,25 @@ impl<L: Launcher> LaunchEngine<L> {
             self.kernel_cost = compiled.time;
             self.keep();
         }
-        let pays = self.code.handlers.has_met() && self.without_handler >= self.kernel_cost;
-        if !pays || self.code.handlers.len() >= most {
+        if !self.code.handlers.has_met() || !self.extends_kernel() {
             return;
         }
         self.without_handler = Duration::ZERO;
         self.adopt_kept(most);
         self.code.choose(most);
+    }
+
+    /// True if the next kernel has the handlers that were met.
+    pub(super) fn extends_kernel(&self) -> bool {
+        self.without_handler >= self.kernel_cost
+            && self.code.handlers.len() < self.launcher.most_handlers()
+    }
+
+    /// Notes that a lane wants the handler of the instruction that it is at.
+    pub(super) fn meet(&mut self, lane: usize) -> Result<(), EngineError> {
+        let pc = self.states.get(lane)?.pc;
+        self.code.meet(lane, pc);
+        Ok(())
     }
 
     /// Takes over what other programs have needed up to now: there may be a kernel that has all.
@@ -75,9 +87,10 @@ impl<L: Launcher> LaunchEngine<L> {
         KernelCache::open().put(&self.launcher.key(KEPT), &kept.collect::<Vec<u8>>());
     }
 
-    /// Executes instructions of a lane on the host until the kernel has a handler for the next. The stop, if it has to.
+    /// Executes instructions of a lane, one of `count` that have stopped, on the host until the kernel has a handler for the next. The stop, if it has to.
     pub(super) fn step_without_handler(
         &mut self,
+        count: usize,
         lane: usize,
         mut status: Status,
     ) -> Result<Option<Stop>, EngineError> {
@@ -89,13 +102,14 @@ impl<L: Launcher> LaunchEngine<L> {
             if stop.is_some() || self.code.meet(lane, pc) {
                 break;
             }
-            stop = self.step(1, lane, status)?;
+            stop = self.step(count, lane, status)?;
             if stop.is_some() {
                 break;
             }
             status = self.statuses.get(lane)?;
         }
-        self.without_handler += start.elapsed();
+        // The others wait meanwhile.
+        self.without_handler += start.elapsed() * count as u32;
         Ok(stop)
     }
 }

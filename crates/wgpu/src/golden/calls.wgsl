@@ -7,9 +7,10 @@ const PC_WORD: u32 = 68u;
 const FLAGS_WORD: u32 = 87u;
 const EXCLUSIVE_LEN_WORD: u32 = 86u;
 const PAGES: u32 = 256u;
+const VARIES: u32 = 4u;
 const LEAF_PAGES: u32 = 512u;
 const LEAF_BITS: u32 = 21u;
-const RIGHTS_BITS: u32 = 2u;
+const RIGHTS_BITS: u32 = 3u;
 const BLOCK_BITS: u32 = 20u;
 const BLOCK_RECORDS: u32 = 263168u;
 const NO_PAGE_STOP: u32 = 8u;
@@ -54,6 +55,9 @@ struct Arguments {
   // Where the directory starts in the records, and its length less one.
   directory: u32,
   directory_mask: u32,
+  // Of mapped memory: pages of a group's page table, and groups.
+  table_pages: u32,
+  groups: u32,
 }
 
 // A lane's counts and stop.
@@ -274,6 +278,11 @@ fn is_code(addr: u64) -> bool {
   return ((code_map[granule >> 5u] >> (granule & 31u)) & 1u) != 0u;
 }
 
+// Where the page table of the lane's group is.
+fn table_at() -> u32 {
+  return (lane / GROUP) * PAGES;
+}
+
 // A piece of memory that was checked: the number of its first word, the byte in it where it starts, and the
 // frame of its page, or zero if the lane has no copy of it.
 struct Place {
@@ -309,7 +318,7 @@ var<private> want: u32;
 const NO_PAGE: u32 = 0xffffffffu;
 
 fn start_memory() {
-  table = (lane / GROUP) * PAGES;
+  table = table_at();
   seat = lane % GROUP;
   want = NO_PAGE;
 }

@@ -15,6 +15,7 @@ struct _mslBufferSizes {
     uint size26;
     uint size27;
     uint size28;
+    uint size29;
 };
 
 typedef ulong Address;
@@ -32,6 +33,8 @@ struct Arguments {
     uint first_flag;
     uint directory;
     uint directory_mask;
+    uint table_pages;
+    uint groups;
 };
 struct Status {
     uint count_low;
@@ -58,13 +61,13 @@ struct type_7 {
     ulong inner[34];
 };
 typedef ulong type_10[1];
+typedef metal::uint2 type_12[1];
 struct Place {
     uint word;
     uint byte;
     uint frame;
     uint last;
 };
-typedef metal::uint2 type_12[1];
 struct Pair {
     ulong low;
     ulong high;
@@ -82,9 +85,10 @@ constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 87u;
 constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 0u;
+constant uint VARIES = 4u;
 constant uint LEAF_PAGES = 512u;
 constant uint LEAF_BITS = 21u;
-constant uint RIGHTS_BITS = 2u;
+constant uint RIGHTS_BITS = 3u;
 constant uint BLOCK_BITS = 20u;
 constant uint BLOCK_RECORDS = 263168u;
 constant uint NO_PAGE_STOP = 8u;
@@ -372,6 +376,15 @@ void set_frame_word(
     return;
 }
 
+uint table_at(
+    constant Arguments& arguments,
+    thread uint& lane
+) {
+    uint _e1 = lane;
+    uint _e6 = arguments.table_pages;
+    return (_e1 / GROUP) * _e6;
+}
+
 void start_code(
     thread uint& base,
     thread uint& block
@@ -502,40 +515,66 @@ Place around(
     return Place {there, 0u, _e13, place_1.last};
 }
 
+bool allows_here(
+    uint slot,
+    uint needed,
+    constant Arguments& arguments,
+    thread uint& lane,
+    device type_12 const& page_columns,
+    thread uint& seat,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    uint _e5 = arguments.groups;
+    uint _e8 = lane;
+    metal::uint2 column = page_columns[(slot * _e5) + (_e8 / GROUP)];
+    uint _e16 = seat;
+    uint _e22 = seat;
+    uint rights = ((column.x >> _e16) & 1u) | (((column.y >> _e22) & 1u) << 1u);
+    return (rights & needed) == needed;
+}
+
 bool allows(
     ulong addr_4,
     uint refused,
+    constant Arguments& arguments,
+    thread uint& lane,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_3 = {};
-    uint needed = refused - NO_PAGE_STOP;
-    if (addr_4 < SIZE) {
-        uint _e8 = entry_of(addr_4, page_map, _buffer_sizes);
-        local_3 = (_e8 & needed) == needed;
-    } else {
-        local_3 = false;
+    if (addr_4 >= SIZE) {
+        return false;
     }
-    bool _e12 = local_3;
-    return _e12;
+    uint needed_1 = refused - NO_PAGE_STOP;
+    uint _e7 = entry_of(addr_4, page_map, _buffer_sizes);
+    if ((_e7 & VARIES) != 0u) {
+        bool _e14 = allows_here(_e7 >> RIGHTS_BITS, needed_1, arguments, lane, page_columns, seat, _buffer_sizes);
+        return _e14;
+    }
+    return (_e7 & needed_1) == needed_1;
 }
 
 bool is_within(
     ulong addr_5,
     uint len_1,
     uint refused_1,
+    constant Arguments& arguments,
+    thread uint& lane,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = allows(addr_5, refused_1, page_map, _buffer_sizes);
+    bool _e3 = allows(addr_5, refused_1, arguments, lane, page_map, page_columns, seat, _buffer_sizes);
     if (_e3) {
         if ((static_cast<uint>(addr_5) & 4095u) <= (4096u - len_1)) {
             return true;
         }
-        bool _e15 = allows(addr_5 + static_cast<ulong>(len_1 - 1u), refused_1, page_map, _buffer_sizes);
+        bool _e15 = allows(addr_5 + static_cast<ulong>(len_1 - 1u), refused_1, arguments, lane, page_map, page_columns, seat, _buffer_sizes);
         if (_e15) {
             return true;
         }
@@ -562,15 +601,16 @@ bool is_code(
 }
 
 void start_memory(
+    constant Arguments& arguments,
     thread uint& lane,
     thread uint& table,
     thread uint& seat,
     thread uint& want
 ) {
-    uint _e2 = lane;
-    table = (_e2 / GROUP) * PAGES;
-    uint _e9 = lane;
-    seat = _e9 % GROUP;
+    uint _e1 = table_at(arguments, lane);
+    table = _e1;
+    uint _e4 = lane;
+    seat = _e4 % GROUP;
     want = NO_PAGE;
     return;
 }
@@ -698,7 +738,7 @@ void own_pages(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint frame_2 = {};
-    bool local_4 = {};
+    bool local_3 = {};
     uint i = {};
     while(true) {
         uint _e1 = want;
@@ -717,11 +757,11 @@ void own_pages(
         frame_2 = 0u;
         if (mine) {
             uint _e31 = place_19;
-            local_4 = _e31 == leader;
+            local_3 = _e31 == leader;
         } else {
-            local_4 = false;
+            local_3 = false;
         }
-        bool _e34 = local_4;
+        bool _e34 = local_3;
         if (_e34) {
             uint _e37 = table;
             metal::uint2 entry_2 = tables[_e37 + unnamed];
@@ -921,16 +961,16 @@ Pair cas_pair(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_5 = {};
+    bool local_4 = {};
     ulong _e7 = load(place_12, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
     ulong _e10 = load(place_12, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
     Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
-        local_5 = old_1.high == e_high;
+        local_4 = old_1.high == e_high;
     } else {
-        local_5 = false;
+        local_4 = false;
     }
-    bool _e19 = local_5;
+    bool _e19 = local_4;
     if (_e19) {
         store(place_12, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
         store(place_12, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
@@ -1009,20 +1049,20 @@ bool is_usual(
     thread uint& at,
     thread bool& unaligned
 ) {
+    bool local_5 = {};
     bool local_6 = {};
-    bool local_7 = {};
     if ((static_cast<uint>(addr_7) & (size_1 - 1u)) == 0u) {
         if (!((len_4 == size_1))) {
-            local_7 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_4);
+            local_6 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_4);
         } else {
-            local_7 = true;
+            local_6 = true;
         }
-        bool _e22 = local_7;
-        local_6 = _e22;
+        bool _e22 = local_6;
+        local_5 = _e22;
     } else {
-        local_6 = false;
+        local_5 = false;
     }
-    bool _e24 = local_6;
+    bool _e24 = local_5;
     if (_e24) {
         return true;
     }
@@ -1132,15 +1172,19 @@ bool may_write_within(
     ulong addr_8,
     uint len_7,
     uint fault,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
     device type_3 const& code_blocks,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_8, len_7, fault, at, stop_1, detail, page_map, _buffer_sizes);
+    bool _e3 = is_within(addr_8, len_7, fault, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
@@ -1156,15 +1200,19 @@ bool may_write(
     ulong addr_9,
     uint len_8,
     uint fault_1,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
     device type_3 const& code_blocks,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
+    thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_9, len_8, fault_1, code_map, at, stop_1, detail, code_blocks, page_map, _buffer_sizes);
+    bool _e3 = may_write_within(addr_9, len_8, fault_1, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
@@ -1242,6 +1290,8 @@ void h7_(
 
 bool h8_(
     metal::uint4 w_3,
+    constant Arguments& arguments,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread bool& unaligned,
@@ -1250,6 +1300,7 @@ bool h8_(
     device type_10 const& image0_,
     device type_10 const& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1265,7 +1316,7 @@ bool h8_(
     if (!(_e25)) {
         return false;
     }
-    bool _e30 = is_within(_e22, 4u, 9u, at, stop_1, detail, page_map, _buffer_sizes);
+    bool _e30 = is_within(_e22, 4u, 9u, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e30)) {
         return false;
     }
@@ -1279,6 +1330,8 @@ bool h8_(
 
 bool unaligned_8_(
     metal::uint4 w_4,
+    constant Arguments& arguments,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1286,6 +1339,7 @@ bool unaligned_8_(
     device type_10 const& image0_,
     device type_10 const& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1298,7 +1352,7 @@ bool unaligned_8_(
     ulong v3_3 = x.inner[v0_4];
     ulong v4_3 = v3_3 + v2_4;
     ulong _e22 = untagged(v4_3);
-    bool _e25 = is_within(_e22, 4u, 9u, at, stop_1, detail, page_map, _buffer_sizes);
+    bool _e25 = is_within(_e22, 4u, 9u, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e25)) {
         return false;
     }
@@ -1313,7 +1367,9 @@ bool unaligned_8_(
 
 bool h9_(
     metal::uint4 w_5,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread bool& unaligned,
@@ -1322,6 +1378,7 @@ bool h9_(
     device type_3 const& code_blocks,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1339,7 +1396,7 @@ bool h9_(
     if (!(_e28)) {
         return false;
     }
-    bool _e33 = may_write_within(_e25, 8u, 10u, code_map, at, stop_1, detail, code_blocks, page_map, _buffer_sizes);
+    bool _e33 = may_write_within(_e25, 8u, 10u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e33)) {
         return false;
     }
@@ -1354,7 +1411,9 @@ bool h9_(
 
 bool unaligned_9_(
     metal::uint4 w_6,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1362,6 +1421,7 @@ bool unaligned_9_(
     device type_3 const& code_blocks,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1377,7 +1437,7 @@ bool unaligned_9_(
     ulong v4_5 = v3_5 + v2_6;
     ulong v5_4 = x.inner[v1_5];
     ulong _e25 = untagged(v4_5);
-    bool _e28 = may_write(_e25, 8u, 10u, code_map, at, stop_1, detail, code_blocks, page_map, _buffer_sizes);
+    bool _e28 = may_write(_e25, 8u, 10u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e28)) {
         return false;
     }
@@ -1399,7 +1459,9 @@ bool unaligned_9_(
 
 bool h10_(
     metal::uint4 w_7,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1408,6 +1470,7 @@ bool h10_(
     device type_10 const& image0_,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1426,7 +1489,7 @@ bool h10_(
         return false;
     }
     ulong _e28 = untagged(v4_6);
-    bool _e31 = may_write_within(_e28, 8u, 11u, code_map, at, stop_1, detail, code_blocks, page_map, _buffer_sizes);
+    bool _e31 = may_write_within(_e28, 8u, 11u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e31)) {
         return false;
     }
@@ -1462,7 +1525,9 @@ void h11_(
 
 bool run_unaligned(
     metal::uint4 w_9,
+    constant Arguments& arguments,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1471,6 +1536,7 @@ bool run_unaligned(
     device type_10 const& image0_,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1481,11 +1547,11 @@ bool run_unaligned(
 ) {
     switch(w_9.x & 65535u) {
         case 8u: {
-            bool _e4 = unaligned_8_(w_9, x, at, stop_1, detail, image0_, frames0_, page_map, tables, table, seat, window, _buffer_sizes);
+            bool _e4 = unaligned_8_(w_9, arguments, lane, x, at, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, window, _buffer_sizes);
             return _e4;
         }
         case 9u: {
-            bool _e5 = unaligned_9_(w_9, code_map, x, at, stop_1, detail, code_blocks, frames0_, page_map, tables, table, seat, want, window, masks, _buffer_sizes);
+            bool _e5 = unaligned_9_(w_9, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1495,8 +1561,10 @@ bool run_unaligned(
 }
 
 void run_straight(
+    constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
+    thread uint& lane,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1513,6 +1581,7 @@ void run_straight(
     device type_10 const& image0_,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12 const& tables,
     thread uint& table,
     thread uint& seat,
@@ -1561,21 +1630,21 @@ void run_straight(
                 break;
             }
             case 8u: {
-                bool _e29 = h8_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, page_map, tables, table, seat, _buffer_sizes);
+                bool _e29 = h8_(w_10, arguments, lane, x, at, unaligned, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, _buffer_sizes);
                 if (_e29) {
                     continue;
                 }
                 break;
             }
             case 9u: {
-                bool _e30 = h9_(w_10, code_map, x, at, unaligned, stop_1, detail, code_blocks, frames0_, page_map, tables, table, seat, want, _buffer_sizes);
+                bool _e30 = h9_(w_10, arguments, code_map, lane, x, at, unaligned, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
                 if (_e30) {
                     continue;
                 }
                 break;
             }
             case 10u: {
-                bool _e31 = h10_(w_10, code_map, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, tables, table, seat, want, _buffer_sizes);
+                bool _e31 = h10_(w_10, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
                 if (_e31) {
                     continue;
                 }
@@ -1597,7 +1666,7 @@ void run_straight(
         unaligned = false;
         uint _e38 = at;
         at = _e38 + 1u;
-        bool _e41 = run_unaligned(w_10, code_map, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, tables, table, seat, want, window, masks, _buffer_sizes);
+        bool _e41 = run_unaligned(w_10, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
         if (!(_e41)) {
             break;
         }
@@ -1681,6 +1750,7 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
+    thread uint& lane,
     thread uint& place_19,
     thread type_7& x,
     thread bool& flag_n,
@@ -1699,6 +1769,7 @@ void run_subgroup(
     device type_10 const& image0_,
     device type_10& frames0_,
     device type_3 const& page_map,
+    device type_12 const& page_columns,
     device type_12& tables,
     thread uint& table,
     thread uint& seat,
@@ -1710,11 +1781,11 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    bool local_8 = {};
+    bool local_7 = {};
     uint chosen = {};
+    bool local_8 = {};
     bool local_9 = {};
     bool local_10 = {};
-    bool local_11 = {};
     while(true) {
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
@@ -1724,21 +1795,21 @@ void run_subgroup(
         uint _e6 = next_turn(at, limit);
         bool _e8 = goes;
         if (_e8) {
-            local_8 = _e6 != IDLE;
+            local_7 = _e6 != IDLE;
         } else {
-            local_8 = false;
+            local_7 = false;
         }
-        bool _e14 = local_8;
+        bool _e14 = local_7;
         uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
         chosen = unnamed_7;
         uint _e18 = held;
         if (_e18 > 0u) {
             uint _e23 = chosen;
-            local_9 = _e23 != 0u;
+            local_8 = _e23 != 0u;
         } else {
-            local_9 = false;
+            local_8 = false;
         }
-        bool _e27 = local_9;
+        bool _e27 = local_8;
         if (_e27) {
             uint _e28 = held;
             held = _e28 - 1u;
@@ -1749,11 +1820,11 @@ void run_subgroup(
             }
             uint _e35 = chosen;
             if (_e6 != _e35) {
-                local_10 = _e6 != IDLE;
+                local_9 = _e6 != IDLE;
             } else {
-                local_10 = false;
+                local_9 = false;
             }
-            bool _e42 = local_10;
+            bool _e42 = local_9;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
                 uint _e44 = choose(_e6, place_19, waited);
@@ -1763,18 +1834,18 @@ void run_subgroup(
         }
         uint _e46 = chosen;
         if (_e6 == _e46) {
-            local_11 = _e6 != IDLE;
+            local_10 = _e6 != IDLE;
         } else {
-            local_11 = false;
+            local_10 = false;
         }
-        bool _e53 = local_11;
+        bool _e53 = local_10;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(records, code_map, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, block, code_blocks, image0_, frames0_, page_map, tables, table, seat, want, window, masks, _buffer_sizes);
+            run_straight(arguments, records, code_map, lane, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -1950,8 +2021,8 @@ void finish(
     thread uint& block,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool local_11 = {};
     bool local_12 = {};
-    bool local_13 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, base, block);
     ulong _e5 = detail;
@@ -1963,16 +2034,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_13 = _e27 == NO_CODE;
+            local_12 = _e27 == NO_CODE;
         } else {
-            local_13 = true;
+            local_12 = true;
         }
-        bool _e31 = local_13;
-        local_12 = _e31;
+        bool _e31 = local_12;
+        local_11 = _e31;
     } else {
-        local_12 = false;
+        local_11 = false;
     }
-    bool _e33 = local_12;
+    bool _e33 = local_11;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -2021,48 +2092,48 @@ void finish(
 bool can_run(
     uint stop
 ) {
+    bool local_13 = {};
     bool local_14 = {};
     bool local_15 = {};
     bool local_16 = {};
     bool local_17 = {};
     bool local_18 = {};
-    bool local_19 = {};
     if (!((stop == RUNNING))) {
-        local_14 = stop == NO_CODE;
+        local_13 = stop == NO_CODE;
+    } else {
+        local_13 = true;
+    }
+    bool _e9 = local_13;
+    if (!(_e9)) {
+        local_14 = stop == NO_FRAME;
     } else {
         local_14 = true;
     }
-    bool _e9 = local_14;
-    if (!(_e9)) {
-        local_15 = stop == NO_FRAME;
+    bool _e16 = local_14;
+    if (!(_e16)) {
+        local_15 = stop == CODE_WRITE;
     } else {
         local_15 = true;
     }
-    bool _e16 = local_15;
-    if (!(_e16)) {
-        local_16 = stop == CODE_WRITE;
+    bool _e23 = local_15;
+    if (!(_e23)) {
+        local_16 = stop == NO_HANDLER;
     } else {
         local_16 = true;
     }
-    bool _e23 = local_16;
-    if (!(_e23)) {
-        local_17 = stop == NO_HANDLER;
+    bool _e30 = local_16;
+    if (!(_e30)) {
+        if (stop > NO_PAGE_STOP) {
+            local_18 = stop <= 11u;
+        } else {
+            local_18 = false;
+        }
+        bool _e41 = local_18;
+        local_17 = _e41;
     } else {
         local_17 = true;
     }
-    bool _e30 = local_17;
-    if (!(_e30)) {
-        if (stop > NO_PAGE_STOP) {
-            local_19 = stop <= 11u;
-        } else {
-            local_19 = false;
-        }
-        bool _e41 = local_19;
-        local_18 = _e41;
-    } else {
-        local_18 = true;
-    }
-    bool _e43 = local_18;
+    bool _e43 = local_17;
     return _e43;
 }
 
@@ -2085,6 +2156,7 @@ struct runInput {
 , device type_10 const& image0_ [[user(fake0)]]
 , device type_10& frames0_ [[user(fake0)]]
 , device type_3 const& page_map [[user(fake0)]]
+, device type_12 const& page_columns [[user(fake0)]]
 , device type_12& tables [[user(fake0)]]
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
@@ -2121,7 +2193,7 @@ struct runInput {
     limit = 0u;
     waited = 0u;
     left = 0u;
-    start_memory(lane, table, seat, want);
+    start_memory(arguments, lane, table, seat, want);
     uint _e32 = lane;
     uint _e35 = arguments.lanes;
     if (_e32 < _e35) {
@@ -2142,7 +2214,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, place_19, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, block, code_blocks, image0_, frames0_, page_map, tables, table, seat, want, window, masks, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, lane, place_19, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

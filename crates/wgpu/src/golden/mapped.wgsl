@@ -7,9 +7,10 @@ const PC_WORD: u32 = 68u;
 const FLAGS_WORD: u32 = 87u;
 const EXCLUSIVE_LEN_WORD: u32 = 86u;
 const PAGES: u32 = 0u;
+const VARIES: u32 = 4u;
 const LEAF_PAGES: u32 = 512u;
 const LEAF_BITS: u32 = 21u;
-const RIGHTS_BITS: u32 = 2u;
+const RIGHTS_BITS: u32 = 3u;
 const BLOCK_BITS: u32 = 20u;
 const BLOCK_RECORDS: u32 = 263168u;
 const NO_PAGE_STOP: u32 = 8u;
@@ -54,6 +55,9 @@ struct Arguments {
   // Where the directory starts in the records, and its length less one.
   directory: u32,
   directory_mask: u32,
+  // Of mapped memory: pages of a group's page table, and groups.
+  table_pages: u32,
+  groups: u32,
 }
 
 // A lane's counts and stop.
@@ -208,8 +212,16 @@ fn set_frame_word(frame: u32, index: u32, value: u64) {
 // Pages of memory are anywhere, and stored in slots; words are numbered as they are stored. The map says where: first, for
 // each 2 MiB of addresses, where the leaf for them begins, and in a leaf, for each page, its slot and what may be done with
 // it. Code has records in blocks of 1 MiB; for each, there is the number of its part of the records, counted from one.
+// Where lanes differ in what they may do with a page, there is a column for its slot: for each group, who may read, and who
+// may write.
 @group(0) @binding(9) var<storage, read> page_map: array<u32>;
 @group(0) @binding(10) var<storage, read> code_blocks: array<u32>;
+@group(0) @binding(11) var<storage, read> page_columns: array<vec2<u32>>;
+
+// Where the page table of the lane's group is.
+fn table_at() -> u32 {
+  return (lane / GROUP) * arguments.table_pages;
+}
 
 // The block that the lane is in.
 var<private> block: u32;
@@ -305,8 +317,22 @@ fn around(place: Place, word: u32) -> Place {
 
 // True if the map allows what a stop, which is `refused` otherwise, says that an access needs.
 fn allows(addr: u64, refused: u32) -> bool {
+  if (addr >= SIZE) {
+    return false;
+  }
   let needed = refused - NO_PAGE_STOP;
-  return addr < SIZE && (entry_of(addr) & needed) == needed;
+  let entry = entry_of(addr);
+  if ((entry & VARIES) != 0u) {
+    return allows_here(entry >> RIGHTS_BITS, needed);
+  }
+  return (entry & needed) == needed;
+}
+
+// The same for one lane of many that differ.
+fn allows_here(slot: u32, needed: u32) -> bool {
+  let column = page_columns[slot * arguments.groups + lane / GROUP];
+  let rights = ((column.x >> seat) & 1u) | (((column.y >> seat) & 1u) << 1u);
+  return (rights & needed) == needed;
 }
 
 fn is_within(addr: u64, len: u32, refused: u32) -> bool {
@@ -347,7 +373,7 @@ var<private> want: u32;
 const NO_PAGE: u32 = 0xffffffffu;
 
 fn start_memory() {
-  table = (lane / GROUP) * PAGES;
+  table = table_at();
   seat = lane % GROUP;
   want = NO_PAGE;
 }

@@ -12,6 +12,8 @@ struct Arguments {
     uint first_flag;
     uint directory;
     uint directory_mask;
+    uint table_pages;
+    uint groups;
 };
 
 struct Status {
@@ -54,9 +56,10 @@ static const uint PC_WORD = 68u;
 static const uint FLAGS_WORD = 87u;
 static const uint EXCLUSIVE_LEN_WORD = 86u;
 static const uint PAGES = 256u;
+static const uint VARIES = 4u;
 static const uint LEAF_PAGES = 512u;
 static const uint LEAF_BITS = 21u;
-static const uint RIGHTS_BITS = 2u;
+static const uint RIGHTS_BITS = 3u;
 static const uint BLOCK_BITS = 20u;
 static const uint BLOCK_RECORDS = 263168u;
 static const uint NO_PAGE_STOP = 8u;
@@ -336,6 +339,16 @@ bool is_code(uint64_t addr_2)
     return (((_e28 >> (granule & 31u)) & 1u) != 0u);
 }
 
+uint naga_div(uint lhs, uint rhs) {
+    return lhs / (rhs == 0u ? 1u : rhs);
+}
+
+uint table_at()
+{
+    uint _e1 = lane;
+    return (naga_div(_e1, GROUP) * PAGES);
+}
+
 bool has(uint2 entry)
 {
     uint _e3 = seat;
@@ -377,20 +390,16 @@ Place around(Place place, uint word_4)
     return place_21;
 }
 
-uint naga_div(uint lhs, uint rhs) {
-    return lhs / (rhs == 0u ? 1u : rhs);
-}
-
 uint naga_mod(uint lhs, uint rhs) {
     return lhs % (rhs == 0u ? 1u : rhs);
 }
 
 void start_memory()
 {
-    uint _e2 = lane;
-    table = (naga_div(_e2, GROUP) * PAGES);
-    uint _e9 = lane;
-    seat = naga_mod(_e9, GROUP);
+    const uint _e1 = table_at();
+    table = _e1;
+    uint _e4 = lane;
+    seat = naga_mod(_e4, GROUP);
     want = NO_PAGE;
     return;
 }

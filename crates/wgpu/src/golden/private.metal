@@ -30,6 +30,8 @@ struct Arguments {
     uint first_flag;
     uint directory;
     uint directory_mask;
+    uint table_pages;
+    uint groups;
 };
 struct Status {
     uint count_low;
@@ -79,9 +81,10 @@ constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 87u;
 constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 256u;
+constant uint VARIES = 4u;
 constant uint LEAF_PAGES = 512u;
 constant uint LEAF_BITS = 21u;
-constant uint RIGHTS_BITS = 2u;
+constant uint RIGHTS_BITS = 3u;
 constant uint BLOCK_BITS = 20u;
 constant uint BLOCK_RECORDS = 263168u;
 constant uint NO_PAGE_STOP = 8u;
@@ -403,6 +406,13 @@ bool is_code(
     return ((_e28 >> (granule & 31u)) & 1u) != 0u;
 }
 
+uint table_at(
+    thread uint& lane
+) {
+    uint _e1 = lane;
+    return (_e1 / GROUP) * PAGES;
+}
+
 bool has(
     metal::uint2 entry,
     thread uint& seat
@@ -457,10 +467,10 @@ void start_memory(
     thread uint& seat,
     thread uint& want
 ) {
-    uint _e2 = lane;
-    table = (_e2 / GROUP) * PAGES;
-    uint _e9 = lane;
-    seat = _e9 % GROUP;
+    uint _e1 = table_at(lane);
+    table = _e1;
+    uint _e4 = lane;
+    seat = _e4 % GROUP;
     want = NO_PAGE;
     return;
 }

@@ -12,6 +12,8 @@ struct Arguments {
     uint first_flag;
     uint directory;
     uint directory_mask;
+    uint table_pages;
+    uint groups;
 };
 
 struct Status {
@@ -59,9 +61,10 @@ static const uint PC_WORD = 68u;
 static const uint FLAGS_WORD = 87u;
 static const uint EXCLUSIVE_LEN_WORD = 86u;
 static const uint PAGES = 256u;
+static const uint VARIES = 4u;
 static const uint LEAF_PAGES = 512u;
 static const uint LEAF_BITS = 21u;
-static const uint RIGHTS_BITS = 2u;
+static const uint RIGHTS_BITS = 3u;
 static const uint BLOCK_BITS = 20u;
 static const uint BLOCK_RECORDS = 263168u;
 static const uint NO_PAGE_STOP = 8u;

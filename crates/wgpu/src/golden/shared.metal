@@ -29,6 +29,8 @@ struct Arguments {
     uint first_flag;
     uint directory;
     uint directory_mask;
+    uint table_pages;
+    uint groups;
 };
 struct Status {
     uint count_low;
@@ -77,9 +79,10 @@ constant uint PC_WORD = 68u;
 constant uint FLAGS_WORD = 87u;
 constant uint EXCLUSIVE_LEN_WORD = 86u;
 constant uint PAGES = 256u;
+constant uint VARIES = 4u;
 constant uint LEAF_PAGES = 512u;
 constant uint LEAF_BITS = 21u;
-constant uint RIGHTS_BITS = 2u;
+constant uint RIGHTS_BITS = 3u;
 constant uint BLOCK_BITS = 20u;
 constant uint BLOCK_RECORDS = 263168u;
 constant uint NO_PAGE_STOP = 8u;

@@ -1,0 +1,151 @@
+//! Mapped memory in PTX: the map of pages, what lanes may do with them, code anywhere.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use kvrm_engine::code::BLOCK_STRIDE;
+use kvrm_engine::kernel::stop;
+use kvrm_engine::memory::{LEAF_PAGES, Masks, RIGHTS_BITS, VARIES};
+use kvrm_ir::Access;
+use kvrm_mem::{GRANULE, PAGE};
+
+use super::{BLOCK_BITS, FRAME_LANES, PageEntry};
+use crate::emit::{Emitter, ptx};
+use crate::kernel::Arguments;
+
+impl Emitter<'_> {
+    /// The address of data in mapped memory: without its tag, if it is a user's.
+    pub(super) fn untagged(&mut self, addr: &str) -> String {
+        if !self.memory.mapped {
+            return addr.to_string();
+        }
+        let bare = self.temp_d();
+        ptx!(self, "shl.b64 {bare}, {addr}, 8;");
+        ptx!(self, "shr.s64 {bare}, {bare}, 8;");
+        ptx!(self, "and.b64 {bare}, {addr}, {bare};");
+        bare
+    }
+
+    /// Looks a page of mapped memory up, that of the byte at `byte`; leaves if the map does not allow the access, which
+    /// starts at `addr`.
+    pub(super) fn mapped_entry(&mut self, access: Access, addr: &str, byte: &str) -> PageEntry {
+        let refused = self.cold(|e| {
+            ptx!(e, "mov.b64 %detail, {addr};");
+            ptx!(e, "mov.b32 %stop, {};", stop::no_page(access));
+            ptx!(e, "bra STOP;");
+        });
+        let (outside, rights, missing) = (self.temp_p(), self.temp_r(), self.temp_p());
+        ptx!(self, "setp.ge.u64 {outside}, {byte}, 0x{:x};", self.memory.size);
+        ptx!(self, "@{outside} bra {refused};");
+        let (found, back) = (self.map_entry(byte), self.label());
+        let look = self.cold(|e| e.look_in_column(access, &found, &refused, &back));
+        let needed = stop::no_page(access) - stop::NO_PAGE;
+        ptx!(self, "and.b32 {rights}, {found}, {needed};");
+        ptx!(self, "setp.ne.u32 {missing}, {rights}, {needed};");
+        ptx!(self, "@{missing} bra {look};");
+        let _ = writeln!(self.out, "{back}:");
+        self.table_entry(&found)
+    }
+
+    /// Looks up whether the lane may make an access where lanes differ, as the map's entry has to say.
+    fn look_in_column(&mut self, access: Access, found: &str, refused: &str, back: &str) {
+        let (varies, missing, slot) = (self.temp_p(), self.temp_p(), self.temp_r());
+        let (column, height, at) = (self.temp_d(), self.temp_d(), self.temp_d());
+        let (readable, writable, group) = (self.temp_r(), self.temp_r(), self.temp_r());
+        ptx!(self, "and.b32 {slot}, {found}, {VARIES};");
+        ptx!(self, "setp.eq.u32 {varies}, {slot}, 0;");
+        ptx!(self, "@{varies} bra {refused};");
+        ptx!(self, "shr.u32 {slot}, {found}, {RIGHTS_BITS};");
+        ptx!(self, "cvt.u64.u32 {at}, {slot};");
+        ptx!(self, "ld.param.u64 {column}, [args+{}];", offset_of!(Arguments, page_columns));
+        ptx!(self, "ld.param.u64 {height}, [args+{}];", offset_of!(Arguments, column_bytes));
+        ptx!(self, "mad.lo.u64 {column}, {at}, {height}, {column};");
+        ptx!(self, "shr.u32 {group}, %lane, {};", FRAME_LANES.ilog2());
+        ptx!(self, "mad.wide.u32 {column}, {group}, {}, {column};", size_of::<Masks>());
+        ptx!(self, "ld.global.v2.u32 {{{readable}, {writable}}}, [{column}];");
+        let mask = match access {
+            Access::Read => readable,
+            Access::Write => writable,
+            Access::ReadWrite => {
+                ptx!(self, "and.b32 {readable}, {readable}, {writable};");
+                readable
+            }
+        };
+        ptx!(self, "and.b32 {mask}, {mask}, %lane_bit;");
+        ptx!(self, "setp.eq.u32 {missing}, {mask}, 0;");
+        ptx!(self, "@{missing} bra {refused};");
+        ptx!(self, "bra {back};");
+    }
+
+    /// What the map of pages says of an address within memory.
+    pub(super) fn map_entry(&mut self, addr: &str) -> String {
+        let (wide, at, page) = (self.temp_d(), self.temp_d(), self.temp_r());
+        let (part, leaf, found) = (self.temp_r(), self.temp_r(), self.temp_r());
+        ptx!(self, "shr.u64 {wide}, {addr}, {};", PAGE.ilog2());
+        ptx!(self, "cvt.u32.u64 {page}, {wide};");
+        ptx!(self, "shr.u32 {part}, {page}, {};", LEAF_PAGES.ilog2());
+        ptx!(self, "mad.wide.u32 {at}, {part}, 4, %page_map;");
+        ptx!(self, "ld.global.u32 {leaf}, [{at}];");
+        ptx!(self, "and.b32 {page}, {page}, {};", LEAF_PAGES - 1);
+        ptx!(self, "add.u32 {leaf}, {leaf}, {page};");
+        ptx!(self, "mad.wide.u32 {at}, {leaf}, 4, %page_map;");
+        ptx!(self, "ld.global.u32 {found}, [{at}];");
+        found
+    }
+
+    /// Looks the slot up that an entry of the map has.
+    pub(super) fn table_entry(&mut self, found: &str) -> PageEntry {
+        let slot = self.temp_r();
+        ptx!(self, "shr.u32 {slot}, {found}, {RIGHTS_BITS};");
+        self.entry_of(slot)
+    }
+
+    /// Stops before a write to a granule of mapped memory with decoded words.
+    pub(super) fn check_mapped_code(&mut self, addr: &str, len: u32) {
+        for offset in if len > 1 { vec![0, len - 1] } else { vec![0] } {
+            let byte = self.element_address(addr, offset);
+            let (block, at) = (self.temp_d(), self.temp_d());
+            let (part, has_code, back) = (self.temp_r(), self.temp_p(), self.label());
+            ptx!(self, "shr.u64 {block}, {byte}, {};", BLOCK_BITS);
+            // Where a place begins within memory, its end may lie behind it.
+            ptx!(self, "min.u64 {block}, {block}, {};", (self.memory.size - 1) >> BLOCK_BITS);
+            ptx!(self, "shl.b64 {block}, {block}, 2;");
+            ptx!(self, "add.u64 {at}, {block}, %code_blocks;");
+            ptx!(self, "ld.global.u32 {part}, [{at}];");
+            ptx!(self, "setp.ne.u32 {has_code}, {part}, 0;");
+            let look = self.cold(|e| e.look_for_mapped_code(addr, &byte, &part, &back));
+            ptx!(self, "@{has_code} bra {look};");
+            let _ = writeln!(self.out, "{back}:");
+        }
+    }
+
+    /// Looks a byte that is about to be written up in the map of granules; it is in a block with code.
+    fn look_for_mapped_code(&mut self, addr: &str, byte: &str, part: &str, back: &str) {
+        let (low, first, at) = (self.temp_r(), self.temp_r(), self.temp_d());
+        let (state, hit) = (self.temp_r(), self.temp_p());
+        let granules = (PAGE / GRANULE) as u32;
+        ptx!(self, "cvt.u32.u64 {low}, {byte};");
+        ptx!(self, "and.b32 {low}, {low}, {};", (1 << BLOCK_BITS) - 1);
+        ptx!(self, "shr.u32 {low}, {low}, {};", GRANULE.ilog2());
+        ptx!(self, "sub.u32 {first}, {part}, 1;");
+        ptx!(self, "mad.lo.u32 {low}, {first}, {}, {low};", BLOCK_STRIDE as u32 * granules);
+        // The map begins with the page before the code.
+        ptx!(self, "add.u32 {low}, {low}, {granules};");
+        ptx!(self, "mad.wide.u32 {at}, {low}, 1, %code_map;");
+        ptx!(self, "ld.global.u8 {state}, [{at}];");
+        ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
+        ptx!(self, "@!{hit} bra {back};");
+        ptx!(self, "mov.b64 %detail, {addr};");
+        ptx!(self, "mov.b32 %stop, {};", stop::CODE_WRITE);
+        ptx!(self, "bra STOP;");
+    }
+
+    /// Where the byte at `addr` is in a slot of the image.
+    pub(super) fn in_slot(&mut self, addr: &str, slot: &str) -> String {
+        let (low, flat) = (self.temp_d(), self.temp_d());
+        ptx!(self, "and.b64 {low}, {addr}, {};", PAGE - 1);
+        ptx!(self, "mad.wide.u32 {flat}, {slot}, {PAGE}, %memory;");
+        ptx!(self, "add.u64 {flat}, {flat}, {low};");
+        flat
+    }
+}
