@@ -29,6 +29,14 @@ impl EngineKind {
     pub const ALL: [EngineKind; 5] =
         [EngineKind::Auto, EngineKind::Cpu, EngineKind::Cuda, EngineKind::Wgpu, EngineKind::Eval];
 
+    /// True for those that need a GPU.
+    pub(crate) fn is_gpu(self) -> bool {
+        match self {
+            EngineKind::Auto | EngineKind::Cpu | EngineKind::Eval => false,
+            EngineKind::Cuda | EngineKind::Wgpu => true,
+        }
+    }
+
     /// Returns the name that users choose it by.
     pub fn name(self) -> &'static str {
         match self {
@@ -192,8 +200,9 @@ impl MachineBuilder {
         self
     }
 
-    /// Sets how often the CPU engine interprets code before it translates it; [`Self::TRANSLATE_AFTER`] by default.
-    /// Zero translates everything and [`u32::MAX`] nothing, for tests; from 65,535 on, the number is taken for 65,535.
+    /// Sets how often engines interpret code before they translate it; [`Self::TRANSLATE_AFTER`] by default. Zero translates
+    /// everything and [`u32::MAX`] nothing, for tests; from 65,535 on, the CPU engine takes the number for 65,535. The CUDA
+    /// engine translates up to 500 instructions, when lanes have run for a while; the wgpu engine translates nothing.
     pub fn translate_after(mut self, times: u32) -> Self {
         self.config.translate_after = times;
         self
@@ -201,7 +210,7 @@ impl MachineBuilder {
 
     /// Bytes that the CPU engine's translations of guest code may take, over all lanes and with all that is kept about
     /// them; 256 MiB by default, 4 KiB at the least. When they are spent, all translations are forgotten, and what is
-    /// still executed is translated again. Other engines do not translate.
+    /// still executed is translated again. What other engines translate is bounded anyway.
     ///
     /// ```
     /// use kvrm::{EngineKind, Machine};

@@ -1,5 +1,7 @@
 //! Failures of the host; each message says what to do.
 
+use std::path::PathBuf;
+
 use kvrm_engine::EngineError;
 
 /// A result with [`Error`].
@@ -18,9 +20,24 @@ pub enum Error {
     /// A Linux program is not there.
     #[error("{0}")]
     NoProgram(String),
-    /// A program's files cannot be set up or kept.
+    /// A program's files cannot be set up.
     #[error("{0}")]
     Sandbox(String),
+    /// The files that a program has written cannot be put into a directory.
+    #[error("cannot put what was written into {}: {error}", .directory.display())]
+    Keep {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Lanes of a Linux program cannot do or share something.
+    #[error("in many lanes, {0}: run one lane, or leave that out")]
+    NotOfMany(&'static str),
+    /// There is no row for a lane of a Linux program.
+    #[error("{0}")]
+    Rows(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A lane number is too large.
     #[error("lane {lane} does not exist: the machine has {lanes} (numbered from 0)")]
     NoSuchLane {

@@ -14,13 +14,21 @@
 //! ```
 
 mod guest;
+mod lanes;
+mod many;
 mod outcome;
+mod plan;
 mod process;
+mod rows;
+mod runner;
 
 pub use kvrm_linux::vfs::{Change, ChangeKind};
 pub use kvrm_linux::{
     Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Move, Reason, Request, Signal,
     Status, Stream, calls,
 };
+pub use many::{LaneOutcome, Many, Runs, Watch};
 pub use outcome::{Outcome, WrittenFile};
-pub use process::{Process, make_guests};
+pub use plan::make_guests;
+pub use process::Process;
+pub use rows::{IntoRow, Row, RowError};

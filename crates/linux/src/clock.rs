@@ -28,10 +28,12 @@ impl Time {
 }
 
 /// The clock of a run.
+#[derive(Clone)]
 pub struct Clock {
     source: Source,
 }
 
+#[derive(Clone)]
 enum Source {
     /// Instructions, and what was slept through.
     Virtual {

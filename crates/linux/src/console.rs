@@ -36,6 +36,8 @@ pub struct Console {
     /// A guest waits for input.
     awaited: bool,
     signals: HostSignals,
+    /// Input was read or counted since somebody last asked.
+    used: bool,
     /// How the terminal was before the guest changed it.
     before: Option<(Stream, Termios)>,
 }
@@ -109,11 +111,12 @@ impl Console {
 
     /// Any combination.
     pub fn new(input: Input, outputs: [Sink; 2], signals: HostSignals) -> Console {
-        Console { input, outputs, written: 0, awaited: false, signals, before: None }
+        Console { input, outputs, written: 0, awaited: false, signals, used: false, before: None }
     }
 
     /// Reads standard input.
     pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<Got> {
+        self.used = true;
         let got = match &mut self.input {
             Input::Bytes(buffer) => Got::Bytes(buffer.read(bytes)?),
             Input::Host(host) => host.read(bytes)?,
@@ -135,7 +138,8 @@ impl Console {
     }
 
     /// Bytes that could be read at once.
-    pub fn available(&self) -> usize {
+    pub fn available(&mut self) -> usize {
+        self.used = true;
         match &self.input {
             Input::Bytes(buffer) => buffer.len(),
             Input::Host(host) => host.available(),
@@ -183,12 +187,32 @@ impl Console {
         }
     }
 
+    /// The same streams for a run that goes on separately, with its own input; `None` if the host has one of them.
+    pub(crate) fn fork(&self, input: VecDeque<u8>) -> Option<Console> {
+        let captured = |sink: &Sink| match sink {
+            Sink::Captured(text) => Some(Sink::Captured(text.clone())),
+            Sink::Host => None,
+        };
+        let [out, err] = self.outputs.each_ref().map(captured);
+        if matches!(self.input, Input::Host(_)) {
+            return None;
+        }
+        let mut console = Console::new(Input::Bytes(input), [out?, err?], HostSignals::default());
+        (console.written, console.awaited) = (self.written, self.awaited);
+        Some(console)
+    }
+
     /// What was captured.
     pub fn take_output(&mut self, stream: Stream) -> Vec<u8> {
         match &mut self.outputs[usize::from(stream == Stream::Error)] {
             Sink::Captured(text) => std::mem::take(text),
             Sink::Host => Vec::new(),
         }
+    }
+
+    /// True if input was read or counted since the last call.
+    pub(crate) fn was_used(&mut self) -> bool {
+        std::mem::take(&mut self.used)
     }
 
     /// True if a guest has asked for input that was not there.

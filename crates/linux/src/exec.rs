@@ -1,5 +1,6 @@
 //! Running programs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kvrm_a64::state::CpuState;
@@ -27,6 +28,8 @@ pub(crate) struct Loaded {
     pub(crate) registers: CpuState,
     pub(crate) program: Arc<Program>,
     pub(crate) name: [u8; 16],
+    /// Where its arguments and its environment are.
+    pub(crate) strings: [Vec<Range<u64>>; 2],
 }
 
 /// What to do about a program that cannot be executed.
@@ -193,7 +196,7 @@ fn load_program(
         signal_return: started.signal_return,
         interpreter: interpreter.map(|(node, _)| node),
     });
-    Ok(Loaded { memory, registers: started.registers, program, name })
+    Ok(Loaded { memory, registers: started.registers, program, name, strings: started.strings })
 }
 
 /// The name of a program's first thread: the last part of its path.

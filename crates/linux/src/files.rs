@@ -24,7 +24,7 @@ pub(crate) fn next_free(last: &mut u32, is_taken: impl Fn(u32) -> bool) -> u32 {
 pub(crate) type FileId = u32;
 
 /// An open file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenFile {
     /// What it is.
     pub kind: Kind,
@@ -39,7 +39,7 @@ pub(crate) struct OpenFile {
 }
 
 /// What an open file is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// A file or directory, which is retained.
     Node(NodeId),
@@ -108,7 +108,7 @@ pub(crate) struct Mode {
 }
 
 /// A set of files that are waited for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Epoll {
     /// By descriptor and file.
     pub interests: BTreeMap<(u32, FileId), Interest>,
@@ -139,7 +139,7 @@ impl OpenFile {
 }
 
 /// All open files of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
     files: BTreeMap<FileId, OpenFile>,
     last: FileId,

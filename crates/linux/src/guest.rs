@@ -1,5 +1,8 @@
 //! What a process needs of the machine that it runs on.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{EngineError, RunControl, Stop};
 
@@ -37,9 +40,26 @@ pub trait Guest: Send {
         control: &RunControl,
     ) -> Result<(Option<Stop>, u64), EngineError>;
 
-    /// Makes another one with the same memory; its registers are zero.
-    fn fork(&self) -> Result<Box<dyn Guest>, EngineError>;
+    /// Makes another one with the same memory; its registers are zero. Both go on separately.
+    fn fork(&mut self) -> Result<Box<dyn Guest>, EngineError>;
+
+    /// Many will be forked of this one: what it has now becomes what they begin with.
+    fn freeze(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Watches ranges of memory from now on, each until something of it is read, written or executed by the guest or by a
+    /// method of this trait; false if it cannot.
+    fn watch(&mut self, _ranges: &[Range<u64>]) -> Result<bool, EngineError> {
+        Ok(false)
+    }
+
+    /// Which ranges were accessed since the last call: by the guest, after so many instructions of its last
+    /// [`run`](Guest::run), or by others since then.
+    fn take_touched(&mut self) -> Vec<(usize, Option<u64>)> {
+        Vec::new()
+    }
 }
 
 /// Makes a guest with empty memory.
-pub type MakeGuest = Box<dyn Fn() -> Result<Box<dyn Guest>, EngineError> + Send>;
+pub type MakeGuest = Arc<dyn Fn() -> Result<Box<dyn Guest>, EngineError> + Send + Sync>;

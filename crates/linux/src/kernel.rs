@@ -18,10 +18,12 @@ use crate::memory::{Budget, Memory};
 use crate::process::{Executed, Pid, Process, State, Status};
 use crate::report::Report;
 use crate::resources::{Limits, Resources};
+use crate::scheduler::Turns;
 use crate::shared::Segments;
 use crate::signals::{Actions, Pending};
 use crate::strace::Strace;
 use crate::thread::{Thread, Tid};
+use crate::uses::{Strings, Uses};
 use crate::vfs::{FileType, GivenFile, NodeId, Vfs};
 use crate::{Errno, Refusal};
 
@@ -49,6 +51,8 @@ pub struct Kernel {
     pub(crate) report: Report,
     pub(crate) strace: Option<Strace>,
     pub(crate) hook: Option<Hook>,
+    /// Whose turn it is.
+    pub(crate) turns: Turns,
     /// How often something has happened that a thread may wait for.
     pub(crate) happened: u64,
     /// Numbers that were given away.
@@ -57,9 +61,14 @@ pub struct Kernel {
     pub(crate) first_status: Option<Status>,
     /// The process group that the terminal's signals go to.
     pub(crate) foreground: Pid,
+    /// Where the first program's arguments and environment are.
+    pub(crate) strings: Strings,
+    /// When they and the input were first used, if the run is watched.
+    pub(crate) uses: Option<Uses>,
 }
 
 /// The last of each kind of number that was given away.
+#[derive(Clone)]
 pub(crate) struct Numbers {
     pub(crate) thread: Tid,
     pub(crate) memory: u32,
@@ -160,10 +169,13 @@ impl Kernel {
             report: Report::default(),
             strace,
             hook,
+            turns: Turns::default(),
             happened: 0,
             numbers: Numbers { thread: FIRST, memory: 0, ticket: 0 },
             first_status: None,
             foreground: FIRST,
+            strings: Strings::default(),
+            uses: None,
         };
         kernel.begin(command)?;
         Ok(kernel)
@@ -185,6 +197,9 @@ impl Kernel {
         })?;
         let descriptors = Descriptors::of_console(&mut self.files);
         let memory = self.hold(loaded.memory);
+        let [args, env] = loaded.strings;
+        let more = args.len() - command.args.len();
+        self.strings = Strings { memory, args, env, more };
         let process = Process {
             parent: 1,
             group: FIRST,
@@ -228,6 +243,7 @@ impl Kernel {
         let held = self.memories.get_mut(&number).expect("somebody has it");
         held.users -= 1;
         if held.users == 0 {
+            self.note_uses(self.report.instructions);
             let held = self.memories.remove(&number);
             let files = held.map(|held| held.files).unwrap_or_default();
             files.into_iter().for_each(|node| self.vfs.release(node));

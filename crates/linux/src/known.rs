@@ -10,6 +10,7 @@ use crate::memory::{Area, Backing, PAGE, Permissions};
 use crate::process::{Pid, Process, State};
 use crate::resources::Limits;
 use crate::thread::{Thread, Tid};
+use crate::uses::Uses;
 use crate::vfs::{
     Descriptor, HOSTNAME, NodeId, ProcFile, ProcLink, Processes, RELEASE, SystemFile,
 };
@@ -26,6 +27,7 @@ pub(crate) struct Known<'k> {
     pub(crate) files: &'k Files,
     pub(crate) clock: &'k Clock,
     pub(crate) limits: &'k Limits,
+    pub(crate) uses: Option<&'k Uses>,
     pub(crate) tid: Tid,
 }
 
@@ -145,6 +147,9 @@ impl Processes for Known<'_> {
 
     fn file(&self, id: u32, file: ProcFile) -> Result<Vec<u8>> {
         let (pid, process) = self.process(id)?;
+        if matches!(file, ProcFile::Cmdline | ProcFile::Environ) {
+            self.uses.into_iter().for_each(Uses::ask_for_strings);
+        }
         Ok(match file {
             ProcFile::Auxv => process.program.auxv.clone(),
             ProcFile::Cmdline => joined(&process.program.args),

@@ -44,7 +44,7 @@ impl Lock {
 }
 
 /// All locks of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Locks(Vec<Lock>);
 
 impl Locks {

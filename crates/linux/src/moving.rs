@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 
 use kvrm_engine::EngineError;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Refusal};
 use crate::guest::Guest;
 use crate::kernel::Kernel;
 use crate::memory::out_of_memory;
@@ -49,6 +49,25 @@ impl Kernel {
     /// True if the program is on a machine that is for one thread alone.
     pub(crate) fn can_move(&self) -> bool {
         self.make_first.is_some()
+    }
+
+    /// True if the program has one thread, on a machine that is for one alone.
+    pub fn is_movable(&self) -> bool {
+        self.can_move() && self.threads.len() == 1 && self.memories.len() == 1
+    }
+
+    /// Brings the program to another machine, whose memory is empty; false, and nothing is done, unless it has one thread and
+    /// is on a machine that is for one alone.
+    pub fn change_machine(&mut self, guest: Box<dyn Guest>) -> Result<bool, EngineError> {
+        let Some(tid) = self.threads.keys().next().copied().filter(|_| self.is_movable()) else {
+            return Ok(false);
+        };
+        self.save_vectors(tid)?;
+        match self.held_of(tid).memory.change_guest(guest) {
+            Ok(()) => Ok(true),
+            Err(Refusal::Host(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Moves the program, whose only thread this is, to a machine that can have many, unless it is there.

@@ -31,6 +31,7 @@ impl Kernel {
             files: &self.files,
             clock: &self.clock,
             limits: &self.limits,
+            uses: self.uses.as_ref(),
             tid,
         };
         f(&mut self.vfs, &known)

@@ -18,7 +18,7 @@ pub(crate) const ATOMIC: usize = 4096;
 const MOST_BYTES: usize = 1 << 26;
 
 /// A pipe.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pipe {
     /// What was written and not read.
     pub bytes: VecDeque<u8>,
@@ -91,7 +91,7 @@ impl Pipe {
 }
 
 /// All pipes of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pipes {
     pipes: BTreeMap<u32, Pipe>,
     last: u32,

@@ -14,6 +14,7 @@ use crate::vfs::NodeId;
 pub(crate) type Pid = u32;
 
 /// A process.
+#[derive(Clone)]
 pub(crate) struct Process {
     /// Who is told when it ends; 1 is nobody.
     pub parent: Pid,

@@ -33,63 +33,152 @@ const BUS_ADRERR: i32 = 2;
 const ILL_ILLOPC: i32 = 1;
 const TRAP_BRKPT: i32 = 1;
 
+/// What a run does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A thread's machine, which has its registers, executes up to so many instructions; how that went is for
+    /// [`Kernel::stopped`].
+    Run {
+        /// How many, at least one.
+        instructions: u64,
+    },
+    /// Nothing: it has executed as many instructions as it should.
+    Pause,
+    /// Nothing more.
+    End(Ending),
+}
+
+/// Whose turn it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns {
+    /// Who had the last turn, or has one.
+    last: Tid,
+    current: Option<Turn>,
+    /// When processes end that go on after the first: in instructions, and in time.
+    ends_at: Option<(u64, Time)>,
+}
+
+/// A thread's turn.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    tid: Tid,
+    /// Instructions that are left of it.
+    left: u64,
+    /// It was interrupted for a pause: nothing has happened since its last instruction.
+    paused: bool,
+}
+
 impl Kernel {
     /// Runs all processes until they have ended, a limit is hit, or the run is cancelled.
     pub fn run(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
-        let ending = self.run_all(control)?;
+        let ending = self.run_until(u64::MAX, control)?;
+        Ok(ending.expect("there is nothing to pause for"))
+    }
+
+    /// Runs until so many instructions were executed in all; `None` if it has not ended with that. To go on later is the same
+    /// as not to have paused.
+    pub fn run_until(
+        &mut self,
+        total: u64,
+        control: &RunControl,
+    ) -> Result<Option<Ending>, EngineError> {
+        loop {
+            match self.next(total, control)? {
+                Next::Run { instructions } => {
+                    let tid = self.turns.last;
+                    let guest = &mut self.held_of(tid).memory.guest;
+                    let (stop, executed) = guest.run(instructions, control)?;
+                    self.stopped(stop, executed)?;
+                }
+                Next::Pause => return Ok(None),
+                Next::End(ending) => return Ok(Some(ending)),
+            }
+        }
+    }
+
+    /// Finds out what is next in a run that pauses when so many instructions were executed in all, and prepares for it.
+    pub fn next(&mut self, total: u64, control: &RunControl) -> Result<Next, EngineError> {
+        loop {
+            let left = total.saturating_sub(self.report.instructions);
+            if left == 0 {
+                return Ok(Next::Pause);
+            }
+            let Some(turn) = self.turns.current else {
+                match self.begin_turn(control)? {
+                    None => continue,
+                    Some(ending) => return Ok(Next::End(self.end(ending))),
+                }
+            };
+            match self.instructions(turn)? {
+                0 => self.turns.current = None,
+                most => {
+                    let instructions = most.min(left);
+                    self.turns.current = Some(Turn { paused: instructions < most, ..turn });
+                    self.load(turn.tid)?;
+                    self.note_uses(self.report.instructions);
+                    return Ok(Next::Run { instructions });
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, ending: Ending) -> Ending {
         match ending {
             Ending::Finished => self.console.keep_terminal(),
             // The terminal will be as it was.
             Ending::Limited(_) | Ending::Deadlock | Ending::Cancelled => {}
         }
-        Ok(ending)
+        ending
     }
 
-    fn run_all(&mut self, control: &RunControl) -> Result<Ending, EngineError> {
-        let mut last = 0;
-        let mut ends_at = (u64::MAX, Time(u64::MAX));
-        loop {
-            if control.is_cancelled() {
-                return Ok(Ending::Cancelled);
-            }
-            if self.first_status.is_some() {
-                let (instructions, time) = (self.report.instructions, self.clock.now());
-                let end = (instructions.saturating_add(AFTERWARDS), time.after(AFTERWARDS));
-                ends_at = ends_at.min(end);
-            }
-            // Virtual time passes at once, so that it takes nobody's.
-            let is_late = self.clock.is_real() && self.clock.now() >= ends_at.1;
-            if self.threads.is_empty() || is_late || self.report.instructions >= ends_at.0 {
-                return Ok(Ending::Finished);
-            }
-            if self.report.instructions >= self.limits.instructions {
-                self.report.hit(Limit::Instructions);
-                return Ok(Ending::Limited(Limit::Instructions));
-            }
-            if self.report.has_hit(Limit::Output) {
-                return Ok(Ending::Limited(Limit::Output));
-            }
-            self.pass_signals_of_the_host();
-            self.sound_alarms();
-            match self.next(last) {
-                Some(tid) => {
-                    last = tid;
-                    self.turn(tid, control)?;
+    /// Gives somebody the next turn, or waits until that is possible. The end, if there is none.
+    fn begin_turn(&mut self, control: &RunControl) -> Result<Option<Ending>, EngineError> {
+        if control.is_cancelled() {
+            return Ok(Some(Ending::Cancelled));
+        }
+        if self.first_status.is_some() {
+            let (instructions, time) = (self.report.instructions, self.clock.now());
+            let end = (instructions.saturating_add(AFTERWARDS), time.after(AFTERWARDS));
+            self.turns.ends_at.get_or_insert(end);
+        }
+        let (last_instruction, last_time) =
+            self.turns.ends_at.unwrap_or((u64::MAX, Time(u64::MAX)));
+        // Virtual time passes at once, so that it takes nobody's.
+        let is_late = self.clock.is_real() && self.clock.now() >= last_time;
+        if self.threads.is_empty() || is_late || self.report.instructions >= last_instruction {
+            return Ok(Some(Ending::Finished));
+        }
+        if self.report.instructions >= self.limits.instructions {
+            self.report.hit(Limit::Instructions);
+            return Ok(Some(Ending::Limited(Limit::Instructions)));
+        }
+        if self.report.has_hit(Limit::Output) {
+            return Ok(Some(Ending::Limited(Limit::Output)));
+        }
+        self.pass_signals_of_the_host();
+        self.sound_alarms();
+        match self.next_thread(self.turns.last) {
+            Some(tid) => {
+                self.turns.last = tid;
+                let left = if self.is_alone(tid) { ALONE } else { TURN };
+                if self.thread(tid).waiting.is_none() || self.call_again(tid)? {
+                    self.turns.current = Some(Turn { tid, left, paused: false });
                 }
-                None if self.first_status.is_some() && !self.sleeps() => {
-                    return Ok(Ending::Finished);
-                }
-                None => {
-                    if !self.idle(control) && !control.is_cancelled() {
-                        return Ok(Ending::Deadlock);
-                    }
+            }
+            None if self.first_status.is_some() && !self.sleeps() => {
+                return Ok(Some(Ending::Finished));
+            }
+            None => {
+                if !self.idle(control) && !control.is_cancelled() {
+                    return Ok(Some(Ending::Deadlock));
                 }
             }
         }
+        Ok(None)
     }
 
     /// The thread whose turn it is: the next one after `last` that can do something.
-    fn next(&self, last: Tid) -> Option<Tid> {
+    fn next_thread(&self, last: Tid) -> Option<Tid> {
         let after = self.threads.range(last + 1..);
         let mut order = after.chain(self.threads.range(..=last)).map(|(tid, _)| *tid);
         order.find(|tid| self.can_run(*tid))
@@ -167,54 +256,62 @@ impl Kernel {
         waits.chain(alarms).min()
     }
 
-    /// A thread's turn.
-    fn turn(&mut self, tid: Tid, control: &RunControl) -> Result<(), EngineError> {
-        let mut left = if self.is_alone(tid) { ALONE } else { TURN };
-        if self.thread(tid).waiting.is_some() && !self.call_again(tid)? {
+    /// Instructions that a thread executes next; none, if its turn is over.
+    fn instructions(&mut self, turn: Turn) -> Result<u64, EngineError> {
+        let tid = turn.tid;
+        if turn.left == 0 {
+            return Ok(0);
+        }
+        let may_go_on = turn.paused
+            || self.deliver(tid)? && !matches!(self.process_of(tid).state, State::Stopped { .. });
+        if !may_go_on {
+            return Ok(0);
+        }
+        let next = self.time_left(tid);
+        let rest = self.limits.instructions.saturating_sub(self.report.instructions);
+        Ok(turn.left.min(next).min(rest))
+    }
+
+    /// Takes note of why the machine stopped on which [`Next::Run`] was, and of how many instructions it has executed: serves
+    /// a system call, sends a signal for a fault. `None` if it did not stop because the run was cancelled.
+    pub fn stopped(&mut self, stop: Option<Stop>, executed: u64) -> Result<(), EngineError> {
+        let Turn { tid, left, paused } = self.turns.current.expect("it is somebody's turn");
+        let mut left = left - executed.min(left);
+        let before = self.report.instructions;
+        self.count(tid, executed);
+        self.note_uses(before);
+        self.save_registers(tid)?;
+        if paused && stop == Some(Stop::MaxCycles) {
+            self.turns.current = Some(Turn { tid, left, paused });
             return Ok(());
         }
-        while left > 0 {
-            if !self.deliver(tid)? || matches!(self.process_of(tid).state, State::Stopped { .. }) {
-                return Ok(());
+        let goes_on = match stop {
+            None => false,
+            Some(Stop::MaxCycles) => {
+                self.sync_before_call(tid);
+                left > 0 && self.is_alone(tid)
             }
-            let next = self.time_left(tid);
-            let rest = self.limits.instructions.saturating_sub(self.report.instructions);
-            let most = left.min(next).min(rest);
-            if most == 0 {
-                return Ok(());
+            Some(Stop::Syscall { .. }) => {
+                left = left.saturating_sub(1);
+                self.call(tid)?
             }
-            self.load(tid)?;
-            let (stop, executed) = self.held_of(tid).memory.guest.run(most, control)?;
-            left -= executed.min(left);
-            self.count(tid, executed);
-            self.save_registers(tid)?;
-            let goes_on = match stop {
-                None => false,
-                Some(Stop::MaxCycles) => {
-                    self.sync_before_call(tid);
-                    left > 0 && self.is_alone(tid)
+            Some(stop @ Stop::OutOfMemory { .. }) if self.can_move() => {
+                match self.move_machine(tid, Reason::Room) {
+                    Ok(()) => true,
+                    Err(Refusal::Host(error)) => return Err(error),
+                    Err(_) => self.fault(tid, stop)?,
                 }
-                Some(Stop::Syscall { .. }) => {
-                    left = left.saturating_sub(1);
-                    self.call(tid)?
-                }
-                Some(Stop::OutOfMemory { .. }) if self.can_move() => {
-                    match self.move_machine(tid, Reason::Room) {
-                        Ok(()) => true,
-                        Err(Refusal::Host(error)) => return Err(error),
-                        Err(_) => self.fault(tid, stop.expect("it is out of memory"))?,
-                    }
-                }
-                Some(stop) => {
-                    left = left.saturating_sub(1);
-                    self.fault(tid, stop)?
-                }
-            };
-            let is_over = self.report.has_hit(Limit::Output);
-            if !goes_on || is_over || !self.threads.contains_key(&tid) {
-                return Ok(());
             }
+            Some(stop) => {
+                left = left.saturating_sub(1);
+                self.fault(tid, stop)?
+            }
+        };
+        let is_over = self.report.has_hit(Limit::Output);
+        self.turns.current = None;
+        if goes_on && !is_over && self.threads.contains_key(&tid) {
             self.sound_alarms();
+            self.turns.current = Some(Turn { tid, left, paused: false });
         }
         Ok(())
     }

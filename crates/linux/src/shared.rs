@@ -6,16 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::kernel::Kernel;
 use crate::memory::{Area, Backing, PAGE};
 use crate::thread::Tid;
 
 /// Shared anonymous memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Segments {
     /// What pages hold, by segment and offset; those that are not there are zero.
-    pages: BTreeMap<(u64, u64), Box<[u8]>>,
+    pages: BTreeMap<(u64, u64), Arc<[u8]>>,
     last: u64,
     /// So many pages are kept before those are looked for that nobody shows any more.
     most: usize,

@@ -1,5 +1,7 @@
 //! What a program finds on its stack when it starts.
 
+use std::ops::Range;
+
 use kvrm_a64::state::{CpuState, SP};
 use linux_raw_sys::auxvec::*;
 
@@ -39,6 +41,8 @@ pub(crate) struct Started {
     pub signal_return: u64,
     /// The auxiliary vector, for `/proc/self/auxv`.
     pub auxv: Vec<u8>,
+    /// The bytes of arguments and environment, without the zeros behind them.
+    pub strings: [Vec<Range<u64>>; 2],
 }
 
 impl Start<'_> {
@@ -50,9 +54,11 @@ impl Start<'_> {
         let mut stack = Stack { memory, at: top - 16 };
         stack.check_size(self.args.iter().chain(self.env))?;
         let path = stack.push_string(self.path)?;
-        let platform = stack.push_string(b"aarch64")?;
         let env = stack.push_strings(self.env)?;
         let args = stack.push_strings(self.args)?;
+        // As on Linux. Whoever reads the platform 16 bytes at a time does not reach the last argument, in which lanes differ
+        // more often than in the first.
+        let platform = stack.push_string(b"aarch64")?;
         stack.at &= !15;
         let random = stack.push(&self.random)?;
         let auxv = self.auxv(path, platform, random);
@@ -67,7 +73,10 @@ impl Start<'_> {
         registers.x[SP as usize] = sp;
         registers.pc = self.interpreter.unwrap_or(self.program).entry;
         let auxv = auxv.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
-        Ok(Started { registers, signal_return, auxv })
+        let place = |(at, string): (&u64, &Vec<u8>)| *at..*at + string.len() as u64;
+        let places = |at: &[u64], strings: &[Vec<u8>]| at.iter().zip(strings).map(place).collect();
+        let strings = [places(&args, self.args), places(&env, self.env)];
+        Ok(Started { registers, signal_return, auxv, strings })
     }
 
     fn auxv(&self, path: u64, platform: u64, random: u64) -> Vec<[u64; 2]> {

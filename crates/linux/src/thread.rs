@@ -13,6 +13,7 @@ use crate::vfs::NodeId;
 pub(crate) type Tid = u32;
 
 /// A thread.
+#[derive(Clone)]
 pub(crate) struct Thread {
     /// Its process.
     pub pid: Pid,

@@ -108,6 +108,22 @@ pub struct Vfs {
 }
 
 impl Vfs {
+    /// A copy for a run that goes on separately; `None` if directories of the host may be written, which are not copied.
+    pub(crate) fn fork(&mut self) -> Option<Vfs> {
+        if self.mounts.iter().any(Mount::is_writable) {
+            return None;
+        }
+        Some(Vfs {
+            nodes: self.nodes.fork(),
+            root: self.root,
+            mounts: self.mounts.clone(),
+            host: self.host.clone(),
+            usage: self.usage.clone(),
+            now: self.now,
+            nameless: self.nameless.clone(),
+        })
+    }
+
     /// Returns `/`.
     pub fn root(&self) -> NodeId {
         NodeId::stored(self.root)

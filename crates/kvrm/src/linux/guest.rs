@@ -1,23 +1,68 @@
 //! A process's processor and memory, on an engine.
 
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{Engine, EngineError, RunControl, RunRequest, Stop};
 use kvrm_linux::Guest;
-use kvrm_mem::Permissions;
+use kvrm_mem::{Frozen, Permissions};
 
-/// Makes an engine with one lane of mapped memory.
-pub(super) type MakeEngine =
-    std::sync::Arc<dyn Fn() -> Result<Box<dyn Engine>, EngineError> + Send + Sync>;
+/// Machines that nobody needs at the moment and that are kept for the next, at the most.
+const MOST_SPARE: usize = 64;
 
 /// An engine with one lane.
 pub(super) struct EngineGuest {
-    engine: Box<dyn Engine>,
-    make: MakeEngine,
+    /// None while it is being dropped.
+    engine: Option<Box<dyn Engine>>,
+    /// What its memory begins with, if others begin with the same.
+    family: Option<Arc<Family>>,
+    /// Some of its memory is watched.
+    is_watched: bool,
+    /// Watched ranges that somebody else than the program has accessed.
+    touched: RefCell<Vec<usize>>,
+    /// Instructions that it had executed before its last run.
+    before: u64,
+}
+
+/// Machines that begin with the same memory.
+struct Family {
+    frozen: Arc<Frozen>,
+    /// Those that are as they were at the beginning.
+    spare: Mutex<Vec<Box<dyn Engine>>>,
+}
+
+impl Family {
+    fn spare(&self) -> MutexGuard<'_, Vec<Box<dyn Engine>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl EngineGuest {
-    pub(super) fn new(make: &MakeEngine) -> Result<EngineGuest, EngineError> {
-        Ok(EngineGuest { engine: make()?, make: make.clone() })
+    pub(super) fn new(engine: Box<dyn Engine>) -> EngineGuest {
+        EngineGuest {
+            engine: Some(engine),
+            family: None,
+            is_watched: false,
+            touched: RefCell::default(),
+            before: 0,
+        }
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        self.engine.as_deref().expect("it is there until it is dropped")
+    }
+
+    fn engine_mut(&mut self) -> &mut Box<dyn Engine> {
+        self.engine.as_mut().expect("it is there until it is dropped")
+    }
+
+    /// Notes that somebody else than the program accesses its memory.
+    fn touch(&self, addr: u64, len: u64) {
+        if let Some(memory) = self.engine().mapped_memory(LANE).filter(|_| self.is_watched) {
+            self.touched.borrow_mut().extend(memory.watched(addr, len));
+        }
     }
 }
 
@@ -26,27 +71,29 @@ const LANE: usize = 0;
 
 impl Guest for EngineGuest {
     fn registers(&self) -> Result<CpuState, EngineError> {
-        self.engine.state(LANE)
+        self.engine().state(LANE)
     }
 
     fn set_registers(&mut self, state: &CpuState) -> Result<(), EngineError> {
-        self.engine.set_state(LANE, state)
+        self.engine_mut().set_state(LANE, state)
     }
 
     fn vectors(&self) -> Result<VectorState, EngineError> {
-        self.engine.vectors(LANE)
+        self.engine().vectors(LANE)
     }
 
     fn set_vectors(&mut self, vectors: &VectorState) -> Result<(), EngineError> {
-        self.engine.set_vectors(LANE, vectors)
+        self.engine_mut().set_vectors(LANE, vectors)
     }
 
     fn read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
-        self.engine.read_memory(LANE, addr, bytes)
+        self.touch(addr, bytes.len() as u64);
+        self.engine().read_memory(LANE, addr, bytes)
     }
 
     fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        self.engine.write_memory(LANE, addr, bytes)
+        self.touch(addr, bytes.len() as u64);
+        self.engine_mut().write_memory(LANE, addr, bytes)
     }
 
     fn protect(
@@ -55,11 +102,15 @@ impl Guest for EngineGuest {
         len: u64,
         permissions: Permissions,
     ) -> Result<(), EngineError> {
-        self.engine.protect(LANE, addr, len, permissions)
+        if permissions.contains(Permissions::EXECUTE) {
+            self.touch(addr, len);
+        }
+        self.engine_mut().protect(LANE, addr, len, permissions)
     }
 
     fn discard(&mut self, addr: u64, len: u64) -> Result<(), EngineError> {
-        self.engine.discard(LANE, addr, len)
+        self.touch(addr, len);
+        self.engine_mut().discard(LANE, addr, len)
     }
 
     fn run(
@@ -67,23 +118,72 @@ impl Guest for EngineGuest {
         instructions: u64,
         control: &RunControl,
     ) -> Result<(Option<Stop>, u64), EngineError> {
-        let before = self.engine.status(LANE)?.count;
-        self.engine.run(&RunRequest {
+        let engine = self.engine.as_mut().expect("it is there until it is dropped");
+        self.before = engine.status(LANE)?.count;
+        engine.run(&RunRequest {
             max_cycles: instructions,
             breakpoints: &[],
             single_launch: false,
             continues: false,
             control,
         })?;
-        let status = self.engine.status(LANE)?;
-        Ok((status.stop, status.count - before))
+        let status = engine.status(LANE)?;
+        Ok((status.stop, status.count - self.before))
     }
 
-    fn fork(&self) -> Result<Box<dyn Guest>, EngineError> {
-        let mut child = EngineGuest::new(&self.make)?;
-        let memory =
-            self.engine.mapped_memory(LANE).expect("the engine was made with mapped memory");
-        child.engine.copy_memory(LANE, memory)?;
-        Ok(Box::new(child))
+    fn fork(&mut self) -> Result<Box<dyn Guest>, EngineError> {
+        if self.family.is_none() {
+            self.freeze()?;
+        }
+        let family = Arc::clone(self.family.as_ref().expect("it was just frozen"));
+        let spare = family.spare().pop();
+        let mut engine = match spare {
+            Some(engine) => engine,
+            None => self.engine().sibling(LANE)?,
+        };
+        let memory = self.engine().mapped_memory(LANE).expect("it was frozen");
+        if memory.differs().next().is_some() {
+            engine.copy_memory(LANE, memory)?;
+        }
+        let mut guest = EngineGuest::new(engine);
+        guest.family = Some(family);
+        Ok(Box::new(guest))
+    }
+
+    fn freeze(&mut self) -> Result<(), EngineError> {
+        let frozen = self.engine_mut().freeze_memory(LANE)?;
+        if self.family.as_ref().is_none_or(|family| !Arc::ptr_eq(&family.frozen, &frozen)) {
+            self.family = Some(Arc::new(Family { frozen, spare: Mutex::default() }));
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, ranges: &[Range<u64>]) -> Result<bool, EngineError> {
+        if self.engine().mapped_memory(LANE).is_none() {
+            return Ok(false);
+        }
+        self.engine_mut().watch_memory(LANE, ranges.to_vec())?;
+        self.is_watched = true;
+        Ok(true)
+    }
+
+    fn take_touched(&mut self) -> Vec<(usize, Option<u64>)> {
+        let before = self.before;
+        let by_guest = self.engine_mut().take_touched(LANE).into_iter();
+        let by_guest = by_guest.map(|(range, count)| (range, Some(count - before)));
+        by_guest.chain(self.touched.take().into_iter().map(|range| (range, None))).collect()
+    }
+}
+
+/// A machine that others may begin with goes back to what it began with.
+impl Drop for EngineGuest {
+    fn drop(&mut self) {
+        let (Some(mut engine), Some(family)) = (self.engine.take(), self.family.take()) else {
+            return;
+        };
+        let has_room = family.spare().len() < MOST_SPARE;
+        if has_room && engine.reset(LANE..LANE + 1).is_ok() {
+            family.spare().push(engine);
+        }
     }
 }

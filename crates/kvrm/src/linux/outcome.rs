@@ -57,6 +57,12 @@ impl Outcome {
         }
     }
 
+    /// Bytes of what it holds, about.
+    pub(super) fn size(&self) -> usize {
+        let files = self.files.iter().map(|file| file.path.len() + file.contents.len());
+        self.stdout.len() + self.stderr.len() + files.sum::<usize>()
+    }
+
     /// True if the exit code is 0.
     pub fn success(&self) -> bool {
         self.code() == Some(0)

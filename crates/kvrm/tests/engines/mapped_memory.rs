@@ -11,13 +11,21 @@ use kvrm_mem::{PAGE, Permissions};
 
 use crate::support::{CODE, Subject};
 
-/// Makes tests of functions that take a `Subject`, for the engines on GPUs, where mapped memory is for one lane.
+/// Makes tests of functions that take a `Subject`, for the engines on GPUs, where a mapped memory is for one lane.
 macro_rules! for_mapped_devices {
     ($($test:ident),* $(,)?) => {
         for_every_engine! { @module wgpu, WGPU, []: $($test)* }
         for_every_engine! {
             @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }
+    };
+}
+
+/// Makes tests of functions that take a `Subject`, for engines whose lanes may have a mapped memory each.
+macro_rules! for_mapped_lanes {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! { @module eval, EVAL, []: $($test)* }
+        for_mapped_devices! { $($test),* }
     };
 }
 
@@ -34,8 +42,10 @@ macro_rules! for_mapped_engines {
 
 mod accesses;
 mod code;
+mod lanes;
 mod processes;
 mod random;
+mod siblings;
 mod spans;
 mod tags;
 
@@ -67,11 +77,15 @@ impl Guest {
     }
 
     fn with(subject: Subject, memory_size: u64, lanes: usize) -> Guest {
+        Guest::of(subject, memory_size, lanes, MemoryModel::Shared)
+    }
+
+    fn of(subject: Subject, memory_size: u64, lanes: usize, model: MemoryModel) -> Guest {
         let Setup { engine, translate_after } = subject.setup;
         let config = Config {
             lanes,
             memory_size,
-            model: MemoryModel::Shared,
+            model,
             read_only: false,
             mapped: true,
             threads: lanes,
@@ -161,7 +175,7 @@ impl Guest {
 }
 
 #[test]
-fn devices_have_it_for_one_lane() {
+fn a_memory_is_for_one_lane_on_devices_and_for_all_on_the_cpu() {
     let config = Config {
         lanes: 2,
         memory_size: PAGE,
@@ -174,7 +188,9 @@ fn devices_have_it_for_one_lane() {
         profile: false,
     };
     let cuda = kvrm_cuda::build(config.clone(), 0).err();
-    let wgpu = kvrm_wgpu::build(config, None).err();
+    let wgpu = kvrm_wgpu::build(config.clone(), None).err();
+    let cpu = CpuEngine::new(Config { model: MemoryModel::Private, ..config }).err();
+    assert!(matches!(cpu, Some(EngineError::MappedForEach("cpu"))));
     for (error, name) in [(cuda, "cuda"), (wgpu, "wgpu")] {
         assert!(matches!(error, Some(EngineError::MappedForMany(engine)) if engine == name));
     }

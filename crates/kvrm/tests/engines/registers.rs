@@ -3,9 +3,12 @@
 use kvrm::a64::state::{FPCR_MASK, FPSR_MASK};
 use kvrm::{Error, Lanes, Machine, MemoryModel, Reg, Registers, Stop};
 
-use crate::support::{CODE, FPCR, FPSR, Snapshot, Subject, load, run_to_halt, x};
+use crate::support::{
+    CODE, DATA, FPCR, FPSR, HALT, Snapshot, Subject, load, run, run_to_halt, set_x, x,
+};
 
 for_every_engine! {
+    halves_that_stay_as_they_are,
     every_register_keeps_its_value, narrow_names_of_vectors, vectors_of_all_lanes,
     bits_that_do_not_exist, guests_see_fpcr_and_fpsr, runs_leave_vectors_alone,
     resets_clear_vectors, lanes_are_copied, roll_backs_restore_them_all, v_is_too_wide_for_64_bits,
@@ -239,4 +242,17 @@ fn v_is_too_wide_for_64_bits(subject: Subject) {
         assert!(matches!(error, Error::WideRegister(3)), "{error:?}");
         assert!(error.to_string().contains("use vector, set_vector"), "{error}");
     }
+}
+
+/// The upper half of a register changes again and again, the lower one never: what a compiler may well mix up.
+fn halves_that_stay_as_they_are(subject: Subject) {
+    let code = asm!(
+        ; mov x5, 3 ; again: ; ldr w2, [x28] ; movk x1, 0x1234, lsl 32 ; bfi x3, x2, 32, 32
+        ; subs x5, x5, 1 ; b.ne <again ; hlt 0);
+    let mut machine = subject.machine(&code);
+    set_x(&mut machine, 0, 1, 0xdead_beef);
+    set_x(&mut machine, 0, 3, 0x5566_7788);
+    machine.write_memory(0, DATA, &7u32.to_le_bytes()).unwrap();
+    assert_eq!(run(&mut machine), HALT);
+    assert_eq!([1, 3].map(|n| x(&machine, 0, n)), [0x1234_dead_beef, 0x7_5566_7788]);
 }

@@ -44,8 +44,14 @@ impl Subject {
         ..Setup::TRANSLATING
     });
     pub(crate) const EVAL: Subject = Subject::new(Setup::REFERENCE);
+    /// Where all code is translated before it runs.
     pub(crate) const CUDA: Subject =
         Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 0 });
+    pub(crate) const CUDA_INTERPRETING: Subject =
+        Subject::new(Setup { engine: EngineKind::Cuda, translate_after: u32::MAX });
+    /// Where code is translated after a lane has executed twelve instructions.
+    pub(crate) const CUDA_SWITCHING: Subject =
+        Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 3 });
     pub(crate) const WGPU: Subject =
         Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 0 });
     /// Where a few translations are all that there is room for.

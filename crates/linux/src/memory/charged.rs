@@ -34,6 +34,12 @@ impl Budget {
         self.0.hit.load(Ordering::Relaxed)
     }
 
+    /// The same limit for another run, of which nothing is used.
+    pub(crate) fn anew(&self) -> Budget {
+        let hit = AtomicBool::new(self.was_hit());
+        Budget(Arc::new(Count { used: AtomicU64::new(0), limit: self.0.limit, hit }))
+    }
+
     /// Fails if there are not so many bytes left.
     fn check(&self, bytes: u64) -> Result<(), Errno> {
         let fits = self.used().checked_add(bytes).is_some_and(|used| used <= self.0.limit);
@@ -69,9 +75,13 @@ impl Charged {
 
     /// The same for a copy of the process.
     pub(super) fn fork(&self) -> Result<Charged, Errno> {
-        self.budget.take(self.bytes)?;
-        let (ranges, budget) = (self.ranges.clone(), self.budget.clone());
-        Ok(Charged { ranges, bytes: self.bytes, budget })
+        self.copy(&self.budget)
+    }
+
+    /// The same, charged to a budget.
+    pub(super) fn copy(&self, budget: &Budget) -> Result<Charged, Errno> {
+        budget.take(self.bytes)?;
+        Ok(Charged { ranges: self.ranges.clone(), bytes: self.bytes, budget: budget.clone() })
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -43,9 +43,17 @@ impl Memory {
     }
 
     /// A copy for a new process.
-    pub fn fork(&self) -> Answer<Memory> {
+    pub fn fork(&mut self) -> Answer<Memory> {
         let charged = self.charged.fork()?;
         let guest = self.guest.fork().map_err(out_of_memory)?;
+        let (areas, heap) = (self.areas.clone(), self.heap.clone());
+        Ok(Memory { guest, areas, heap, charged })
+    }
+
+    /// A copy for another run, whose budget has room for it.
+    pub(crate) fn fork_to(&mut self, budget: &Budget) -> Result<Memory, EngineError> {
+        let charged = self.charged.copy(budget).expect("it is as large as what it is charged for");
+        let guest = self.guest.fork()?;
         let (areas, heap) = (self.areas.clone(), self.heap.clone());
         Ok(Memory { guest, areas, heap, charged })
     }

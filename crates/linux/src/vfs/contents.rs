@@ -1,6 +1,7 @@
 //! Bytes of a file in memory. Holes cost nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::limits::Usage;
 use crate::Result;
@@ -14,9 +15,10 @@ const CHUNK_COST: u64 = 64;
 
 /// The contents of a file: chunks that may be missing. A chunk may be shorter than [`CHUNK`]; what is missing of it,
 /// and what lies behind the length of the file, is zero.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Contents {
-    chunks: BTreeMap<u64, Vec<u8>>,
+    /// Copies have them in common until they change them.
+    chunks: BTreeMap<u64, Arc<Vec<u8>>>,
     len: u64,
     held: u64,
 }
@@ -75,11 +77,11 @@ impl Contents {
             let more = new - old.unwrap_or(0);
             usage.take_bytes(more + if old.is_none() { CHUNK_COST } else { 0 })?;
             self.held += more;
-            let chunk = self.chunks.entry(index).or_default();
+            let chunk = Arc::make_mut(self.chunks.entry(index).or_default());
             chunk.reserve_exact(more as usize);
             chunk.resize(new as usize, 0);
         }
-        Ok(self.chunks.entry(index).or_default())
+        Ok(Arc::make_mut(self.chunks.entry(index).or_default()))
     }
 
     /// Makes the file as long as this; what comes new is a hole.
@@ -103,7 +105,9 @@ impl Contents {
             let within =
                 |at: u64| at.saturating_sub(index * CHUNK).min(chunk.len() as u64) as usize;
             let (from, to) = (within(start), within(end));
-            chunk[from..to].fill(0);
+            if from < to {
+                Arc::make_mut(chunk)[from..to].fill(0);
+            }
         }
     }
 
@@ -119,7 +123,7 @@ impl Contents {
         let more = u64::try_from(all - u128::from(held)).unwrap_or(u64::MAX);
         usage.take_bytes(more)?;
         for index in first..=last {
-            let chunk = self.chunks.entry(index).or_default();
+            let chunk = Arc::make_mut(self.chunks.entry(index).or_default());
             self.held += CHUNK - chunk.len() as u64;
             chunk.resize(CHUNK as usize, 0);
         }

@@ -123,6 +123,13 @@ struct Kept<K, T> {
     clock: u64,
 }
 
+/// A copy has the same files open.
+impl<K: Clone, T> Clone for Kept<K, T> {
+    fn clone(&self) -> Self {
+        Kept { files: self.files.clone(), clock: self.clock }
+    }
+}
+
 impl<K: Copy + Eq + std::hash::Hash, T> Kept<K, T> {
     fn new() -> Kept<K, T> {
         Kept { files: HashMap::new(), clock: 0 }
@@ -147,6 +154,7 @@ impl<K: Copy + Eq + std::hash::Hash, T> Kept<K, T> {
 }
 
 /// The host's side of all directories that a run was given.
+#[derive(Clone)]
 pub(super) struct Host {
     directories: Kept<u64, Dir>,
     files: Kept<(u64, bool), File>,

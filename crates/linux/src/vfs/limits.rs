@@ -25,6 +25,7 @@ pub enum Limit {
 }
 
 /// What is used of the limits.
+#[derive(Clone)]
 pub(super) struct Usage {
     limits: Limits,
     bytes: u64,

@@ -39,6 +39,7 @@ pub enum SetupError {
 }
 
 /// A file system that is mounted.
+#[derive(Clone)]
 pub(super) struct Mount {
     path: Vec<u8>,
     kind: MountKind,
@@ -55,6 +56,11 @@ enum MountKind {
 }
 
 impl Mount {
+    /// True if changes go to the host.
+    pub(super) fn is_writable(&self) -> bool {
+        self.kind == MountKind::Bind
+    }
+
     pub(super) fn magic(&self) -> u64 {
         match self.kind {
             MountKind::Overlay | MountKind::Tmpfs => 0x0102_1994,

@@ -1,5 +1,6 @@
 //! Files, directories and so on, and the table that holds them.
 
+use std::collections::hash_map;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -66,6 +67,7 @@ impl Attributes {
 }
 
 /// Where the contents are: the bytes of a file, the entries of a directory.
+#[derive(Clone)]
 pub(super) enum Source {
     /// In memory only.
     Memory,
@@ -78,6 +80,7 @@ pub(super) enum Source {
 }
 
 /// What a node is.
+#[derive(Clone)]
 pub(super) enum Kind {
     File(Contents),
     Directory(Directory),
@@ -89,7 +92,7 @@ pub(super) enum Kind {
 }
 
 /// The entries of a directory, as far as they are not only known to the host.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Directory {
     pub(super) entries: BTreeMap<Name, Entry>,
     pub(super) subdirectories: u64,
@@ -107,6 +110,7 @@ pub(super) struct Entry {
 }
 
 /// A file, directory and so on.
+#[derive(Clone)]
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) source: Source,
@@ -186,31 +190,64 @@ impl Node {
 
 /// All nodes that are stored.
 pub(super) struct Nodes {
-    nodes: HashMap<Id, Node>,
+    /// Those that several runs have in common.
+    common: Arc<HashMap<Id, Node>>,
+    /// Those that are others here, or gone.
+    own: HashMap<Id, Option<Node>>,
     next: Id,
 }
 
 impl Nodes {
     pub(super) fn new() -> Nodes {
-        Nodes { nodes: HashMap::new(), next: 1 }
+        Nodes { common: Arc::default(), own: HashMap::new(), next: 1 }
     }
 
     pub(super) fn add(&mut self, node: Node) -> Id {
         let id = self.next;
         self.next += 1;
-        self.nodes.insert(id, node);
+        self.own.insert(id, Some(node));
         id
     }
 
     pub(super) fn get(&self, id: Id) -> Result<&Node> {
-        self.nodes.get(&id).ok_or(Errno::STALE)
+        let found = match self.own.get(&id) {
+            Some(own) => own.as_ref(),
+            None => self.common.get(&id),
+        };
+        found.ok_or(Errno::STALE)
     }
 
     pub(super) fn get_mut(&mut self, id: Id) -> Result<&mut Node> {
-        self.nodes.get_mut(&id).ok_or(Errno::STALE)
+        let own = match self.own.entry(id) {
+            hash_map::Entry::Occupied(own) => own.into_mut(),
+            hash_map::Entry::Vacant(own) => {
+                own.insert(Some(self.common.get(&id).ok_or(Errno::STALE)?.clone()))
+            }
+        };
+        own.as_mut().ok_or(Errno::STALE)
     }
 
     pub(super) fn remove(&mut self, id: Id) -> Option<Node> {
-        self.nodes.remove(&id)
+        match self.common.get(&id) {
+            None => self.own.remove(&id)?,
+            Some(common) => {
+                let own = self.own.insert(id, None);
+                own.unwrap_or_else(|| Some(common.clone()))
+            }
+        }
+    }
+
+    /// A copy for a run that goes on separately.
+    pub(super) fn fork(&mut self) -> Nodes {
+        if !self.own.is_empty() {
+            let common = Arc::make_mut(&mut self.common);
+            for (id, own) in self.own.drain() {
+                match own {
+                    Some(node) => common.insert(id, node),
+                    None => common.remove(&id),
+                };
+            }
+        }
+        Nodes { common: Arc::clone(&self.common), own: HashMap::new(), next: self.next }
     }
 }

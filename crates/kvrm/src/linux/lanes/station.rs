@@ -1,0 +1,349 @@
+//! Lanes of an engine, each with the program of a row, from the first row to the last.
+//!
+//! A station lets its lanes run until some have stopped. It serves these on all threads of the host, gives lanes that are free
+//! the next rows, and lets all go on. There are two on a device, so that one serves while lanes of the other run.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kvrm_engine::{Lacking, MemoryChange, Piece, RunControl, Stop};
+use kvrm_linux::calls::{self, Argument};
+use kvrm_linux::{Kernel, Next};
+
+use super::super::many::{LaneOutcome, Shared};
+use super::super::rows::Row;
+use super::super::runner::ended;
+use super::base::Base;
+use super::feed::Feed;
+use super::guest::{SharedEngine, SharedLane, lock};
+use crate::Result;
+
+/// How long somebody without anything to do waits before looking again.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Bytes that are read together.
+const TOGETHER: u64 = 64;
+/// The most bytes that are brought along for an argument.
+const MOST_KNOWN: u64 = 4096;
+
+/// A program that runs in a lane, or has left it.
+pub(super) struct Program {
+    /// The number of its row.
+    row: u64,
+    kernel: Kernel,
+    control: RunControl,
+    lane: SharedLane,
+    /// Instructions of the lane of the engine when it last went on.
+    count: u64,
+}
+
+/// Lanes of an engine.
+pub(super) struct Station {
+    server: Server,
+    feed: Feed,
+    /// What runs in each lane of the engine.
+    programs: Vec<Option<Box<Program>>>,
+    /// A row that was taken before.
+    first: Option<(u64, Row)>,
+}
+
+/// What serves lanes that have stopped, on many threads.
+pub(super) struct Server {
+    pub(super) shared: Arc<Shared>,
+    pub(super) results: SyncSender<LaneOutcome>,
+    /// Where programs go that do not stay in their lane.
+    pub(super) leaving: Sender<Box<Program>>,
+    pub(super) engine: Arc<SharedEngine>,
+    pub(super) base: Arc<Base>,
+    /// Threads that serve.
+    pub(super) threads: usize,
+}
+
+/// What is to do for a lane.
+enum Task {
+    /// Its next program.
+    Begin(u64, Row),
+    /// What stopped it, and how many instructions it has completed.
+    Stopped(Box<Program>, Option<Stop>, u64),
+}
+
+/// A program that goes on for so many instructions; none, if the lane is free.
+type Then = Option<(Box<Program>, u64)>;
+
+impl Station {
+    /// Lanes without programs.
+    pub(super) fn new(server: Server, feed: Feed) -> Station {
+        let lanes = lock(&server.engine).config().lanes;
+        Station { server, feed, programs: (0..lanes).map(|_| None).collect(), first: None }
+    }
+
+    /// Has a row that was taken before.
+    pub(super) fn begin_with(&mut self, first: (u64, Row)) {
+        self.first = Some(first);
+    }
+
+    /// Runs rows until there are no more, or the run is cancelled.
+    pub(super) fn run(mut self) {
+        if let Err(error) = self.run_all() {
+            self.server.shared.fail(error);
+            self.server.shared.control.cancel();
+        }
+        let left = self.programs.iter().flatten().count() as u64;
+        self.server.shared.ended.fetch_add(left, Ordering::Release);
+    }
+
+    fn run_all(&mut self) -> Result<()> {
+        let mut stopped = Vec::new();
+        while !self.server.shared.control.is_cancelled() {
+            let mut tasks = self.look(&stopped)?;
+            self.begin(&mut tasks);
+            let is_idle = tasks.is_empty() && self.programs.iter().all(Option::is_none);
+            if is_idle && self.feed.has_ended() {
+                return Ok(());
+            }
+            let served = self.server.serve(tasks)?;
+            self.go_on(served)?;
+            stopped = lock(&self.server.engine).advance(&self.server.shared.control)?;
+        }
+        Ok(())
+    }
+
+    /// Finds out what lanes have stopped for, and brings along what their kernels are going to read.
+    fn look(&mut self, stopped: &[usize]) -> Result<Vec<(usize, Task)>> {
+        let engine = lock(&self.server.engine);
+        let (mut tasks, mut pieces, mut states) = (Vec::new(), Vec::new(), Vec::new());
+        for &lane in stopped {
+            let (state, status) = (engine.state(lane)?, engine.status(lane)?);
+            if matches!(status.stop, Some(Stop::Syscall { .. })) {
+                pieces.extend(arguments(lane, &state.x));
+            }
+            let program = self.programs[lane].take().expect("it was running");
+            let executed = status.count - program.count;
+            states.push(state);
+            tasks.push((lane, Task::Stopped(program, status.stop, executed)));
+        }
+        let mut read = pieces.iter().zip(engine.read_pieces(&pieces)?).peekable();
+        for ((lane, task), state) in tasks.iter().zip(states) {
+            let Task::Stopped(program, ..) = task else { continue };
+            let mut known = Vec::new();
+            while let Some((piece, bytes)) = read.next_if(|(piece, _)| piece.lane == *lane) {
+                known.push((piece.addr, bytes));
+            }
+            lock(&program.lane).stopped(state, known);
+        }
+        Ok(tasks)
+    }
+
+    /// Takes rows for lanes that are free.
+    fn begin(&mut self, tasks: &mut Vec<(usize, Task)>) {
+        let mut free = vec![true; self.programs.len()];
+        tasks.iter().for_each(|(lane, _)| free[*lane] = false);
+        let is_free = |lane: &usize| free[*lane] && self.programs[*lane].is_none();
+        let free: Vec<usize> = (0..self.programs.len()).filter(is_free).collect();
+        let is_idle = tasks.is_empty() && free.len() == self.programs.len();
+        let patience = if is_idle && self.first.is_none() { PATIENCE } else { Duration::ZERO };
+        let wanted = free.len().saturating_sub(usize::from(self.first.is_some()));
+        let mut rows = self.feed.take(wanted, patience);
+        self.server.shared.taken.fetch_add(rows.len() as u64, Ordering::Release);
+        if !free.is_empty() {
+            rows.extend(self.first.take());
+        }
+        tasks.extend(
+            free.into_iter().zip(rows).map(|(lane, (row, of))| (lane, Task::Begin(row, of))),
+        );
+    }
+
+    /// Brings the engine up to date, and lets lanes go on.
+    fn go_on(&mut self, served: Vec<(usize, Then)>) -> Result<()> {
+        let mut changes = Vec::new();
+        let mut engine = lock(&self.server.engine);
+        for (lane, then) in &served {
+            match then {
+                None => engine.reset(*lane..*lane + 1)?,
+                Some((program, _)) => {
+                    let mut host = lock(&program.lane);
+                    engine.set_state(*lane, &host.state)?;
+                    if let Some(vectors) = host.take_vectors() {
+                        engine.set_vectors(*lane, &vectors)?;
+                    }
+                    changes.push((*lane, host.take_changes()));
+                }
+            }
+        }
+        let refused = engine.change_memory(&changes)?;
+        drop(engine);
+        let mut given = Vec::new();
+        for (lane, then) in served {
+            let Some((mut program, instructions)) = then else { continue };
+            if refused.contains(&lane) {
+                let at = changes.iter().position(|(other, _)| *other == lane);
+                let (_, changes) = changes.swap_remove(at.expect("it had changes"));
+                match self.server.refuse(lane, program, changes)? {
+                    ControlFlow::Break(()) => continue,
+                    ControlFlow::Continue(again) => program = again,
+                }
+            }
+            program.count = lock(&self.server.engine).status(lane)?.count;
+            self.programs[lane] = Some(program);
+            given.push((lane, instructions));
+        }
+        Ok(lock(&self.server.engine).give(&given)?)
+    }
+}
+
+impl Server {
+    /// Does what is to do, on all threads.
+    fn serve(&self, tasks: Vec<(usize, Task)>) -> Result<Vec<(usize, Then)>> {
+        /// Tasks that a thread takes together.
+        const CHUNK: usize = 16;
+        let tasks: Vec<Mutex<Option<(usize, Task)>>> =
+            tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<Vec<(usize, Then)>> {
+            let mut served = Vec::new();
+            loop {
+                let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if first >= tasks.len() {
+                    return Ok(served);
+                }
+                for task in &tasks[first..tasks.len().min(first + CHUNK)] {
+                    let (lane, task) = lock(task).take().expect("one thread gets it");
+                    served.push((lane, self.serve_one(lane, task)?));
+                }
+            }
+        };
+        let threads = self.threads.min(tasks.len().div_ceil(CHUNK)).max(1);
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut all = work()?;
+            for other in others {
+                match other.join() {
+                    Ok(served) => all.extend(served?),
+                    Err(panicked) => std::panic::resume_unwind(panicked),
+                }
+            }
+            Ok(all)
+        })
+    }
+
+    fn serve_one(&self, lane: usize, task: Task) -> Result<Then> {
+        let program = match task {
+            Task::Begin(row, of) => match self.load(lane, row, of)? {
+                Some(program) => program,
+                None => return Ok(None),
+            },
+            Task::Stopped(mut program, stop, executed) => {
+                program.kernel.stopped(stop, executed)?;
+                program
+            }
+        };
+        self.prepare(program)
+    }
+
+    /// Loads the program of a row; none, if it cannot be loaded.
+    fn load(&self, lane: usize, row: u64, of: Row) -> Result<Option<Box<Program>>> {
+        let control = self.shared.control_of_lane();
+        let (kernel, host) = match self.base.begin(&self.shared.runner, of, lane) {
+            Ok(begun) => begun,
+            Err(error) => {
+                let ended = self.shared.ran(row, &control, Err(error));
+                return self.send(ended).map(|()| None);
+            }
+        };
+        lock(&host).settle(&self.engine, lane);
+        Ok(Some(Box::new(Program { row, kernel, control, lane: host, count: 0 })))
+    }
+
+    /// Finds out how a program goes on: here, elsewhere, or not at all.
+    fn prepare(&self, mut program: Box<Program>) -> Result<Then> {
+        if program.has_left() {
+            // If nobody is there to take it, the run has been cancelled.
+            drop(self.leaving.send(program));
+            return Ok(None);
+        }
+        match program.kernel.next(u64::MAX, &program.control)? {
+            Next::Run { instructions } => Ok(Some((program, instructions))),
+            Next::End(ending) => {
+                let Program { row, kernel, control, .. } = &mut *program;
+                let outcome = ended(kernel, ending, self.shared.keep_of(*row));
+                self.send(self.shared.ran(*row, control, outcome)).map(|()| None)
+            }
+            Next::Pause => unreachable!("there is nothing to pause for"),
+        }
+    }
+
+    /// Hands a result over, if there is one.
+    fn send(&self, ran: Result<Option<LaneOutcome>>) -> Result<()> {
+        let ran = ran?;
+        // Nobody takes it if the run was dropped, which has cancelled it.
+        ran.into_iter().for_each(|ran| drop(self.results.send(ran)));
+        self.shared.ended.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Lets a program leave for whose memory the engine has no room.
+    fn refuse(
+        &self,
+        lane: usize,
+        mut program: Box<Program>,
+        changes: Vec<MemoryChange>,
+    ) -> Result<ControlFlow<(), Box<Program>>> {
+        lock(&program.lane).put_back(changes);
+        let full = Stop::OutOfMemory { lacking: Lacking::Pages };
+        program.kernel.stopped(Some(full), 0)?;
+        lock(&self.engine).reset(lane..lane + 1)?;
+        match self.prepare(program)? {
+            None => Ok(ControlFlow::Break(())),
+            Some((program, _)) => Ok(ControlFlow::Continue(program)),
+        }
+    }
+}
+
+impl Program {
+    /// True if it does not run in its lane any more: it needs a machine for more than one thread, or for another program.
+    fn has_left(&self) -> bool {
+        Arc::strong_count(&self.lane) == 1
+    }
+
+    /// Runs to its end on the machine that it went to.
+    pub(super) fn finish(mut self, shared: &Shared, results: &SyncSender<LaneOutcome>) {
+        let outcome = match self.kernel.run(&self.control) {
+            Ok(ending) => ended(&mut self.kernel, ending, shared.keep_of(self.row)),
+            Err(error) => Err(error.into()),
+        };
+        match shared.ran(self.row, &self.control, outcome) {
+            Ok(ran) => ran.into_iter().for_each(|ran| drop(results.send(ran))),
+            Err(error) => {
+                shared.fail(error);
+                shared.control.cancel();
+            }
+        }
+        shared.ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// What a system call is probably going to read: strings and buffers that are its arguments.
+fn arguments(lane: usize, x: &[u64]) -> Vec<Piece> {
+    let Some(call) = calls::find(x[8]) else { return Vec::new() };
+    let piece = |(index, argument): (usize, &Argument)| {
+        let len = match argument {
+            Argument::Text => 2 * TOGETHER,
+            Argument::Pointer => TOGETHER,
+            Argument::Bytes => x[index + 1].min(MOST_KNOWN),
+            Argument::Fd
+            | Argument::Int
+            | Argument::Size
+            | Argument::Offset
+            | Argument::Flags
+            | Argument::Mode
+            | Argument::Signal => return None,
+        };
+        let first = x[index] / TOGETHER * TOGETHER;
+        let end = x[index].checked_add(len)?.checked_next_multiple_of(TOGETHER)?;
+        let is_there = x[index] != 0 && len > 0 && end <= kvrm_linux::memory::TOP;
+        is_there.then(|| Piece { lane, addr: first, len: (end - first) as usize })
+    };
+    call.arguments.iter().enumerate().filter_map(piece).collect()
+}

@@ -1,0 +1,142 @@
+//! What differs between the lanes of one program.
+
+use std::error::Error as StdError;
+use std::sync::{Mutex, PoisonError};
+
+use super::plan::Plan;
+use crate::{Error, Result};
+
+/// What one lane has of its own. What it does not say is the [`Process`](super::Process)'s.
+///
+/// ```
+/// use kvrm::linux::Row;
+/// let row = Row::new().arg("--seed").arg("7").env("LANG", "C").stdin("1 2 3\n").file("/tmp/in", [0, 1]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub(super) lane: Option<u64>,
+    pub(super) args: Vec<Vec<u8>>,
+    pub(super) env: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) stdin: Option<Vec<u8>>,
+    pub(super) files: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Row {
+    /// A lane that has nothing of its own.
+    pub fn new() -> Row {
+        Row::default()
+    }
+
+    /// The number that its result bears. By default, rows are numbered in their order from 0; those after a row with a
+    /// number go on from there.
+    pub fn lane(mut self, lane: u64) -> Row {
+        self.lane = Some(lane);
+        self
+    }
+
+    /// Adds an argument, after those of the process.
+    pub fn arg(mut self, arg: impl AsRef<[u8]>) -> Row {
+        self.args.push(arg.as_ref().to_vec());
+        self
+    }
+
+    /// Adds arguments, after those of the process.
+    pub fn args(self, args: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Row {
+        args.into_iter().fold(self, Row::arg)
+    }
+
+    /// Sets a variable of the environment, in addition to those of the process, or instead of that one.
+    pub fn env(mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Row {
+        self.env.push((key.as_ref().to_vec(), value.as_ref().to_vec()));
+        self
+    }
+
+    /// What it reads from standard input.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Row {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// A file with these contents, in addition to those of the process, or instead of that one.
+    pub fn file(mut self, path: impl AsRef<[u8]>, contents: impl Into<Vec<u8>>) -> Row {
+        self.files.push((path.as_ref().to_vec(), contents.into()));
+        self
+    }
+
+    /// Changes what all lanes begin with to what this one does.
+    pub(super) fn apply(self, plan: &mut Plan) {
+        plan.args.extend(self.args);
+        for (key, value) in self.env {
+            plan.set_variable(key, value);
+        }
+        for (path, contents) in self.files {
+            plan.give_file(path, contents);
+        }
+    }
+}
+
+/// Why there is no row where one was expected.
+pub type RowError = Box<dyn StdError + Send + Sync>;
+
+/// A [`Row`], or a reason why there is none.
+pub trait IntoRow {
+    /// Makes the row.
+    fn into_row(self) -> std::result::Result<Row, RowError>;
+}
+
+impl IntoRow for Row {
+    fn into_row(self) -> std::result::Result<Row, RowError> {
+        Ok(self)
+    }
+}
+
+impl<E: Into<RowError>> IntoRow for std::result::Result<Row, E> {
+    fn into_row(self) -> std::result::Result<Row, RowError> {
+        self.map_err(Into::into)
+    }
+}
+
+type Iter = Box<dyn Iterator<Item = std::result::Result<Row, RowError>> + Send>;
+
+/// The rows that no lane has begun with. Whoever has room for another takes it from here, so that rows are read as they
+/// are needed, and none before.
+pub(super) struct Rows {
+    left: Mutex<Left>,
+    most: usize,
+}
+
+struct Left {
+    /// None after the end.
+    iter: Option<Iter>,
+    next: u64,
+}
+
+impl Rows {
+    pub(super) fn new<R>(rows: R) -> Rows
+    where
+        R: IntoIterator<Item: IntoRow + 'static, IntoIter: Send + 'static>,
+    {
+        let iter: Iter = Box::new(rows.into_iter().map(IntoRow::into_row));
+        let most = iter.size_hint().1.unwrap_or(usize::MAX);
+        Rows { left: Mutex::new(Left { iter: Some(iter), next: 0 }), most }
+    }
+
+    /// The most rows that there are, as far as anybody knows.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The next row and its number. There is none after one that could not be made.
+    pub(super) fn next(&self) -> Option<Result<(u64, Row)>> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        // If making the row panics, there are no others.
+        let mut iter = left.iter.take()?;
+        let row = match iter.next()? {
+            Ok(row) => row,
+            Err(error) => return Some(Err(Error::Rows(error))),
+        };
+        let lane = row.lane.unwrap_or(left.next);
+        *left = Left { iter: Some(iter), next: lane.saturating_add(1) };
+        Some(Ok((lane, row)))
+    }
+}

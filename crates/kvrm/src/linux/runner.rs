@@ -1,0 +1,397 @@
+//! Runs one lane of a program after the other, on any thread.
+//!
+//! What lanes have in common is done once. Lanes whose arguments and variables have the same lengths find these at the same
+//! addresses, so they do the same until one of them uses something of its own. The first of them is a *scout*: it is watched, and
+//! tells when it first used each thing. For a lane that differs from it in some of them, the program is run up to the first use of
+//! any of these, and no further; this *prefix* is copied for the lane, and given what the lane has of its own. So
+//! every lane goes on as if it had run alone from the beginning, to the last instruction.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use kvrm_engine::RunControl;
+use kvrm_linux::{CannotFork, Console, Ending, FirstUses, HostSignals, Input, Kernel, Sink};
+
+use super::outcome::Outcome;
+use super::plan::{Machines, Placed, Plan};
+use super::process::outcome;
+use super::rows::Row;
+use crate::{EngineKind, Error, Result};
+
+/// Prefixes that are kept, of all shapes together: each has a program's memory.
+const MOST_PREFIXES: usize = 32;
+/// Shapes that are known, at the most; then all are forgotten.
+const MOST_SHAPES: usize = 4096;
+/// Bytes of what scouts were given and of their outcomes, at the most; then all are forgotten, too.
+const MOST_HELD: usize = 64 << 20;
+/// The same of one scout, for it to be kept.
+const MOST_KEPT: usize = 1 << 20;
+
+/// What all lanes of a program have in common.
+pub(super) struct Runner {
+    placed: Placed,
+    machines: Machines,
+    stdin: Vec<u8>,
+    shapes: Mutex<Shapes>,
+}
+
+/// What a lane begins with.
+pub(super) struct Given {
+    placed: Placed,
+    pub(super) args: Vec<Vec<u8>>,
+    pub(super) env: Vec<Vec<u8>>,
+    pub(super) stdin: Vec<u8>,
+}
+
+/// What lanes must agree on to have a prefix in common: how long their arguments and variables are, and the files that are
+/// their own.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Shape {
+    args: Vec<usize>,
+    env: Vec<usize>,
+    files: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What is known of shapes.
+#[derive(Default)]
+struct Shapes {
+    /// None while the scout is under way, or if there can be none.
+    scouts: HashMap<Shape, Option<Arc<Scout>>>,
+    /// Bytes of what they were given and of their outcomes.
+    held: usize,
+    /// Hashes of shapes with files of their own that were seen once. Most are not seen again.
+    seen: HashSet<u64>,
+    /// The one that was used last comes last.
+    prefixes: VecDeque<Arc<Prefix>>,
+}
+
+/// A lane that was watched.
+struct Scout {
+    given: Given,
+    uses: FirstUses,
+    outcome: Outcome,
+    /// By how many instructions were executed.
+    prefixes: Mutex<HashMap<u64, Slot>>,
+}
+
+/// Where a prefix is.
+enum Slot {
+    /// It is being made.
+    UnderWay,
+    /// There, or gone because others were used more recently.
+    Made(Weak<Prefix>),
+}
+
+/// A program that was run to where lanes begin to differ. It never goes on itself.
+struct Prefix(Mutex<Kernel>);
+
+/// What a lane has in common with a scout.
+enum Common {
+    /// All that either of them uses.
+    All,
+    /// All until so many instructions were executed.
+    Until(u64),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Given {
+    fn size(&self) -> usize {
+        self.stdin.len() + self.args.iter().chain(&self.env).map(Vec::len).sum::<usize>()
+    }
+
+    pub(super) fn load(&self, machines: &Machines) -> Result<Kernel> {
+        let outputs = [Sink::Captured(Vec::new()), Sink::Captured(Vec::new())];
+        let input = Input::Bytes(self.stdin.clone().into());
+        let console = Console::new(input, outputs, HostSignals::default());
+        self.placed.clone().load(machines, console, None, None)
+    }
+}
+
+impl Scout {
+    fn has_in_common(&self, other: &Given) -> Common {
+        let Scout { given, uses, .. } = self;
+        let first = |own: &[Vec<u8>], others: &[Vec<u8>], uses: &[Option<u64>]| {
+            let pairs = own.iter().zip(others).zip(uses);
+            pairs.filter(|((own, other), _)| own != other).filter_map(|(_, first)| *first).min()
+        };
+        let differ = [
+            first(&given.args, &other.args, &uses.args),
+            first(&given.env, &other.env, &uses.env),
+            uses.input.filter(|_| given.stdin != other.stdin),
+        ];
+        differ.into_iter().flatten().min().map_or(Common::All, Common::Until)
+    }
+}
+
+impl Runner {
+    /// What is wrong for every lane is an error here, and not a result of each of them.
+    pub(super) fn new(plan: Plan, stdin: Vec<u8>) -> Result<Runner> {
+        let placed = plan.place()?;
+        let machines = placed.machines();
+        let tried = if placed.engine().is_gpu() { &machines.on_host() } else { &machines };
+        placed.clone().load(tried, Console::captured(Vec::new()), None, None)?;
+        Ok(Runner { placed, machines, stdin, shapes: Mutex::default() })
+    }
+
+    /// The engine that lanes begin on.
+    pub(super) fn engine(&self) -> EngineKind {
+        self.placed.engine()
+    }
+
+    /// The machines of programs.
+    pub(super) fn machines(&self) -> &Machines {
+        &self.machines
+    }
+
+    /// How many arguments all lanes have in common, at the beginning.
+    pub(super) fn common_args(&self) -> usize {
+        self.placed.strings().0.len()
+    }
+
+    /// What a lane begins with because of its row.
+    pub(super) fn given(&self, mut row: Row) -> Given {
+        let mut placed = self.placed.clone();
+        let stdin = row.stdin.take().unwrap_or_else(|| self.stdin.clone());
+        row.apply(placed.plan_mut());
+        let (args, env) = placed.strings();
+        Given { placed, args, env, stdin }
+    }
+
+    /// Runs the program with a row, until its end or until the control says so. Files that it has written are put into `keep`.
+    pub(super) fn run(
+        &self,
+        row: Row,
+        keep: Option<PathBuf>,
+        control: &RunControl,
+    ) -> Result<Outcome> {
+        let files = row.files.clone();
+        let given = self.given(row);
+        let lengths = |strings: &[Vec<u8>]| strings.iter().map(Vec::len).collect();
+        let shape = Shape { args: lengths(&given.args), env: lengths(&given.env), files };
+        let scout = match self.scout(&shape) {
+            Ok(scout) => scout,
+            Err(NoScout::Yet) => return self.run_watched(given, shape, keep, control),
+            Err(NoScout::UnderWay | NoScout::NotWorthIt) => {
+                return self.run_alone(&given, keep, control);
+            }
+        };
+        let prefix = match scout.has_in_common(&given) {
+            Common::All if keep.is_none() => return Ok(scout.outcome.clone()),
+            Common::All => None,
+            Common::Until(instructions) => self.prefix(&scout, instructions, control)?,
+        };
+        match prefix {
+            Some(prefix) => self.run_from(&prefix, given, keep, control),
+            None => self.run_alone(&given, keep, control),
+        }
+    }
+
+    fn run_alone(
+        &self,
+        given: &Given,
+        keep: Option<PathBuf>,
+        control: &RunControl,
+    ) -> Result<Outcome> {
+        finish(given.load(&self.machines)?, keep, control)
+    }
+
+    /// Copies a prefix, and goes on with what a lane has of its own.
+    fn run_from(
+        &self,
+        prefix: &Prefix,
+        given: Given,
+        keep: Option<PathBuf>,
+        control: &RunControl,
+    ) -> Result<Outcome> {
+        let Given { args, env, stdin, .. } = given;
+        let forked = lock(&prefix.0).fork(stdin);
+        let mut kernel = forked.map_err(|error| match error {
+            CannotFork::Host(error) => Error::Engine(error),
+            CannotFork::HostStreams | CannotFork::HostDirectories | CannotFork::HostTime => {
+                unreachable!("nobody makes a prefix of what the host has a part in")
+            }
+        })?;
+        kernel.give_strings(&args, &env)?;
+        finish(kernel, keep, control)
+    }
+
+    // Scouts.
+
+    /// The scout of a shape, if there is one. Whoever is told that there is none yet makes one.
+    fn scout(&self, shape: &Shape) -> std::result::Result<Arc<Scout>, NoScout> {
+        let shapes = &mut lock(&self.shapes);
+        match shapes.scouts.get(shape) {
+            Some(Some(scout)) => return Ok(Arc::clone(scout)),
+            Some(None) => return Err(NoScout::UnderWay),
+            None => {}
+        }
+        if shapes.is_new(shape) {
+            return Err(NoScout::NotWorthIt);
+        }
+        if shapes.scouts.len() >= MOST_SHAPES || shapes.held >= MOST_HELD {
+            shapes.scouts.clear();
+            shapes.held = 0;
+        }
+        shapes.scouts.insert(shape.clone(), None);
+        Err(NoScout::Yet)
+    }
+
+    /// Runs a lane alone, and finds out when it uses what it is given.
+    fn run_watched(
+        &self,
+        given: Given,
+        shape: Shape,
+        keep: Option<PathBuf>,
+        control: &RunControl,
+    ) -> Result<Outcome> {
+        let mut uses = None;
+        let run = || {
+            let mut kernel = given.load(&self.machines)?;
+            // What depends on the host cannot be repeated.
+            let may_repeat = !self.placed.is_realtime();
+            let is_watched = may_repeat && kernel.watch()?;
+            let outcome = finish_with(&mut kernel, keep, control)?;
+            uses = kernel.first_uses().filter(|_| is_watched);
+            Ok(outcome)
+        };
+        let result = run();
+        match (&result, uses) {
+            (Ok(outcome), Some(uses)) if outcome.ending != Ending::Cancelled => {
+                let size = given.size() + shape.size() + outcome.size();
+                if size <= MOST_KEPT {
+                    let (outcome, prefixes) = (outcome.clone(), Mutex::default());
+                    let scout = Arc::new(Scout { given, uses, outcome, prefixes });
+                    let mut shapes = lock(&self.shapes);
+                    shapes.scouts.insert(shape, Some(scout));
+                    shapes.held += size;
+                }
+            }
+            // Another may have more luck.
+            (Ok(outcome), _) if outcome.ending == Ending::Cancelled => {
+                lock(&self.shapes).scouts.remove(&shape);
+            }
+            _ => {}
+        }
+        result
+    }
+
+    // Prefixes.
+
+    /// The prefix of so many instructions, made now if nobody else is about to; `None` if it is not there.
+    fn prefix(
+        &self,
+        scout: &Scout,
+        instructions: u64,
+        control: &RunControl,
+    ) -> Result<Option<Arc<Prefix>>> {
+        match lock(&scout.prefixes).get(&instructions) {
+            // Whoever comes meanwhile runs alone rather than wait.
+            Some(Slot::UnderWay) => return Ok(None),
+            Some(Slot::Made(prefix)) => {
+                if let Some(prefix) = prefix.upgrade() {
+                    lock(&self.shapes).use_prefix(&prefix);
+                    return Ok(Some(prefix));
+                }
+            }
+            None => {}
+        }
+        lock(&scout.prefixes).insert(instructions, Slot::UnderWay);
+        let made = self.make_prefix(scout, instructions, control);
+        let prefixes = &mut lock(&scout.prefixes);
+        let Ok(Some(prefix)) = &made else {
+            prefixes.remove(&instructions);
+            return made;
+        };
+        prefixes.retain(|_, slot| match slot {
+            Slot::UnderWay => true,
+            Slot::Made(prefix) => prefix.strong_count() > 0,
+        });
+        prefixes.insert(instructions, Slot::Made(Arc::downgrade(prefix)));
+        lock(&self.shapes).use_prefix(prefix);
+        made
+    }
+
+    /// Runs what a scout was given; `None` if that was cancelled.
+    fn make_prefix(
+        &self,
+        scout: &Scout,
+        instructions: u64,
+        control: &RunControl,
+    ) -> Result<Option<Arc<Prefix>>> {
+        let mut kernel = scout.given.load(&self.machines)?;
+        if kernel.run_until(instructions, control)?.is_some() {
+            return Ok(None);
+        }
+        kernel.freeze()?;
+        Ok(Some(Arc::new(Prefix(Mutex::new(kernel)))))
+    }
+}
+
+/// Why there is no scout of a shape.
+enum NoScout {
+    /// It is to be made.
+    Yet,
+    UnderWay,
+    /// It would hardly be of use.
+    NotWorthIt,
+}
+
+impl Shape {
+    fn size(&self) -> usize {
+        self.files.iter().map(|(path, contents)| path.len() + contents.len()).sum()
+    }
+}
+
+impl Shapes {
+    /// True if a shape has files of its own and was not seen before, as far as is remembered.
+    fn is_new(&mut self, shape: &Shape) -> bool {
+        if shape.files.is_empty() {
+            return false;
+        }
+        if self.seen.len() >= MOST_SHAPES {
+            self.seen.clear();
+        }
+        let mut hasher = DefaultHasher::new();
+        shape.hash(&mut hasher);
+        self.seen.insert(hasher.finish())
+    }
+
+    /// Notes that a prefix is used, and forgets the one that was not for the longest time if there are too many.
+    fn use_prefix(&mut self, prefix: &Arc<Prefix>) {
+        let is_it = |other: &Arc<Prefix>| Arc::ptr_eq(other, prefix);
+        if self.prefixes.back().is_some_and(is_it) {
+            return;
+        }
+        self.prefixes.retain(|other| !is_it(other));
+        self.prefixes.push_back(Arc::clone(prefix));
+        if self.prefixes.len() > MOST_PREFIXES {
+            self.prefixes.pop_front();
+        }
+    }
+}
+
+fn finish(mut kernel: Kernel, keep: Option<PathBuf>, control: &RunControl) -> Result<Outcome> {
+    finish_with(&mut kernel, keep, control)
+}
+
+fn finish_with(
+    kernel: &mut Kernel,
+    keep: Option<PathBuf>,
+    control: &RunControl,
+) -> Result<Outcome> {
+    let ending = kernel.run(control)?;
+    ended(kernel, ending, keep)
+}
+
+/// What a program did that has come to its end.
+pub(super) fn ended(kernel: &mut Kernel, ending: Ending, keep: Option<PathBuf>) -> Result<Outcome> {
+    if let Some(directory) = keep {
+        kernel.keep(&directory).map_err(|error| Error::Keep { directory, error })?;
+    }
+    outcome(kernel, ending)
+}
