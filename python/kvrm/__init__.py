@@ -12,7 +12,7 @@ A Machine has one or more lanes: independent ARM64 processors that run the same 
 >>> int(m.registers[999, 0])
 998001
 
-kvrm.run runs a Linux program in a sandbox.
+kvrm.run runs a Linux program in a sandbox, and kvrm.run_many runs it thousands of times.
 """
 
 import sys
@@ -51,9 +51,21 @@ __all__ = [
 
 if sys.platform != "win32":
     from kvrm._kvrm import SystemCall
+    from kvrm._lane_table import LaneTable
     from kvrm._linux import Crash, ProcessError, ProcessResult, run
+    from kvrm._many import LaneResult, iter_many, run_many
 
-    __all__ += ["Crash", "ProcessError", "ProcessResult", "SystemCall", "run"]
+    __all__ += [
+        "Crash",
+        "LaneResult",
+        "LaneTable",
+        "ProcessError",
+        "ProcessResult",
+        "SystemCall",
+        "iter_many",
+        "run",
+        "run_many",
+    ]
 
 
 class StopReason(IntEnum):

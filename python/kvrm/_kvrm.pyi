@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 if sys.platform != "win32":
-    __all__ += ["SystemCall", "run_program"]
+    __all__ += ["LaneRuns", "SystemCall", "run_program", "start_lanes"]
 
     @final
     class SystemCall:
@@ -42,6 +42,18 @@ if sys.platform != "win32":
         def write(self, address: int, data: _Data) -> None: ...
 
     def run_program(setup: dict[str, Any]) -> dict[str, Any]: ...
+    @final
+    class LaneRuns:
+        def next(self) -> dict[str, Any] | None: ...
+        def progress(self) -> tuple[int, int, int]: ...
+        def close(self) -> None: ...
+
+    def start_lanes(
+        setup: dict[str, Any],
+        rows: Iterator[tuple[Any, Any, Any, Any]],
+        lanes: SupportsIndex | None,
+        threads: SupportsIndex,
+    ) -> LaneRuns: ...
 
 __version__: str
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, SupportsIndex, Union
+from typing import TYPE_CHECKING, Any, Callable, SupportsIndex, TypeVar, Union
 
 from kvrm._kvrm import SystemCall, run_program
 
@@ -104,7 +104,13 @@ class ProcessResult:
     def __repr__(self) -> str:
         calls = sum(self.syscalls.values())
         took = f"{self.instructions:,} instructions, {calls:,} system calls"
-        return f"<kvrm.ProcessResult {self.args[0]}: {self._end()}, {took}>"
+        return f"<kvrm.{self._name()} {self.args[0]}: {self._end()}, {took}>"
+
+    def _name(self) -> str:
+        return "ProcessResult"
+
+
+_Kind = TypeVar("_Kind", bound=ProcessResult)
 
 
 class ProcessError(Exception):
@@ -184,7 +190,14 @@ def run(
     (b'', 0)
     """
     command = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
-    limits = {
+    options = {
+        "stdin": stdin,
+        "files": files,
+        "env": env,
+        "cwd": cwd,
+        "root": root,
+        "binds": binds,
+        "writable_binds": writable_binds,
         "max_instructions": max_instructions,
         "max_memory": max_memory,
         "max_file_bytes": max_file_bytes,
@@ -192,28 +205,45 @@ def run(
         "max_open_files": max_open_files,
         "max_processes": max_processes,
         "max_output": max_output,
-    }
-    # Keys of mappings are all text, or all bytes, which makes no difference here.
-    given: Mapping[Any, Any] = files or {}
-    variables: Mapping[Any, Any] = env or {}
-    setup = {
-        "args": [os.fsencode(arg) for arg in command],
-        "stdin": stdin,
-        "files": [(os.fsencode(path), contents) for path, contents in given.items()],
-        "env": [(os.fsencode(name), os.fsencode(value)) for name, value in variables.items()],
-        "cwd": os.fsencode(cwd),
-        "root": None if root is None else os.fsdecode(root),
-        "binds": [*_binds(binds, False), *_binds(writable_binds, True)],
-        "limits": {name: limit for name, limit in limits.items() if limit is not None},
         "seed": seed,
         "realtime": realtime,
         "engine": engine,
         "timeout": timeout,
-        "keep": None if keep is None else os.fsdecode(keep),
+        "keep": keep,
         "strace": _print if strace is True else strace or None,
         "on_syscall": dict(on_syscall) if isinstance(on_syscall, Mapping) else on_syscall,
     }
-    return _result(tuple(os.fsdecode(arg) for arg in command), run_program(setup))
+    outcome = run_program(_setup(command, options))
+    return _result(ProcessResult, tuple(os.fsdecode(arg) for arg in command), outcome)
+
+
+def _setup(command: Sequence[_Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the native part gets: the program, and arguments of `run` or their defaults."""
+    # Keys of mappings are all text, or all bytes, which makes no difference here.
+    files: Mapping[Any, Any] = options.get("files") or {}
+    env: Mapping[Any, Any] = options.get("env") or {}
+    root, keep = options.get("root"), options.get("keep")
+    limits = {name: limit for name, limit in options.items() if name.startswith("max_")}
+    return {
+        "args": [os.fsencode(arg) for arg in command],
+        "stdin": options.get("stdin", b""),
+        "files": [(os.fsencode(path), contents) for path, contents in files.items()],
+        "env": [(os.fsencode(name), os.fsencode(value)) for name, value in env.items()],
+        "cwd": os.fsencode(options.get("cwd", "/")),
+        "root": None if root is None else os.fsdecode(root),
+        "binds": [
+            *_binds(options.get("binds", ()), False),
+            *_binds(options.get("writable_binds", ()), True),
+        ],
+        "limits": {name: limit for name, limit in limits.items() if limit is not None},
+        "seed": options.get("seed", 0),
+        "realtime": options.get("realtime", False),
+        "engine": options.get("engine", "auto"),
+        "timeout": options.get("timeout"),
+        "keep": None if keep is None else os.fsdecode(keep),
+        "strace": options.get("strace"),
+        "on_syscall": options.get("on_syscall"),
+    }
 
 
 def _binds(binds: _Paths, writable: bool) -> list[tuple[str, bytes, bool]]:
@@ -232,7 +262,7 @@ def _print(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _result(args: tuple[str, ...], outcome: dict[str, Any]) -> ProcessResult:
+def _result(kind: type[_Kind], args: tuple[str, ...], outcome: dict[str, Any]) -> _Kind:
     files = {os.fsdecode(path): contents for path, contents in outcome.pop("files").items()}
     crash = outcome.pop("crash")
-    return ProcessResult(args, files=files, crash=crash and Crash(**crash), **outcome)
+    return kind(args, files=files, crash=crash and Crash(**crash), **outcome)

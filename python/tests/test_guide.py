@@ -94,7 +94,7 @@ def test_the_reference_names_everything():
         if name not in words
     }
     kinds = [kvrm.Machine, kvrm.RunResult, kvrm.Stop, kvrm.Device, kvrm.Progress, kvrm.Instruction]
-    kinds += [kvrm.ProcessResult, kvrm.Crash, kvrm.SystemCall]
+    kinds += [kvrm.ProcessResult, kvrm.Crash, kvrm.SystemCall, kvrm.LaneResult, kvrm.LaneTable]
     kinds += [getattr(kvrm_metal, name) for name in kvrm_metal.__all__ if name != "default_device"]
     kinds += [mlx_kernel.MLXKernelCPU, mlx_kernel.MLXKernelCPUv2]
     missing |= {

@@ -34,4 +34,4 @@ def test_notebook(path):
 
 
 def test_there_are_notebooks():
-    assert len(NOTEBOOKS) == 3
+    assert len(NOTEBOOKS) == 4

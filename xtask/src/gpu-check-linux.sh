@@ -39,7 +39,19 @@ step() {
     [ "$status" = 0 ] || failed=1
 }
 
+# Runs a program with thousands of rows, also such as fail, in lanes of an engine, and compares the table with the CPU's.
+many_lanes() {
+    seq 1 3000 | awk '{ print $1 % 11 ? $1 " * 3 + " $1 % 7 : $1 " / 0" }' >rows
+    for engine in cpu "$1"; do
+        "$KVRM_COMMAND" run --engine "$engine" --root "$KVRM_DEBIAN_ARM64" --args-from rows --results "$engine.jsonl" \
+            /usr/bin/expr >/dev/null || return 1
+        sed -E 's/"(engine|moved_after)":[^,}]*//g' "$engine.jsonl" | sort >"$engine.table"
+    done
+    [ "$(wc -l <cpu.table)" = 3000 ] && cmp cpu.table "$1.table"
+}
+
 programs() {
+    step "$1: many lanes" many_lanes "$1"
     KVRM_LINUX_ENGINE=$1 step "$1: command lines" ./linux command_lines_give --include-ignored
     KVRM_LINUX_ENGINE=$1 step "$1: programs" ./linux programs_give_what_is_expected
 }
@@ -48,9 +60,9 @@ for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu); do
     case $part in
     memory)
         step "memory: cuda" ./engines --include-ignored --test-threads 4 mapped_memory::accesses::cuda mapped_memory::code::cuda \
-            mapped_memory::tags::cuda mapped_memory::random::cuda
+            mapped_memory::tags::cuda mapped_memory::random::cuda mapped_memory::lanes::cuda
         step "memory: wgpu" ./engines --test-threads 4 mapped_memory::accesses::wgpu mapped_memory::code::wgpu \
-            mapped_memory::tags::wgpu mapped_memory::random::wgpu
+            mapped_memory::tags::wgpu mapped_memory::random::wgpu mapped_memory::lanes::wgpu
         ;;
     cuda | wgpu) programs "$part" ;;
     *) echo "what is $part?" && exit 2 ;;

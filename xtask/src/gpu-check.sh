@@ -78,7 +78,7 @@ step_suite() {
     local status=0
     within 60 ./driver --ignored --skip a_kernel_that_fails | tee "$parts/suite" || status=1
     within 60 ./driver --ignored a_kernel_that_fails | tee -a "$parts/suite" || status=1
-    within 240 ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
+    within 480 ./engines --ignored cuda --test-threads 8 | tee -a "$parts/suite" || status=1
     # What measures time, or fills the GPU, disturbs others and is disturbed.
     within 240 ./engines --ignored whole_gpu:: --test-threads 1 | tee -a "$parts/suite" || status=1
     note_tests suite "$parts/suite"

@@ -26,6 +26,10 @@ pub(crate) struct EngineArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+
+    /// Interpret all code, on engines that otherwise translate what is executed often
+    #[arg(long)]
+    no_translate: bool,
 }
 
 /// What translated code may take.
@@ -41,7 +45,9 @@ impl EngineArgs {
     /// Starts building a machine on this engine.
     pub(crate) fn builder(&self) -> MachineBuilder {
         let builder = kvrm::Machine::builder().engine(self.engine).threads(self.threads.into());
-        builder.devices(self.device.iter().copied()).code_memory(self.code.code_memory)
+        let builder = builder.devices(self.device.iter().copied());
+        let builder = builder.code_memory(self.code.code_memory);
+        if self.no_translate { builder.translate_after(u32::MAX) } else { builder }
     }
 
     /// Returns the same options, with the engine of `machine`.
@@ -69,6 +75,12 @@ pub(crate) struct TimeoutArgs {
 }
 
 impl TimeoutArgs {
+    /// Returns the time.
+    #[cfg(unix)]
+    pub(crate) fn time(self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// Returns the end of the time that begins now; `None` if it is too far away to be represented.
     pub(crate) fn deadline(self) -> Option<Instant> {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))

@@ -81,7 +81,7 @@ pub(crate) fn interrupted() -> bool {
 }
 
 /// Makes a control for a run that Ctrl-C and the deadline cancel; the second Ctrl-C ends the process.
-fn cancellable(deadline: Option<Instant>) -> Arc<RunControl> {
+pub(crate) fn cancellable(deadline: Option<Instant>) -> Arc<RunControl> {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
         // Where no handler can be had, Ctrl-C ends the process, which will do.

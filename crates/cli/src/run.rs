@@ -1,11 +1,12 @@
-//! `kvrm run`: runs a Linux program.
+//! `kvrm run`: runs a Linux program, once or in many lanes.
 
+mod many;
 mod report;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,6 +16,7 @@ use kvrm::linux::{Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, 
 use crate::args::{self, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::progress;
+use many::ManyArgs;
 
 /// Options of `kvrm run`.
 #[derive(clap::Args)]
@@ -32,10 +34,22 @@ Examples:
       all files that the program has written, in the folder new
   kvrm run --strace --report ./program
       every system call, and what the run took
+  kvrm run --lanes 65536 --results out.csv ./program --seed {lane}
+      65,536 times, each with another argument; a table of what every lane did
+  kvrm run --stdin-from inputs --results out.jsonl --timeout 10s --max-instructions 1G ./program
+      once for every file in the folder inputs; add --resume to go on after Ctrl-C
 
 The program sees an in-memory file system, its own file and what it is given, and nothing else: no other files, no network, \
 no other processes, and of the environment only what --env sets. Time, random numbers, process numbers and the order of \
 threads are virtual: the same command gives the same output and the same number of instructions each time.
+
+With --lanes or rows from files (--args-from, --stdin-from, --env-from), the program runs once in every lane, and no lane \
+can do anything to another. Limits, and the time of --timeout, are those of each lane, and --max-output is 16M. Standard \
+input is empty without --stdin-from. {lane} stands for the lane's number in arguments and --env, and {{lane}} for {lane}; \
+other braces stay as they are. --keep puts the files of a lane into a folder with its number.
+
+Exit code with lanes: 0 if all have ended, however they ended; 1 if the host failed or a row is wrong, 2 if the command line \
+is wrong, 130 after Ctrl-C.
 
 Exit code: the program's own. If a signal ends the program, the same signal ends kvrm, which shells report as 128 and the \
 signal's number. 1 if the host failed, 2 if the command line is wrong, 124 if the time of --timeout was over, 125 if a limit \
@@ -90,16 +104,19 @@ pub(crate) struct Run {
     #[command(flatten)]
     timeout: TimeoutArgs,
 
+    #[command(flatten)]
+    many: ManyArgs,
+
     /// Print every system call to standard error
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rows")]
     strace: bool,
 
     /// Print how the run ended and what it took to standard error
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rows")]
     report: bool,
 
     /// Write the same as JSON to a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "rows")]
     report_json: Option<PathBuf>,
 }
 
@@ -156,6 +173,9 @@ fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
 
 impl Run {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
+        if self.many.are_given() {
+            return many::run(self, out);
+        }
         out.flush()?;
         let control = progress::for_activities();
         if let Some(deadline) = self.timeout.deadline() {
@@ -172,31 +192,45 @@ impl Run {
     }
 
     fn process(&self) -> Result<Process> {
-        let (program, args) = self.command.split_first().expect("there is a program");
-        let mut process = Process::new(program)
-            .args(args.iter().map(|arg| arg.as_bytes()))
+        let mut process = self
+            .base()?
+            .args(self.command[1..].iter().map(|arg| arg.as_bytes()))
+            .limits(self.limits.limits())
+            .inherit(signals());
+        for variable in &self.env {
+            process = add_variable(process, variable);
+        }
+        if self.strace {
+            process = process.strace(|line| eprintln!("{line}"));
+        }
+        Ok(process)
+    }
+
+    /// What is the same for one run and for all lanes: nothing of what lanes can have of their own.
+    fn base(&self) -> Result<Process> {
+        let mut process = Process::new(&self.command[0])
             .engine(self.engine)
             .directory(self.cwd.as_bytes())
             .seed(self.seed)
-            .realtime(self.realtime)
-            .limits(self.limits.limits())
-            .inherit(signals());
+            .realtime(self.realtime);
         if let Some(root) = &self.root {
             process = process.root(root);
         }
         for bind in &self.bind {
             process = add_bind(process, bind)?;
         }
-        for variable in &self.env {
-            process = add_variable(process, variable);
-        }
         if let Some(directory) = &self.keep {
             process = process.keep(directory);
         }
-        if self.strace {
-            process = process.strace(|line| eprintln!("{line}"));
-        }
         Ok(process)
+    }
+
+    /// The program's file, if its path says where that is.
+    fn program_on_host(&self) -> PathBuf {
+        let program = Path::new(&self.command[0]);
+        let in_root = |root: &PathBuf| root.join(program.strip_prefix("/").unwrap_or(program));
+        let in_root = self.root.as_ref().map(in_root).filter(|path| path.is_file());
+        in_root.unwrap_or_else(|| program.into())
     }
 
     /// Ends as the program did.

@@ -44,7 +44,14 @@ pub(crate) struct Code {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Kernel {
     handlers: usize,
+    /// Instructions of the program that are translated in it.
+    #[serde(default)]
+    translated: usize,
+    /// What lanes waited for it.
     seconds: f64,
+    /// What it took to compile it while lanes ran.
+    #[serde(default)]
+    background_seconds: f64,
     /// True if it was in the cache.
     cached: bool,
 }
@@ -57,7 +64,9 @@ impl Timing {
         let driver = start.driver.unwrap_or_default();
         let kernels = start.kernels.iter().map(|kernel| Kernel {
             handlers: kernel.handlers,
+            translated: kernel.translated,
             seconds: kernel.time.as_secs_f64(),
+            background_seconds: kernel.background.as_secs_f64(),
             cached: kernel.cached,
         });
         Timing {
@@ -75,15 +84,26 @@ impl Timing {
         let mut steps = Vec::new();
         steps.extend(self.driver_seconds.map(|seconds| step("driver initialisation", seconds)));
         steps.push(step("machine", self.machine_seconds));
-        for Kernel { handlers, seconds, cached } in &self.kernels {
-            let origin = if *cached { "cached" } else { "compiled" };
-            let (handlers, time) = (text::handlers(*handlers), time(*seconds));
-            steps.push(format!("kernel of {handlers} {time} ({origin})"));
-        }
+        steps.extend(self.kernels.iter().map(Kernel::text));
         steps.push(step(run, self.run_seconds));
         let mut text = steps.join(", ");
         text.extend(self.code.as_ref().map(|code| format!(", of which {}", code.text())));
         text
+    }
+}
+
+impl Kernel {
+    fn text(&self) -> String {
+        let mut contents = text::handlers(self.handlers);
+        if self.translated > 0 {
+            let translated = text::thousands(self.translated as u64);
+            contents += &format!(" and {translated} translated instructions");
+        }
+        let mut origin = if self.cached { "cached" } else { "compiled" }.to_string();
+        if self.background_seconds > 0.0 && !self.cached {
+            origin += &format!(" while lanes ran, in {}", time(self.background_seconds));
+        }
+        format!("kernel of {contents} {} ({origin})", time(self.seconds))
     }
 }
 
@@ -136,7 +156,13 @@ mod tests {
 
     #[test]
     fn steps_are_told_in_order() {
-        let kernel = |cached| Kernel { handlers: 31, seconds: 0.8, cached };
+        let kernel = |cached| Kernel {
+            handlers: 31,
+            translated: 0,
+            seconds: 0.8,
+            background_seconds: 0.0,
+            cached,
+        };
         let kernels = vec![kernel(false), kernel(true)];
         let mut timing = Timing {
             driver_seconds: Some(0.2),
@@ -159,6 +185,11 @@ mod tests {
              kernel of 31 handlers 800.0 ms (cached), run 200 µs, of which 100 µs for code: 1,200 instructions \
              translated (1,300 with repetitions, 700 by an earlier run) to 40,000 bytes; 5,000 instructions \
              interpreted, 60,000 executed in translations"
+        );
+        let translated = Kernel { translated: 1200, background_seconds: 1.5, ..kernel(false) };
+        assert_eq!(
+            translated.text(),
+            "kernel of 31 handlers and 1,200 translated instructions 800.0 ms (compiled while lanes ran, in 1.50 s)"
         );
         (timing.driver_seconds, timing.kernels) = (None, Vec::new());
         timing.code = None;

@@ -49,12 +49,20 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::Engine(EngineError::Memory { .. } | EngineError::DeviceFull(_)) => {
             PyMemoryError::new_err(text)
         }
+        // What Python raised while it made a row.
+        Error::Rows(error) => match error.downcast::<PyErr>() {
+            Ok(raised) => *raised,
+            Err(_) => PyValueError::new_err(text),
+        },
+        Error::NotOfMany(_) => PyValueError::new_err(text),
         Error::NoProgram(_) => PyFileNotFoundError::new_err(text),
-        Error::Program(_) | Error::Sandbox(_) => PyOSError::new_err(text),
+        Error::Program(_) | Error::Sandbox(_) | Error::Keep { .. } => PyOSError::new_err(text),
         Error::Engine(
             EngineError::SharedMemoryIsWhole
             | EngineError::NotMapped(_)
-            | EngineError::MappedForMany(_),
+            | EngineError::MappedForMany(_)
+            | EngineError::MappedForEach(_)
+            | EngineError::NotAdvancing(_),
         ) => PyValueError::new_err(text),
         _ => KvrmError::new_err(text),
     }

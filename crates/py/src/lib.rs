@@ -10,6 +10,8 @@ mod devices;
 mod errors;
 mod hold;
 mod instructions;
+#[cfg(unix)]
+mod lane_runs;
 mod machine;
 #[cfg(unix)]
 mod program;
@@ -30,6 +32,9 @@ mod _kvrm {
     use crate::errors::KvrmError;
     #[pymodule_export]
     use crate::instructions::{Instruction, assemble, disassemble};
+    #[cfg(unix)]
+    #[pymodule_export]
+    use crate::lane_runs::{LaneRuns, start_lanes};
     #[pymodule_export]
     use crate::machine::Machine;
     #[cfg(unix)]

@@ -33,7 +33,7 @@ pub(crate) struct Setup<'py> {
     seed: Bound<'py, PyAny>,
     realtime: bool,
     engine: String,
-    timeout: Option<f64>,
+    pub(crate) timeout: Option<f64>,
     keep: Option<PathBuf>,
     strace: Option<Py<PyAny>>,
     on_syscall: Option<Bound<'py, PyAny>>,
@@ -54,7 +54,7 @@ pub(crate) fn run_program<'py>(py: Python<'py>, setup: Setup<'py>) -> PyResult<B
 }
 
 impl Setup<'_> {
-    fn process(self, control: &Arc<RunControl>, raised: &Raised) -> PyResult<Process> {
+    pub(crate) fn process(self, control: &Arc<RunControl>, raised: &Raised) -> PyResult<Process> {
         let engine: EngineKind = self.engine.parse().map_err(exception)?;
         let (program, args) = self
             .args
@@ -168,7 +168,8 @@ fn ending(outcome: &Outcome, timed_out: bool) -> &'static str {
     }
 }
 
-fn result<'py>(
+/// What a program did, as a dict.
+pub(crate) fn result<'py>(
     py: Python<'py>,
     outcome: &Outcome,
     timed_out: bool,
@@ -201,6 +202,26 @@ fn result<'py>(
     result.set_item("moved_to_cpu", outcome.moved.map(|moved| moved.instructions))?;
     result
         .set_item("crash", outcome.crash.as_ref().map(|crash| crash_of(py, crash)).transpose()?)?;
+    Ok(result)
+}
+
+/// The same for a program that could not be started.
+pub(crate) fn not_started(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let nothing = Outcome {
+        ending: Ending::Finished,
+        status: None,
+        crash: None,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        files: Vec::new(),
+        instructions: 0,
+        system_calls: Vec::new(),
+        unknown_calls: Vec::new(),
+        limits: Vec::new(),
+        moved: None,
+    };
+    let result = result(py, &nothing, false)?;
+    result.set_item("ending", "not started")?;
     Ok(result)
 }
 

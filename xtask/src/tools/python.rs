@@ -12,13 +12,17 @@ const PACKAGES: &[&str] = &[
     "numpy",
     "pytest",
     "tqdm",
+    // For tables.
+    "pandas",
+    "pyarrow",
     // For the notebooks.
     "ipykernel",
     "matplotlib",
     "nbclient",
 ];
 /// Fails unless they can be imported.
-const IMPORTS: &str = "import ipykernel, matplotlib, maturin, mypy, nbclient, numpy, pytest, tqdm";
+const IMPORTS: &str =
+    "import ipykernel, matplotlib, maturin, mypy, nbclient, numpy, pandas, pyarrow, pytest, tqdm";
 
 /// Returns the Python of an environment in `.cache/`, with the current kvrm.
 ///

@@ -48,7 +48,8 @@ struct File {
     bytes: usize,
 }
 
-fn ending(outcome: &Outcome) -> String {
+/// How a run ended, in words.
+pub(super) fn ending(outcome: &Outcome) -> String {
     match (outcome.status, outcome.ending) {
         (Some(Status::Exited(_)), _) => "exited".into(),
         (Some(Status::Killed(_)), _) => "killed".into(),
@@ -58,7 +59,8 @@ fn ending(outcome: &Outcome) -> String {
     }
 }
 
-fn signal(outcome: &Outcome) -> Option<String> {
+/// The name of the signal that killed the program.
+pub(super) fn signal(outcome: &Outcome) -> Option<String> {
     match outcome.status {
         Some(Status::Killed(signal)) => Some(format!("SIG{}", signal.name())),
         Some(Status::Exited(_)) | None => None,

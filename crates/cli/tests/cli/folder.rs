@@ -64,7 +64,14 @@ impl Folder {
         output.stdout
     }
 
-    /// The same with `--json`.
+    /// Runs a command that must fail with this exit code; what it says.
+    pub(crate) fn error(&self, arguments: &str, code: i32) -> String {
+        let output = self.kvrm(arguments);
+        assert_eq!(output.code, code, "kvrm {arguments}: {}", output.stderr);
+        output.stderr
+    }
+
+    /// Runs a command that must succeed, with `--json`; what it printed.
     pub(crate) fn json(&self, arguments: &str) -> Value {
         serde_json::from_str(&self.output(&format!("{arguments} --json"))).unwrap()
     }

@@ -4,4 +4,6 @@ mod bad_input;
 mod commands;
 mod exec;
 mod folder;
+#[cfg(unix)]
+mod many;
 mod verify;

@@ -14,6 +14,7 @@ mod check;
 mod commands;
 mod engines;
 mod expected;
+mod many;
 mod place;
 mod programs;
 mod python;
