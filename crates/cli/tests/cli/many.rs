@@ -260,8 +260,8 @@ fn a_table_is_of_one_command() {
     assert!(error.contains("t.csv.run.json"), "{error}");
 }
 
-/// A run that takes some seconds, on any computer.
-const LONG: &str = "--lanes 400 --threads 2 --max-instructions 60M --env N={lane} ./program";
+/// A run that takes some seconds, on any computer: lanes use their argument, and have nothing in common after that.
+const LONG: &str = "--lanes 400 --threads 2 --max-instructions 20M ./program loop{lane}";
 
 fn spawn(folder: &Folder, arguments: &str) -> Child {
     let mut kvrm = Command::new(env!("CARGO_BIN_EXE_kvrm"));
@@ -286,9 +286,9 @@ fn wait_for_lines(path: &Path, more_than: usize) {
 fn a_run_that_is_killed_again_and_again_has_every_lane_once() {
     for name in ["t.jsonl", "t.csv"] {
         let folder = folder();
-        folder.output(&format!("run --results whole.jsonl {LONG} loop"));
+        folder.output(&format!("run --results whole.jsonl {LONG}"));
         let path = folder.path().join(name);
-        let run = format!("run --results {name} --resume {LONG} loop");
+        let run = format!("run --results {name} --resume {LONG}");
         let (mut kills, mut seen) = (0, 0);
         while seen < 300 && kills < 5 {
             let mut child = spawn(&folder, &run);
@@ -324,7 +324,7 @@ fn a_run_that_is_killed_again_and_again_has_every_lane_once() {
 #[test]
 fn ctrl_c_keeps_what_has_ended() {
     let folder = folder();
-    let run = format!("run --results t.jsonl --resume {LONG} loop");
+    let run = format!("run --results t.jsonl --resume {LONG}");
     let child = spawn(&folder, &run);
     let path = folder.path().join("t.jsonl");
     wait_for_lines(&path, 0);
@@ -344,7 +344,7 @@ fn ctrl_c_keeps_what_has_ended() {
 #[test]
 fn two_runs_do_not_write_one_table() {
     let folder = folder();
-    let run = format!("run --results t.jsonl --resume {LONG} loop");
+    let run = format!("run --results t.jsonl --resume {LONG}");
     let mut child = spawn(&folder, &run);
     wait_for_lines(&folder.path().join("t.jsonl"), 0);
     let error = folder.error(&run, 1);
@@ -389,7 +389,7 @@ fn a_terminal_shows_how_far_it_is() {
     let terminal = fs::File::options().write(true).open(path.to_str().unwrap()).unwrap();
     let folder = folder();
     let mut kvrm = Command::new(env!("CARGO_BIN_EXE_kvrm"));
-    kvrm.arg("run").args(LONG.split_whitespace()).arg("loop").env("TERM", "xterm");
+    kvrm.arg("run").args(LONG.split_whitespace()).env("TERM", "xterm");
     kvrm.current_dir(folder.path()).stdout(Stdio::null()).stderr(terminal);
     let mut child = kvrm.spawn().unwrap();
     // The child has the last copy of the terminal, so reading ends when it does.
