@@ -15,7 +15,7 @@ use crate::host::{self, Host};
 use crate::shell::{self, Outcome, cargo, command, root};
 use crate::timing::timed;
 use crate::tools::{self, cannot};
-use crate::{bench_linux, bench_linux_page, bench_page, bench_set, bench_set_page};
+use crate::{bench_linux, bench_linux_page, bench_many, bench_page, bench_set, bench_set_page};
 
 /// Guests and numbers of iterations that take about a second each under QEMU.
 pub(crate) const GUESTS: [(&str, u64); 8] = [
@@ -66,6 +66,7 @@ pub(crate) struct Measurements {
     pub(crate) vector_peers: Vec<Peers>,
     pub(crate) set: bench_set::Measured,
     pub(crate) linux: bench_linux::Measured,
+    pub(crate) many: bench_many::Measured,
     /// Executions of 1,000 instructions per second, each after a reset.
     pub(crate) resets: f64,
     pub(crate) scaling: Scaling,
@@ -104,7 +105,8 @@ impl Options {
             match argument.as_str() {
                 "--print" => options.print = true,
                 "--only" => {
-                    let parts = arguments.next().ok_or("--only needs long, short or linux")?;
+                    let parts =
+                        arguments.next().ok_or("--only needs long, short, linux or lanes")?;
                     options.choice.add_parts(parts)?;
                 }
                 "--guests" => {
@@ -145,6 +147,7 @@ impl Options {
             vector_peers: kvrm.peers(&VECTOR_GUESTS, self.rounds)?,
             set: bench_set::measure(&kvrm, &qemus, &self.choice, self.rounds)?,
             linux: bench_linux::measure(&kvrm, &qemus, &self.choice, self.rounds)?,
+            many: bench_many::measure(&kvrm, &qemus[0], &self.choice)?,
             resets: kvrm.resets()?,
             scaling: kvrm.scaling()?,
             start: kvrm.start()?,
@@ -160,6 +163,7 @@ impl Options {
         println!("{}", bench_page::table(&measurements.vector_peers));
         print!("{}", bench_set_page::tables(&measurements.set));
         print!("{}", bench_linux_page::tables(&measurements.linux));
+        print!("{}", bench_many::table(&measurements.many));
         bench_page::write(&page, &bench_page::summary(&host, &measurements))
     }
 
@@ -181,6 +185,13 @@ impl Options {
                 false => bench_linux_page::tables(&linux),
             };
         }
+        if choice.has_lanes() {
+            let many = bench_many::measure(kvrm, &qemus[0], choice)?;
+            text += &match self.print {
+                true => bench_many::section(&many),
+                false => bench_many::table(&many),
+            };
+        }
         Ok(text)
     }
 }
@@ -188,7 +199,9 @@ impl Options {
 /// Returns the names of all programs that can be chosen.
 fn names() -> Outcome<Vec<String>> {
     let guests = bench_set::guests()?.into_iter().map(|guest| guest.name);
-    Ok(guests.chain(bench_linux::programs()?.into_iter().map(|program| program.name)).collect())
+    let linux = bench_linux::programs()?.into_iter().map(|program| program.name);
+    let many = bench_many::programs()?.into_iter().map(|program| program.name);
+    Ok(guests.chain(linux).chain(many).collect())
 }
 
 /// The program to measure.

@@ -3,12 +3,14 @@
 use crate::bench_set::Size;
 
 const LINUX: &str = "linux";
+const LANES: &str = "lanes";
 
 /// What to measure.
 #[derive(Default)]
 pub(crate) struct Choice {
     sizes: Vec<Size>,
     linux: bool,
+    lanes: bool,
     /// All, if there is none.
     programs: Vec<String>,
 }
@@ -20,7 +22,10 @@ impl Choice {
             match Size::ALL.into_iter().find(|size| size.name() == name) {
                 Some(size) => self.sizes.push(size),
                 None if name == LINUX => self.linux = true,
-                None => return Err(format!("no part {name}; there are long, short, {LINUX}")),
+                None if name == LANES => self.lanes = true,
+                None => {
+                    return Err(format!("no part {name}; there are long, short, {LINUX}, {LANES}"));
+                }
             }
         }
         Ok(())
@@ -37,7 +42,7 @@ impl Choice {
 
     /// True if no parts were chosen.
     fn has_all_parts(&self) -> bool {
-        self.sizes.is_empty() && !self.linux
+        self.sizes.is_empty() && !self.linux && !self.lanes
     }
 
     pub(crate) fn has_size(&self, size: Size) -> bool {
@@ -51,6 +56,11 @@ impl Choice {
 
     pub(crate) fn has_linux(&self) -> bool {
         self.has_all_parts() || self.linux
+    }
+
+    /// True if programs in many lanes were chosen.
+    pub(crate) fn has_lanes(&self) -> bool {
+        self.has_all_parts() || self.lanes
     }
 
     pub(crate) fn has_program(&self, name: &str) -> bool {
@@ -76,6 +86,7 @@ mod tests {
         assert!(choice.is_everything() && choice.has_linux() && choice.has_size(Size::Short));
         choice.add_parts("linux,long").unwrap();
         assert!(!choice.is_everything() && choice.has_linux() && !choice.has_size(Size::Short));
+        assert!(!choice.has_lanes());
         assert!(choice.add_parts("middle").is_err());
         assert!(choice.has_program("gzip") && choice.check(&[]).is_ok());
         choice.add_programs("xz");

@@ -20,7 +20,8 @@ use crate::timing::{timed, timed_output};
 use crate::tools::{self, cannot};
 
 /// The environment of every program.
-const ENVIRONMENT: [(&str, &str); 3] = [("PATH", "/usr/bin"), ("LC_ALL", "C"), ("HOME", "/work")];
+pub(crate) const ENVIRONMENT: [(&str, &str); 3] =
+    [("PATH", "/usr/bin"), ("LC_ALL", "C"), ("HOME", "/work")];
 
 /// Bytes of the text that programs work on.
 const CORPUS: u64 = 10_000_000;
@@ -85,7 +86,8 @@ pub(crate) fn programs() -> Outcome<Vec<Program>> {
     lines.map(|line| parse(line).ok_or_else(|| format!("programs.txt: what is {line}?"))).collect()
 }
 
-fn folder() -> PathBuf {
+/// Returns the folder with what programs need.
+pub(crate) fn folder() -> PathBuf {
     root().join("benchmarks/linux")
 }
 
@@ -94,12 +96,16 @@ fn parse(line: &str) -> Option<Program> {
     let group = words.next()?;
     let group = Group::ALL.into_iter().find(|known| known.name() == group)?;
     let (name, program) = (words.next()?.to_string(), words.next()?);
-    let path = match program.starts_with('/') {
+    let args = words.map(|word| if word == "''" { "" } else { word }.to_string()).collect();
+    Some(Program { group, name, path: path_of(program), args })
+}
+
+/// Returns where a program is in Debian's folder.
+pub(crate) fn path_of(program: &str) -> String {
+    match program.starts_with('/') {
         true => program.to_string(),
         false => format!("/usr/bin/{program}"),
-    };
-    let args = words.map(|word| if word == "''" { "" } else { word }.to_string()).collect();
-    Some(Program { group, name, path, args })
+    }
 }
 
 /// Measures the programs that are chosen.

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::shell::{Outcome, root};
 use crate::text::{Section, thousands};
 use crate::tools::cannot;
-use crate::{bench_linux_page, bench_set_page, gpu_page};
+use crate::{bench_linux_page, bench_many, bench_set_page, gpu_page};
 
 const README: Section = Section {
     start: "<!-- Written by `cargo xtask bench-peers`. -->",
@@ -67,7 +67,7 @@ kvrm counts every instruction exactly and checks every access against the size
 of the guest's memory. QEMU's user mode does not count and leaves checking to the host's page tables, but runs whole
 Linux programs.
 
-{set}{linux}## Other measurements
+{set}{linux}{many}## Other measurements
 
 - Resets: {resets} runs of 1,000 instructions per second on one thread, each after a reset of registers and memory
   (`kvrm bench --only reset`).
@@ -88,6 +88,7 @@ Linux programs.
         vector_table = table(&m.vector_peers),
         set = bench_set_page::section(&m.set, m.rounds),
         linux = bench_linux_page::section(&m.linux, m.rounds),
+        many = bench_many::section(&m.many),
         resets = thousands(m.resets as u64),
         start = m.start * 1e3,
         qemu_start = m.qemu_start * 1e3,

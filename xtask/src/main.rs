@@ -7,6 +7,7 @@ mod bench_cache;
 mod bench_choice;
 mod bench_linux;
 mod bench_linux_page;
+mod bench_many;
 mod bench_page;
 mod bench_set;
 mod bench_set_page;
@@ -47,7 +48,8 @@ Commands:
       --rounds N    Runs of each guest under each of them, the best of which counts [5]
       --print       Prints the page, or with --only its sections, and writes nothing
       --only PARTS  Measures only these, with commas: long and short (sizes of the benchmark set, guests/bench),
-                    linux (programs of Debian, benchmarks/linux); prints tables and writes nothing
+                    linux (programs of Debian, benchmarks/linux), lanes (such programs in many lanes of one run);
+                    prints tables and writes nothing
       --guests NAMES
                     The same, with only these programs: bench-peers --only short --guests regex,lists
   gpu-check       Builds tests and measurements for an NVIDIA GPU (with CUDA, and with Vulkan if there is a

@@ -18,6 +18,11 @@ impl Time {
     /// Longer than any other.
     pub(crate) const FOREVER: Time = Time { cpu: f64::INFINITY, wall: f64::INFINITY };
 
+    /// Returns the time for each of so many.
+    pub(crate) fn of_each(self, number: u64) -> Time {
+        Time { cpu: self.cpu / number as f64, wall: self.wall / number as f64 }
+    }
+
     /// Returns the best of both, each for itself.
     pub(crate) fn best(self, other: Time) -> Time {
         Time { cpu: self.cpu.min(other.cpu), wall: self.wall.min(other.wall) }
@@ -37,7 +42,8 @@ pub(crate) fn timed_output(command: &mut Command) -> Outcome<(Time, Output)> {
     })
 }
 
-fn measured<T>(run: impl FnOnce() -> Outcome<T>) -> Outcome<(Time, T)> {
+/// Does something that runs commands: the time that these took.
+pub(crate) fn measured<T>(run: impl FnOnce() -> Outcome<T>) -> Outcome<(Time, T)> {
     let (start, before) = (Instant::now(), cpu_of_children()?);
     let result = run()?;
     let wall = start.elapsed().as_secs_f64();
