@@ -133,6 +133,10 @@ impl Emitter<'_> {
                     true => e.mapped_entry(data.access, addr, &last),
                     false => e.page_entry(&last),
                 };
+                if writes && e.memory.mapped {
+                    // It may be in another page.
+                    e.check_mapped_code(addr, &last, 1);
+                }
                 if writes {
                     e.check_owned(&second);
                 }
@@ -154,7 +158,7 @@ impl Emitter<'_> {
         if self.memory.mapped {
             let entry = self.mapped_entry(access, addr, addr);
             if writes {
-                self.check_mapped_code(addr, len);
+                self.check_mapped_code(addr, addr, len);
                 self.check_owned(&entry);
             }
             return Some(entry);

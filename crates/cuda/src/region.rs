@@ -10,7 +10,8 @@
 //! write. So there is one version of whatever is seldom executed, and translated code is small.
 //!
 //! Blocks go on to others directly as long as all lanes of the warp that can run are together and agree. Otherwise
-//! lanes [gather](crate::gather), as they do after branches that are interpreted. Where a branch skips no more than a
+//! lanes [gather](crate::gather), as they do after branches that are interpreted. In mapped memory, the records of code
+//! that is elsewhere may be elsewhere, too, so blocks there are entered through their records. Where a branch skips no more than a
 //! few simple instructions, lanes execute or skip them, and stay together.
 
 use std::cmp::Reverse;
@@ -25,6 +26,7 @@ use kvrm_translate::{Block, End, Goto, Region};
 
 use crate::emit::{Emitter, Setting, ptx};
 use crate::kernel::{RECORD, Translated};
+use crate::memory::BLOCK_BITS;
 
 /// Instructions of a branch that is skipped or executed without parting lanes, at the most.
 const SHORT_BRANCH: usize = 8;
@@ -209,7 +211,8 @@ impl<'a> Blocks<'a> {
         let mut e = Emitter::new(&mut body, self.setting, &routine);
         e.tag = format!("{number}_");
         for (block, in_region) in self.translation.blocks_of(number) {
-            BlockWriter { blocks: self, region, number: block }
+            let pc = region.blocks[in_region].pc;
+            BlockWriter { blocks: self, region, number: block, pc }
                 .write(&mut e, &region.blocks[in_region]);
         }
         let (registers, cold) = (e.registers(), std::mem::take(&mut e.cold));
@@ -224,6 +227,8 @@ struct BlockWriter<'a> {
     blocks: &'a Blocks<'a>,
     region: &'a Region,
     number: u32,
+    /// Where it begins.
+    pc: u64,
 }
 
 impl<'a> BlockWriter<'a> {
@@ -287,7 +292,14 @@ impl<'a> BlockWriter<'a> {
             Goto::Block(number) => self.region.blocks[number].pc,
             Goto::Leave(pc) => pc,
         };
-        Way { pc, block: self.blocks.translation.block_at(pc) }
+        Way { pc, block: self.block_at(pc) }
+    }
+
+    /// The block at an address, if this one may go on to it directly.
+    fn block_at(&self, pc: u64) -> Option<u32> {
+        let has_same_records =
+            !self.blocks.setting.memory.mapped || pc >> BLOCK_BITS == self.pc >> BLOCK_BITS;
+        self.blocks.translation.block_at(pc).filter(|_| has_same_records)
     }
 
     fn end<'b>(&self, e: &mut Emitter<'b>, block: &Block)
@@ -349,8 +361,7 @@ impl<'a> BlockWriter<'a> {
 
     /// Goes to a computed address, directly if it is the one that all lanes are expected to go to.
     fn indirect(&self, e: &mut Emitter<'_>, target: &str, sites: &[(u64, usize)]) {
-        let known =
-            sites.iter().filter_map(|(pc, _)| Some((pc, self.blocks.translation.block_at(*pc)?)));
+        let known = sites.iter().filter_map(|(pc, _)| Some((pc, self.block_at(*pc)?)));
         let known: Vec<(&u64, u32)> = known.collect();
         if !known.is_empty() {
             let apart = e.label();
@@ -420,7 +431,7 @@ impl<'a> BlockWriter<'a> {
             [Some((a, join)), Some((b, other))] if join == other => ([Some(a), Some(b)], join),
             _ => return None,
         };
-        let join = Way { pc: arms.1, block: self.blocks.translation.block_at(arms.1) };
+        let join = Way { pc: arms.1, block: self.block_at(arms.1) };
         join.block.is_some().then_some((arms.0, join))
     }
 

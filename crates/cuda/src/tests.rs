@@ -66,10 +66,6 @@ fn mapped() -> MemorySpec {
     MemorySpec { size: 1 << 39, mapped: true, ..memory(MemoryModel::Private) }
 }
 
-fn target(model: MemoryModel, capability: u32) -> KernelTarget {
-    KernelTarget { memory: memory(model), capability }
-}
-
 /// Each part with both models of memory, and the first one, which has the most kinds of instructions, also with memory
 /// that is only read. Generations take turns, so that the first part is for all of them.
 #[test]
@@ -132,15 +128,16 @@ fn kernels_of_the_guests_assemble() {
         let record = |pc: u64| records[&pc];
         let translated = Translated { translation: &translation, record: &record };
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        for (generation, model) in GENERATIONS.into_iter().zip([
-            MemoryModel::Private,
-            MemoryModel::Private,
-            MemoryModel::Shared,
-        ]) {
+        for (capability, memory) in [
+            (GENERATIONS[0], memory(MemoryModel::Private)),
+            (GENERATIONS[1], memory(MemoryModel::Private)),
+            (GENERATIONS[1], mapped()),
+            (GENERATIONS[2], memory(MemoryModel::Shared)),
+        ] {
             for translated in [None, Some(translated)] {
-                let text = kernel(&handlers, translated, &target(model, generation));
-                let result = assemble(&text, &name, generation, Effort::Usual);
-                assert_eq!(result, Ok(()), "{name} on sm_{generation}, {model:?} memory");
+                let text = kernel(&handlers, translated, &KernelTarget { memory, capability });
+                let result = assemble(&text, &name, capability, Effort::Usual);
+                assert_eq!(result, Ok(()), "{name} on sm_{capability}, {memory:?}");
             }
         }
     }
@@ -207,14 +204,14 @@ const LOOP: &[(u64, u32, &str)] = &[
 ];
 
 /// The part of a kernel with its translated blocks.
-fn blocks(model: MemoryModel) -> String {
+fn blocks(memory: MemorySpec) -> String {
     let word = |pc: u64| LOOP.iter().find(|(at, ..)| *at == pc).map(|(_, word, _)| *word);
     let mut handlers = Handlers::new();
     let records: HashMap<u64, Record> =
         LOOP.iter().map(|(pc, word, _)| (*pc, handlers.record(*pc, *word))).collect();
     let translation = translation(0x1000, word);
     let record = |pc: u64| records[&pc];
-    let setting = Setting { memory: memory(model), vectors: false };
+    let setting = Setting { memory, vectors: false };
     let translated = Translated { translation: &translation, record: &record };
     let mut text = String::new();
     Blocks::new(translated, &setting).write(&mut text);
@@ -237,9 +234,12 @@ fn handlers_are_as_recorded_in_golden_files() {
             Emitter::handler(&mut text, &setting, number, &routine);
         }
     }
-    for model in [MemoryModel::Shared, MemoryModel::Private] {
+    let models = [MemoryModel::Shared, MemoryModel::Private].map(memory);
+    for (memory, name) in
+        [models[0], models[1], mapped()].into_iter().zip(["Shared", "Private", "Mapped"])
+    {
         let code = LOOP.iter().map(|(_, _, assembly)| *assembly).collect::<Vec<_>>().join("; ");
-        text += &format!("// {code}, translated, {model:?} memory\n{}", blocks(model));
+        text += &format!("// {code}, translated, {name} memory\n{}", blocks(memory));
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden.ptx");
     if std::env::var_os("KVRM_BLESS").is_some() {

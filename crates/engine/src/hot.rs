@@ -10,7 +10,6 @@ use kvrm_translate::{GuestCode, Region};
 
 use crate::EngineError;
 use crate::code::DecodedCode;
-use crate::lane_view::Words;
 use crate::memory::DeviceMemory;
 use crate::translation::Translation;
 
@@ -59,7 +58,8 @@ pub(crate) fn translate(
     Ok((!regions.is_empty()).then(|| Translation::new(regions)))
 }
 
-/// The words near where lanes have been seen that may be translated; all such words, if that is not asked.
+/// The words near where lanes have been seen that may be translated; all such words, if that is not asked. All lanes have
+/// them in common, or they would not be translatable.
 fn translatable(
     code: &DecodedCode,
     memory: &impl DeviceMemory,
@@ -79,11 +79,15 @@ fn translatable(
         pages
     });
     let is_near = |pc: &u64| pages.as_ref().is_none_or(|pages| pages.contains(&(pc / PAGE)));
-    // All lanes have these words, or they would not be translatable.
-    let fetched = Words::new(memory, 0, usize::MAX);
-    let addresses = code.decoded_addresses().filter(is_near).filter(|pc| code.is_translatable(*pc));
-    let words = addresses.filter_map(|pc| Some((pc, fetched.get(pc)?))).collect();
-    fetched.check()?;
+    let (mut words, mut number, mut page) = (BTreeMap::new(), None, vec![0; PAGE as usize]);
+    for pc in code.decoded_addresses().filter(is_near).filter(|pc| code.is_translatable(*pc)) {
+        if number != Some(pc / PAGE) {
+            number = Some(pc / PAGE);
+            memory.read_common_page(pc / PAGE, &mut page)?;
+        }
+        let at = (pc % PAGE) as usize;
+        words.insert(pc, u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes")));
+    }
     Ok(words)
 }
 

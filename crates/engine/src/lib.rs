@@ -482,4 +482,9 @@ pub trait Engine: Send {
     /// Resets lanes: restores the image's contents in their private memory, or what was [frozen](Self::freeze_memory), and
     /// clears registers and counts. Other shared memory stays as it is.
     fn reset(&mut self, lanes: Range<usize>) -> Result<(), EngineError>;
+
+    /// The same for lanes anywhere, in ascending order; where each reset takes time, that is faster than one after the other.
+    fn reset_each(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        lanes.iter().try_for_each(|lane| self.reset(*lane..*lane + 1))
+    }
 }

@@ -201,6 +201,14 @@ pub trait DeviceMemory {
         }
     }
 
+    /// Reads a page as lanes have it in common: in the image, if they begin with one.
+    fn read_common_page(&self, page: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
+        match self.map().is_some() && !self.is_private() {
+            true => self.read(0, page * PAGE, bytes),
+            false => self.read_image_page(page, bytes),
+        }
+    }
+
     /// Reads pieces of lanes' memory, where each has its own that is mapped.
     fn read_pieces(&self, pieces: &[Piece]) -> Result<Vec<Vec<u8>>, EngineError> {
         bulk::read(self, pieces)
@@ -319,22 +327,37 @@ pub trait DeviceMemory {
         Ok(())
     }
 
-    /// Makes a lane's memory that of the image again.
-    fn reset(&mut self, lane: usize) -> Result<(), EngineError> {
-        self.drop_pages(lane)?;
+    /// Makes the memory of lanes, in ascending order, that of the image again.
+    fn reset_each(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        self.drop_pages(lanes)?;
         if let Some(map) = self.map_mut() {
-            map.reset(lane);
+            lanes.iter().for_each(|lane| map.reset(*lane));
         }
         Ok(())
     }
 
-    /// Drops a lane's copies of pages.
-    fn drop_pages(&mut self, lane: usize) -> Result<(), EngineError> {
+    /// Drops copies of pages that lanes have, of those in groups next to each other together.
+    fn drop_pages(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
         let Some(group) = self.group().filter(|_| self.has_copies()) else { return Ok(()) };
-        let (groups, pages) = (lane / group..lane / group + 1, 0..self.table_len());
-        let mut entries = self.entries(groups.clone(), pages.clone())?;
-        entries.iter_mut().for_each(|entry| entry[1] &= !(1 << (lane % group)));
-        self.set_entries(groups, pages, &entries)
+        let table = self.table_len() as usize;
+        if table == 0 {
+            return Ok(());
+        }
+        let step = (ENTRIES_AT_ONCE / table).max(1);
+        for run in lanes.chunk_by(|a, b| b / group - a / group <= 1) {
+            let (first, last) = (run[0] / group, run[run.len() - 1] / group);
+            for start in (first..=last).step_by(step) {
+                let groups = start..(start + step).min(last + 1);
+                let mut entries = self.entries(groups.clone(), 0..table as u64)?;
+                let mut tables: Vec<_> = entries.chunks_exact_mut(table).collect();
+                for lane in run.iter().filter(|lane| groups.contains(&(*lane / group))) {
+                    let entries = tables[lane / group - start].iter_mut();
+                    entries.for_each(|entry| entry[1] &= !(1 << (lane % group)));
+                }
+                self.set_entries(groups, 0..table as u64, &entries)?;
+            }
+        }
+        Ok(())
     }
 }
 

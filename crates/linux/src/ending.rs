@@ -15,6 +15,13 @@ const MOST_ROBUST: usize = 2048;
 const NOBODY: Pid = 1;
 
 impl Kernel {
+    /// Where the list of robust futexes begins of the thread whose turn it is, which is read when the thread ends; zero, if it
+    /// has none.
+    pub fn robust_list(&self) -> u64 {
+        let thread = self.turns.current.and_then(|turn| self.threads.get(&turn.tid));
+        thread.map_or(0, |thread| thread.robust_list)
+    }
+
     /// Ends a thread, and its process if it was the last; the code is then the process's.
     pub(crate) fn end_thread(&mut self, tid: Tid, code: u8) {
         let pid = self.thread(tid).pid;

@@ -26,10 +26,10 @@ impl Emitter<'_> {
         bare
     }
 
-    /// Looks a page of mapped memory up, that of the byte at `byte`; leaves if the map does not allow the access, which
-    /// starts at `addr`.
+    /// Looks a page of mapped memory up, that of the byte at `byte`; stops, or leaves, if the map does not allow the access,
+    /// which starts at `addr`.
     pub(super) fn mapped_entry(&mut self, access: Access, addr: &str, byte: &str) -> PageEntry {
-        let refused = self.cold(|e| {
+        let refused = self.elsewhere(|e| {
             ptx!(e, "mov.b64 %detail, {addr};");
             ptx!(e, "mov.b32 %stop, {};", stop::no_page(access));
             ptx!(e, "bra STOP;");
@@ -100,44 +100,51 @@ impl Emitter<'_> {
         self.entry_of(slot)
     }
 
-    /// Stops before a write to a granule of mapped memory with decoded words.
-    pub(super) fn check_mapped_code(&mut self, addr: &str, len: u32) {
-        for offset in if len > 1 { vec![0, len - 1] } else { vec![0] } {
-            let byte = self.element_address(addr, offset);
-            let (block, at) = (self.temp_d(), self.temp_d());
-            let (part, has_code, back) = (self.temp_r(), self.temp_p(), self.label());
-            ptx!(self, "shr.u64 {block}, {byte}, {};", BLOCK_BITS);
-            // Where a place begins within memory, its end may lie behind it.
-            ptx!(self, "min.u64 {block}, {block}, {};", (self.memory.size - 1) >> BLOCK_BITS);
-            ptx!(self, "shl.b64 {block}, {block}, 2;");
-            ptx!(self, "add.u64 {at}, {block}, %code_blocks;");
-            ptx!(self, "ld.global.u32 {part}, [{at}];");
-            ptx!(self, "setp.ne.u32 {has_code}, {part}, 0;");
-            let look = self.cold(|e| e.look_for_mapped_code(addr, &byte, &part, &back));
-            ptx!(self, "@{has_code} bra {look};");
-            let _ = writeln!(self.out, "{back}:");
-        }
+    /// Stops before a write to a granule of mapped memory with decoded words. The last byte counts if it is in the page of
+    /// the first, which starts at `addr`.
+    pub(super) fn check_mapped_code(&mut self, addr: &str, byte: &str, len: u32) {
+        let (block, at) = (self.temp_d(), self.temp_d());
+        let (part, has_code, back) = (self.temp_r(), self.temp_p(), self.label());
+        ptx!(self, "shr.u64 {block}, {byte}, {};", BLOCK_BITS);
+        ptx!(self, "shl.b64 {block}, {block}, 2;");
+        ptx!(self, "add.u64 {at}, {block}, %code_blocks;");
+        ptx!(self, "ld.global.u32 {part}, [{at}];");
+        ptx!(self, "setp.ne.u32 {has_code}, {part}, 0;");
+        let look = self.cold(|e| e.look_for_mapped_code(addr, byte, len, [&part, &back]));
+        ptx!(self, "@{has_code} bra {look};");
+        let _ = writeln!(self.out, "{back}:");
     }
 
-    /// Looks a byte that is about to be written up in the map of granules; it is in a block with code.
-    fn look_for_mapped_code(&mut self, addr: &str, byte: &str, part: &str, back: &str) {
+    /// Looks bytes that are about to be written up in the map of granules: the first and the last of them, in a block with
+    /// code.
+    fn look_for_mapped_code(
+        &mut self,
+        addr: &str,
+        byte: &str,
+        len: u32,
+        [part, back]: [&String; 2],
+    ) {
         let (low, first, at) = (self.temp_r(), self.temp_r(), self.temp_d());
-        let (state, hit) = (self.temp_r(), self.temp_p());
+        let (state, other, hit) = (self.temp_r(), self.temp_r(), self.temp_p());
         let granules = (PAGE / GRANULE) as u32;
-        ptx!(self, "cvt.u32.u64 {low}, {byte};");
-        ptx!(self, "and.b32 {low}, {low}, {};", (1 << BLOCK_BITS) - 1);
-        ptx!(self, "shr.u32 {low}, {low}, {};", GRANULE.ilog2());
         ptx!(self, "sub.u32 {first}, {part}, 1;");
-        ptx!(self, "mad.lo.u32 {low}, {first}, {}, {low};", BLOCK_STRIDE as u32 * granules);
+        ptx!(self, "mul.lo.u32 {first}, {first}, {};", BLOCK_STRIDE as u32 * granules);
         // The map begins with the page before the code.
-        ptx!(self, "add.u32 {low}, {low}, {granules};");
-        ptx!(self, "mad.wide.u32 {at}, {low}, 1, %code_map;");
-        ptx!(self, "ld.global.u8 {state}, [{at}];");
+        ptx!(self, "add.u32 {first}, {first}, {granules};");
+        for (state, plus) in [(&state, 0), (&other, len - 1)] {
+            // One that is beyond the block counts as the first in it: the host looks more closely.
+            ptx!(self, "cvt.u32.u64 {low}, {byte};");
+            ptx!(self, "add.u32 {low}, {low}, {plus};");
+            ptx!(self, "and.b32 {low}, {low}, {};", (1 << BLOCK_BITS) - 1);
+            ptx!(self, "shr.u32 {low}, {low}, {};", GRANULE.ilog2());
+            ptx!(self, "add.u32 {low}, {low}, {first};");
+            ptx!(self, "mad.wide.u32 {at}, {low}, 1, %code_map;");
+            ptx!(self, "ld.global.u8 {state}, [{at}];");
+        }
+        ptx!(self, "or.b32 {state}, {state}, {other};");
         ptx!(self, "setp.ne.u32 {hit}, {state}, 0;");
         ptx!(self, "@!{hit} bra {back};");
-        ptx!(self, "mov.b64 %detail, {addr};");
-        ptx!(self, "mov.b32 %stop, {};", stop::CODE_WRITE);
-        ptx!(self, "bra STOP;");
+        self.stop_for_code(addr);
     }
 
     /// Where the byte at `addr` is in a slot of the image.

@@ -280,7 +280,7 @@ fn lanes_come_back_to_common_records() {
     bench.check();
     assert!(bench.store.table.iter().any(|record| record.handler() == DIVERTED));
     for lane in 1..3 {
-        bench.memory.drop_pages(lane).unwrap();
+        bench.memory.drop_pages(&[lane]).unwrap();
         bench.code.join(lane);
         bench.check();
         assert!(bench.has(lane, 64));
@@ -329,7 +329,7 @@ fn without_room_for_own_records_nothing_is_written() {
     assert!(state.x == before.x && (state.pc, state.exclusive_len) == (0x1000, 8));
     // It can when another lane has given its records back.
     bench.code.join(0);
-    bench.memory.drop_pages(0).unwrap();
+    bench.memory.drop_pages(&[0]).unwrap();
     let end = bench
         .code
         .step(&mut bench.memory, refused, &mut state, &mut VectorState::new(), 5)
@@ -371,7 +371,7 @@ fn lanes_never_see_anything_but_their_own_code() {
             let word = words[below(7) as usize];
             match below(8) {
                 0 if !shared => {
-                    bench.memory.drop_pages(lane).unwrap();
+                    bench.memory.drop_pages(&[lane]).unwrap();
                     bench.code.join(lane);
                 }
                 // As a kernel does it, which stops at code.

@@ -52,12 +52,13 @@ impl DecodedCode {
     }
 
     /// True if the instruction at an address, which is a multiple of 4, may be translated: it is the same for all lanes and
-    /// stays so, as far as is known, and its handler can be part of a block.
+    /// stays so, as far as is known, and the kernel has its handler, which can be part of a block.
     pub(crate) fn is_translatable(&self, pc: u64) -> bool {
         let Some(page) = self.pages.get(&(pc / PAGE)) else { return false };
         let record = page.records[(pc % PAGE / 4) as usize];
         let granule = pc / GRANULE;
-        record.handler() >= FIRST_HANDLER
+        let in_kernel = self.handlers.in_kernel(record).handler() >= FIRST_HANDLER;
+        in_kernel
             && self.handlers.is_translatable(record)
             && !self.unsettled.contains(&granule)
     }

@@ -78,7 +78,9 @@ impl<L: Launcher> LaunchEngine<L> {
                 // If there is no code, the lane will say so.
                 self.code.find(self.launcher.memory_mut(), first, pc, &mut { AHEAD })?;
             }
-            let Launched { time, stopped, .. } = self.launch(share.of(running), control)?;
+            let each = self.tiers.share(&self.config, share.of(running));
+            let Launched { time, executed, stopped } = self.launch(each, control)?;
+            self.tiers.launched(each, executed, time, running);
             share.adapt(time, stopped.len() < running);
             self.service(&stopped, control)?;
             let stopped = stopped.into_iter().map(|lane| lane as usize);

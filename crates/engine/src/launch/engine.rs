@@ -268,8 +268,24 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
             // It has no image that it could be reset to.
             _ if self.config.mapped && !memory.is_private() => {}
             true => memory.reset_all()?,
-            false => lanes.clone().try_for_each(|lane| memory.reset(lane))?,
+            false => memory.reset_each(&lanes.clone().collect::<Vec<_>>())?,
         }
+        self.begin_again(lanes)
+    }
+
+    fn reset_each(&mut self, lanes: &[usize]) -> Result<(), EngineError> {
+        self.launcher.select()?;
+        let memory = self.launcher.memory_mut();
+        if !self.config.mapped || memory.is_private() {
+            memory.reset_each(lanes)?;
+        }
+        lanes.iter().try_for_each(|lane| self.begin_again(*lane..*lane + 1))
+    }
+}
+
+impl<L: Launcher> LaunchEngine<L> {
+    /// Resets lanes whose memory is reset.
+    fn begin_again(&mut self, lanes: Range<usize>) -> Result<(), EngineError> {
         self.states.set(lanes.clone(), CpuState::new())?;
         self.vectors.set(lanes.clone(), VectorState::new())?;
         self.statuses.set(lanes.clone(), Status { stop: stop::ENDED, ..Status::default() })?;

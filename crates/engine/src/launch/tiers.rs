@@ -198,7 +198,7 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Translates what is worth it, and takes back what was not.
     pub(super) fn translate(&mut self) -> Result<(), EngineError> {
         let after = self.config.translate_after;
-        if after == u32::MAX || self.config.mapped {
+        if after == u32::MAX {
             return Ok(());
         }
         let Some(lacks) = self.launcher.translator().map(|translator| translator.lacks()) else {
@@ -237,7 +237,8 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Starts over if code that was translated has changed, or the kernel lacks handlers.
     fn look_for_changes(&mut self) {
         let (code, tiers) = (&self.code, &self.tiers);
-        let is_same = tiers.handlers == code.handlers.len() && tiers.forgotten == code.forgotten();
+        let has_grown = tiers.handlers != code.handlers.len();
+        let is_same = !has_grown && tiers.forgotten == code.forgotten();
         let is_there = match &tiers.tier {
             Tier::Interpreted => return,
             Tier::Prepared(translation) => is_same && code.has_all_of(translation),
@@ -248,7 +249,8 @@ impl<L: Launcher> LaunchEngine<L> {
             return;
         }
         self.code.set_translation(None);
-        self.tiers.setbacks += 1;
+        // There are only so many handlers.
+        self.tiers.setbacks += u32::from(!has_grown);
         self.tiers.start_over();
         if self.tiers.setbacks >= SETBACKS {
             self.tiers.tier = Tier::Settled;
@@ -381,7 +383,7 @@ impl<L: Launcher> LaunchEngine<L> {
         let mut hash = Sha256::new();
         let mut bytes = vec![0; PAGE as usize];
         for page in self.code.pages_with_code().take(TELLING_PAGES) {
-            self.launcher.memory().read_flat(page * PAGE, &mut bytes)?;
+            self.launcher.memory().read_common_page(page, &mut bytes)?;
             hash.update(page.to_le_bytes());
             hash.update(&bytes);
         }

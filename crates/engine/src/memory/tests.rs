@@ -238,7 +238,7 @@ fn pages_have_owners_until_they_are_dropped() {
     fake.write(10, PAGE, &[3]).unwrap();
     assert_eq!(fake.owners(1).unwrap(), [9, 10]);
     assert_eq!(fake.private_pages().unwrap(), [(9, 0), (9, 1), (10, 1)]);
-    fake.drop_pages(9).unwrap();
+    fake.drop_pages(&[9]).unwrap();
     assert_eq!(fake.private_pages().unwrap(), [(10, 1)]);
     assert!(fake.seen(9) == fake.flat);
     // Once more from the image, in the frame that the other lane is in.
@@ -330,7 +330,7 @@ fn lanes_have_a_mapped_memory_each() {
                 }
             }
             2 => {
-                fake.reset(lane).unwrap();
+                fake.reset_each(&[lane]).unwrap();
                 reference.lanes[lane] = reference.image.clone();
             }
             _ => {
@@ -368,7 +368,7 @@ fn slots_are_used_again_when_no_lane_needs_them() {
         assert_eq!(bytes, [0, 0]);
         match page % 2 {
             0 => fake.discard(lane, page * PAGE, PAGE).unwrap(),
-            _ => fake.reset(lane).unwrap(),
+            _ => fake.reset_each(&[lane]).unwrap(),
         }
     }
     let mut image = [0; 10];

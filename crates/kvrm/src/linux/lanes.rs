@@ -10,6 +10,7 @@
 //! lanes of its engine run, and serves those that stop. A program that needs more than a lane, a second thread for example,
 //! leaves it and goes on on the `cpu` engine.
 
+mod arguments;
 mod base;
 mod feed;
 mod guest;

@@ -30,6 +30,7 @@ use crate::{EngineKind, Error, Result};
 
 /// Results that wait for the caller, at the most.
 const MOST_WAITING: usize = 64;
+const MOST_WAITING_ON_GPU: usize = 1 << 16;
 /// How often somebody who waits for a result looks whether the run was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -201,8 +202,11 @@ impl Watch {
 
 impl Runs {
     fn start(shared: Arc<Shared>, lanes: usize, threads: usize) -> Result<Runs> {
-        let (sender, results) = sync_channel(MOST_WAITING);
-        if shared.runner.engine().is_gpu() {
+        let is_on_gpu = shared.runner.engine().is_gpu();
+        // There, very many end at a time, and those that run have more of the host's memory than results.
+        let (sender, results) =
+            sync_channel(if is_on_gpu { MOST_WAITING_ON_GPU } else { MOST_WAITING });
+        if is_on_gpu {
             let workers = vec![lanes::start(&shared, &sender, lanes, threads)?];
             return Ok(Runs { shared, results, workers });
         }

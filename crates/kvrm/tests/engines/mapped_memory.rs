@@ -18,6 +18,14 @@ macro_rules! for_mapped_devices {
         for_every_engine! {
             @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }
+        for_every_engine! {
+            @module cuda_interpreting, CUDA_INTERPRETING,
+            [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
+        }
+        for_every_engine! {
+            @module cuda_switching, CUDA_SWITCHING,
+            [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
+        }
     };
 }
 

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kvrm_engine::{Lacking, MemoryChange, Piece, RunControl, Stop};
-use kvrm_linux::calls::{self, Argument};
 use kvrm_linux::{Kernel, Next};
 
 use super::super::many::{LaneOutcome, Shared};
 use super::super::rows::Row;
 use super::super::runner::ended;
+use super::arguments::{self, Known};
 use super::base::Base;
 use super::feed::Feed;
 use super::guest::{SharedEngine, SharedLane, lock};
@@ -23,10 +23,6 @@ use crate::Result;
 
 /// How long somebody without anything to do waits before looking again.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Bytes that are read together.
-const TOGETHER: u64 = 64;
-/// The most bytes that are brought along for an argument.
-const MOST_KNOWN: u64 = 4096;
 
 /// A program that runs in a lane, or has left it.
 pub(super) struct Program {
@@ -113,25 +109,27 @@ impl Station {
     /// Finds out what lanes have stopped for, and brings along what their kernels are going to read.
     fn look(&mut self, stopped: &[usize]) -> Result<Vec<(usize, Task)>> {
         let engine = lock(&self.server.engine);
-        let (mut tasks, mut pieces, mut states) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tasks, mut states, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
         for &lane in stopped {
             let (state, status) = (engine.state(lane)?, engine.status(lane)?);
-            if matches!(status.stop, Some(Stop::Syscall { .. })) {
-                pieces.extend(arguments(lane, &state.x));
-            }
             let program = self.programs[lane].take().expect("it was running");
+            if matches!(status.stop, Some(Stop::Syscall { .. })) {
+                pieces.extend(arguments::pieces(lane, &state.x, &program.kernel));
+            }
             let executed = status.count - program.count;
             states.push(state);
             tasks.push((lane, Task::Stopped(program, status.stop, executed)));
         }
-        let mut read = pieces.iter().zip(engine.read_pieces(&pieces)?).peekable();
+        let mut known = Known::read(&**engine, &pieces)?;
+        let x = |index: usize| &states[index].x;
+        let buffers = tasks.iter().enumerate().flat_map(|(index, (lane, _))| {
+            arguments::buffers(*lane, x(index), |addr| known.find(*lane, addr))
+        });
+        let buffers: Vec<Piece> = buffers.collect();
+        known.add(Known::read(&**engine, &buffers)?);
         for ((lane, task), state) in tasks.iter().zip(states) {
             let Task::Stopped(program, ..) = task else { continue };
-            let mut known = Vec::new();
-            while let Some((piece, bytes)) = read.next_if(|(piece, _)| piece.lane == *lane) {
-                known.push((piece.addr, bytes));
-            }
-            lock(&program.lane).stopped(state, known);
+            lock(&program.lane).stopped(state, known.take(*lane));
         }
         Ok(tasks)
     }
@@ -157,11 +155,11 @@ impl Station {
 
     /// Brings the engine up to date, and lets lanes go on.
     fn go_on(&mut self, served: Vec<(usize, Then)>) -> Result<()> {
-        let mut changes = Vec::new();
+        let (mut changes, mut free) = (Vec::new(), Vec::new());
         let mut engine = lock(&self.server.engine);
         for (lane, then) in &served {
             match then {
-                None => engine.reset(*lane..*lane + 1)?,
+                None => free.push(*lane),
                 Some((program, _)) => {
                     let mut host = lock(&program.lane);
                     engine.set_state(*lane, &host.state)?;
@@ -172,6 +170,8 @@ impl Station {
                 }
             }
         }
+        free.sort_unstable();
+        engine.reset_each(&free)?;
         let refused = engine.change_memory(&changes)?;
         drop(engine);
         let mut given = Vec::new();
@@ -322,28 +322,4 @@ impl Program {
         }
         shared.ended.fetch_add(1, Ordering::Release);
     }
-}
-
-/// What a system call is probably going to read: strings and buffers that are its arguments.
-fn arguments(lane: usize, x: &[u64]) -> Vec<Piece> {
-    let Some(call) = calls::find(x[8]) else { return Vec::new() };
-    let piece = |(index, argument): (usize, &Argument)| {
-        let len = match argument {
-            Argument::Text => 2 * TOGETHER,
-            Argument::Pointer => TOGETHER,
-            Argument::Bytes => x[index + 1].min(MOST_KNOWN),
-            Argument::Fd
-            | Argument::Int
-            | Argument::Size
-            | Argument::Offset
-            | Argument::Flags
-            | Argument::Mode
-            | Argument::Signal => return None,
-        };
-        let first = x[index] / TOGETHER * TOGETHER;
-        let end = x[index].checked_add(len)?.checked_next_multiple_of(TOGETHER)?;
-        let is_there = x[index] != 0 && len > 0 && end <= kvrm_linux::memory::TOP;
-        is_there.then(|| Piece { lane, addr: first, len: (end - first) as usize })
-    };
-    call.arguments.iter().enumerate().filter_map(piece).collect()
 }

@@ -8,16 +8,19 @@ use crate::support::HALT;
 for_mapped_engines! {
     only_executable_pages_are_executed, hot_code_leaves_executable_pages, code_is_written_and_executed_in_turns,
     guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,
+    loops_cross_blocks_of_code,
 }
 
 for_mapped_devices! {
     only_executable_pages_are_executed, hot_code_leaves_executable_pages, code_is_written_and_executed_in_turns,
     guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,
+    loops_cross_blocks_of_code,
 }
 
 for_evicting_engines! {
     only_executable_pages_are_executed, hot_code_leaves_executable_pages, code_is_written_and_executed_in_turns,
     guests_write_code, discarded_code_is_gone, code_may_be_anywhere, hot_code_survives_other_changes,
+    loops_cross_blocks_of_code,
 }
 
 const FETCH: FaultKind = FaultKind::Fetch;
@@ -129,6 +132,22 @@ fn discarded_code_is_gone(subject: Subject) {
     guest.set_x(1, 20_000);
     assert_eq!(guest.run_at(CODE), HALT);
     assert_eq!(guest.x(0), 40_000);
+}
+
+/// Engines on devices have records of code in blocks.
+fn loops_cross_blocks_of_code(subject: Subject) {
+    let border = 3 * kvrm_engine::code::BLOCK_PAGES * PAGE;
+    let code = asm!(
+        ; ->up: ; add x0, x0, 3 ; bl ->add ; subs x1, x1, 1 ; b.ne ->up ; hlt 0
+        ; ->add: ; cbz x2, ->end ; add x0, x0, 4 ; ->end: ; ret
+    );
+    let mut guest = Guest::empty(subject);
+    for (round, before) in (1..).zip(0..8) {
+        guest.load(border - 4 * before, &code);
+        guest.change(|state| (state.x[0], state.x[1], state.x[2]) = (0, 2000, 1));
+        assert_eq!(guest.run_at(border - 4 * before), HALT);
+        assert_eq!((guest.x(0), guest.status().count), (14_000, round * 14_000), "{before}");
+    }
 }
 
 fn code_may_be_anywhere(subject: Subject) {
