@@ -6,7 +6,9 @@
 
 use std::fmt::Write;
 
-use crate::region::{Blocks, Kept};
+use kvrm_engine::translation::Kept;
+
+use crate::region::{Blocks, declare_kept, load_kept, store_kept};
 
 /// What `%left` is while code is interpreted. No chunk is as long.
 const INTERPRETING: u32 = u32::MAX;
@@ -14,7 +16,7 @@ const INTERPRETING: u32 = u32::MAX;
 /// Declares the registers that translated code needs.
 pub(crate) fn declare(out: &mut String, kept: &Kept) {
     out.push_str("\t.reg .b32 %left, %full;\n");
-    kept.declare(out);
+    declare_kept(out, kept);
 }
 
 /// At the start of a launch: code is interpreted first. Where lanes do not gather, they are together if all are.
@@ -32,7 +34,7 @@ pub(crate) fn enter(out: &mut String, blocks: &Blocks<'_>) {
 \t@%q0 bra ENTERED;
 "
     );
-    blocks.kept.load(out);
+    load_kept(out, &blocks.kept);
     let _ = write!(
         out,
         "ENTERED:
@@ -46,7 +48,7 @@ pub(crate) fn enter(out: &mut String, blocks: &Blocks<'_>) {
 /// Where a record is interpreted: stores what translated code has kept, if there is something.
 pub(crate) fn interpret(out: &mut String, kept: &Kept) {
     let _ = write!(out, "\tsetp.eq.u32 %q0, %left, {INTERPRETING};\n\t@%q0 bra INTERPRETED;\n");
-    kept.store(out);
+    store_kept(out, kept);
     let _ = write!(out, "\tmov.b32 %left, {INTERPRETING};\nINTERPRETED:\n");
 }
 
@@ -86,6 +88,6 @@ FIRST:
 /// At the end of a launch.
 pub(crate) fn save(out: &mut String, kept: &Kept) {
     let _ = write!(out, "\tsetp.eq.u32 %q0, %left, {INTERPRETING};\n\t@%q0 bra SAVED;\n");
-    kept.store(out);
+    store_kept(out, kept);
     out.push_str("SAVED:\n");
 }

@@ -13,7 +13,7 @@ use kvrm_engine::kernel::{
     stop,
 };
 use kvrm_engine::launch::Status;
-use kvrm_engine::translation::Translation;
+use kvrm_engine::translation::Translated;
 use kvrm_ir::legalise::legalise;
 use kvrm_ir::{Access, Routine};
 
@@ -137,14 +137,6 @@ impl KernelTarget {
     pub(crate) fn has_redux(&self) -> bool {
         self.capability >= 80
     }
-}
-
-/// Code that a kernel has translated.
-#[derive(Clone, Copy)]
-pub(crate) struct Translated<'a> {
-    pub(crate) translation: &'a Translation,
-    /// The records of its instructions, where they are interpreted.
-    pub(crate) record: &'a dyn Fn(u64) -> Record,
 }
 
 /// The text of a kernel with these handlers, and perhaps with translated code.

@@ -13,16 +13,15 @@ use kvrm_engine::kernel::stop;
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
-use kvrm_engine::translation::Translation;
+use kvrm_engine::translation::{Means, Translation};
 use kvrm_engine::{Activity, Config, EngineError, RunControl, StartTimes};
-use kvrm_ir::legalise::Lacks;
 
 use crate::code::DeviceCode;
 use crate::driver::{Buffer, CudaError, Device, Plain};
 use crate::emit::LACKS;
 use crate::guest::{Guest, TOO_MUCH, memory_model};
 use crate::kernel::{Arguments, KernelTarget, Pool, SAMPLES};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, load, prepare, take_prepared, wanted};
 use crate::memory::MemorySpec;
 use crate::stream::Mapped;
 
@@ -35,6 +34,8 @@ const FIRST_SHARE: u64 = 1 << 16;
 const LARGEST_SHARE: u64 = 1 << 40;
 /// Up to this many elements are faster copied one by one than all together.
 const FEW: usize = 64;
+/// Instructions that are translated at the most: kernels with more did not get faster on an H200, or took long to compile.
+const MOST_TRANSLATED: usize = 500;
 /// A launch that ends within this time is not watched.
 const SHORT: Duration = Duration::from_millis(2);
 /// How often a running launch is asked how far it is.
@@ -131,13 +132,13 @@ impl CudaLanes {
 
     /// Loads a kernel with all handlers and the translation, unless it is loaded.
     fn load_kernel(&mut self, code: &DecodedCode, control: &RunControl) -> Result<(), EngineError> {
-        if self.kernels.has(code) {
+        if self.kernels.has(&wanted(code)) {
             return Ok(());
         }
         let target = self.target();
         let (kernels, device) = (&mut self.kernels, &self.guest.device);
         let activity = Activity::Compiling { handlers: code.handlers.len() };
-        Ok(control.during(activity, || kernels.load(device, code, &target))?)
+        Ok(control.during(activity, || load(kernels, device, code, &target))?)
     }
 
     fn arguments(&self, launch: &Launch<'_, Array>) -> Arguments {
@@ -278,7 +279,7 @@ impl Launcher for CudaLanes {
 
     fn start_times(&self) -> StartTimes {
         let driver = Some(self.guest.device.start_time);
-        StartTimes { driver, kernels: self.kernels.loads.clone() }
+        StartTimes { driver, kernels: self.kernels.loads().to_vec() }
     }
 
     fn begin(
@@ -326,8 +327,8 @@ impl Launcher for CudaLanes {
 }
 
 impl Translator for CudaLanes {
-    fn lacks(&self) -> Lacks {
-        LACKS
+    fn means(&self) -> Means {
+        Means { lacks: LACKS, calls: true, most: MOST_TRANSLATED }
     }
 
     fn samples(&mut self) -> Result<Vec<u64>, EngineError> {
@@ -343,10 +344,10 @@ impl Translator for CudaLanes {
         translation: &Arc<Translation>,
     ) -> Result<(), EngineError> {
         let target = self.target();
-        Ok(self.kernels.prepare(&self.guest.device, code, translation, &target)?)
+        Ok(prepare(&mut self.kernels, &self.guest.device, code, translation, &target)?)
     }
 
     fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError> {
-        Ok(self.kernels.take_prepared(&self.guest.device, waits)?)
+        Ok(take_prepared(&mut self.kernels, &self.guest.device, waits)?)
     }
 }

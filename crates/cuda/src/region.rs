@@ -14,27 +14,21 @@
 //! that is elsewhere may be elsewhere, too, so blocks there are entered through their records. Where a branch skips no more than a
 //! few simple instructions, lanes execute or skip them, and stay together.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use kvrm_a64::state::{V, X};
+use kvrm_a64::state::X;
 use kvrm_engine::kernel::Record;
-use kvrm_engine::translation::Translation;
-use kvrm_ir::{File, Op, Routine, Stmt, Value};
+use kvrm_engine::translation::{Kept, Room, Translated, Translation, Way};
+use kvrm_ir::{File, Routine, Value};
 use kvrm_translate::{Block, End, Goto, Region};
 
 use crate::emit::{Emitter, Setting, ptx};
-use crate::kernel::{RECORD, Translated};
+use crate::kernel::RECORD;
 use crate::memory::BLOCK_BITS;
 
-/// Instructions of a branch that is skipped or executed without parting lanes, at the most.
-const SHORT_BRANCH: usize = 8;
-/// General registers that are kept in registers, at the most: those that occur most often. A thread has 64 registers of half
-/// the width, and what does not fit the assembler would choose.
-const MOST_GENERAL: usize = 22;
-/// Halves of vector registers that are kept in registers, at the most; if there are more, all stay in memory.
-const MOST_HALVES: usize = 16;
+/// What is kept in registers. A thread has 64 registers of half the width, and what does not fit the assembler would choose.
+const ROOM: Room = Room { general: 22, halves: 16 };
 
 /// Where an instruction of translated code is.
 pub(crate) struct Position<'a> {
@@ -47,76 +41,38 @@ pub(crate) struct Position<'a> {
     kept: &'a Kept,
 }
 
-/// Registers of the lane that translated code keeps in registers: slots of both files.
-#[derive(Default)]
-pub(crate) struct Kept {
-    general: BTreeSet<u64>,
-    halves: BTreeSet<u64>,
+/// The registers of the kernel that are kept, as pairs, and where in memory they are when code is interpreted.
+fn registers(kept: &Kept) -> impl Iterator<Item = (String, String)> {
+    let of = |class: char, array: &'static str, slots: &BTreeSet<u64>| {
+        let register = |slot: &u64| (pair(class, *slot), format!("[{array}+{}]", 8 * slot));
+        slots.iter().map(register).collect::<Vec<_>>()
+    };
+    of('g', "regs", &kept.general).into_iter().chain(of('v', "vregs", &kept.halves))
 }
 
-impl Kept {
-    fn of(translation: &Translation) -> Kept {
-        let (mut general, mut halves) = (BTreeMap::new(), BTreeMap::new());
-        for region in translation.regions() {
-            region.for_each_stmt(&mut |stmt| {
-                let (Op::ReadReg(file, index) | Op::WriteReg(file, index, _)) = &stmt.op else {
-                    return;
-                };
-                let slot = region.values[index.0 as usize].constant.expect("slots are known");
-                let uses = if *file == V { &mut halves } else { &mut general };
-                *uses.entry(slot).or_insert(0) += 1;
-            });
-        }
-        if halves.len() > MOST_HALVES {
-            halves.clear();
-        }
-        let mut by_use: Vec<(Reverse<u32>, u64)> =
-            general.into_iter().map(|(slot, uses)| (Reverse(uses), slot)).collect();
-        by_use.sort_unstable();
-        by_use.truncate(MOST_GENERAL);
-        let general = by_use.into_iter().map(|(_, slot)| slot).collect();
-        Kept { general, halves: halves.into_keys().collect() }
-    }
-
-    fn has(&self, file: File, slot: u64) -> bool {
-        if file == V { self.halves.contains(&slot) } else { self.general.contains(&slot) }
-    }
-
-    /// The registers, as pairs, and where in memory they are when code is interpreted.
-    fn registers(&self) -> impl Iterator<Item = (String, String)> {
-        let of = |class: char, array: &'static str, slots: &BTreeSet<u64>| {
-            let register = |slot: &u64| (pair(class, *slot), format!("[{array}+{}]", 8 * slot));
-            slots.iter().map(register).collect::<Vec<_>>()
+/// Declares them, and makes them zero.
+pub(crate) fn declare_kept(out: &mut String, kept: &Kept) {
+    for (register, _) in registers(kept) {
+        let [low, high] = register.trim_matches(['{', '}']).split(", ").collect::<Vec<_>>()[..]
+        else {
+            unreachable!("a pair")
         };
-        of('g', "regs", &self.general).into_iter().chain(of('v', "vregs", &self.halves))
+        let _ =
+            write!(out, "\t.reg .b32 {low}, {high};\n\tmov.b32 {low}, 0;\n\tmov.b32 {high}, 0;\n");
     }
+}
 
-    /// Declares them, and makes them zero.
-    pub(crate) fn declare(&self, out: &mut String) {
-        for (register, _) in self.registers() {
-            let [low, high] = register.trim_matches(['{', '}']).split(", ").collect::<Vec<_>>()[..]
-            else {
-                unreachable!("a pair")
-            };
-            let _ = write!(
-                out,
-                "\t.reg .b32 {low}, {high};\n\tmov.b32 {low}, 0;\n\tmov.b32 {high}, 0;\n"
-            );
-        }
+/// Loads them, before code is translated.
+pub(crate) fn load_kept(out: &mut String, kept: &Kept) {
+    for (register, at) in registers(kept) {
+        let _ = writeln!(out, "\tld.local.v2.b32 {register}, {at};");
     }
+}
 
-    /// Loads them, before code is translated.
-    pub(crate) fn load(&self, out: &mut String) {
-        for (register, at) in self.registers() {
-            let _ = writeln!(out, "\tld.local.v2.b32 {register}, {at};");
-        }
-    }
-
-    /// Stores them, before code is interpreted.
-    pub(crate) fn store(&self, out: &mut String) {
-        for (register, at) in self.registers() {
-            let _ = writeln!(out, "\tst.local.v2.b32 {at}, {register};");
-        }
+/// Stores them, before code is interpreted.
+pub(crate) fn store_kept(out: &mut String, kept: &Kept) {
+    for (register, at) in registers(kept) {
+        let _ = writeln!(out, "\tst.local.v2.b32 {at}, {register};");
     }
 }
 
@@ -175,18 +131,10 @@ pub(crate) struct Blocks<'a> {
     pub(crate) kept: Kept,
 }
 
-/// A way out of a block.
-struct Way {
-    /// The guest's address.
-    pc: u64,
-    /// The block there.
-    block: Option<u32>,
-}
-
 impl<'a> Blocks<'a> {
     pub(crate) fn new(translated: Translated<'a>, setting: &'a Setting) -> Blocks<'a> {
         let Translated { translation, record } = translated;
-        Blocks { translation, record, setting, kept: Kept::of(translation) }
+        Blocks { translation, record, setting, kept: Kept::of(translation, ROOM) }
     }
 
     /// The labels where blocks begin, by number.
@@ -288,18 +236,13 @@ impl<'a> BlockWriter<'a> {
     // Where control goes.
 
     fn way(&self, goto: Goto) -> Way {
-        let pc = match goto {
-            Goto::Block(number) => self.region.blocks[number].pc,
-            Goto::Leave(pc) => pc,
-        };
-        Way { pc, block: self.block_at(pc) }
+        let way = self.blocks.translation.way(self.region, goto);
+        Way { block: way.block.filter(|_| self.has_same_records(way.pc)), ..way }
     }
 
-    /// The block at an address, if this one may go on to it directly.
-    fn block_at(&self, pc: u64) -> Option<u32> {
-        let has_same_records =
-            !self.blocks.setting.memory.mapped || pc >> BLOCK_BITS == self.pc >> BLOCK_BITS;
-        self.blocks.translation.block_at(pc).filter(|_| has_same_records)
+    /// True if the records of code at an address are where this block's are, so that it may go on to a block there directly.
+    fn has_same_records(&self, pc: u64) -> bool {
+        !self.blocks.setting.memory.mapped || pc >> BLOCK_BITS == self.pc >> BLOCK_BITS
     }
 
     fn end<'b>(&self, e: &mut Emitter<'b>, block: &Block)
@@ -361,7 +304,8 @@ impl<'a> BlockWriter<'a> {
 
     /// Goes to a computed address, directly if it is the one that all lanes are expected to go to.
     fn indirect(&self, e: &mut Emitter<'_>, target: &str, sites: &[(u64, usize)]) {
-        let known = sites.iter().filter_map(|(pc, _)| Some((pc, self.block_at(*pc)?)));
+        let near = sites.iter().filter(|(pc, _)| self.has_same_records(*pc));
+        let known = near.filter_map(|(pc, _)| Some((pc, self.blocks.translation.block_at(*pc)?)));
         let known: Vec<(&u64, u32)> = known.collect();
         if !known.is_empty() {
             let apart = e.label();
@@ -386,27 +330,26 @@ impl<'a> BlockWriter<'a> {
     where
         'a: 'b,
     {
-        let Some((arms, join)) = self.diamond(ways) else { return false };
-        let bytes = arms.map(|arm| arm.map_or(0, |arm| arm.insns.len() * RECORD));
+        let short = self.blocks.translation.short_branch(self.region, ways);
+        let Some(short) = short.filter(|short| self.has_same_records(short.pc)) else {
+            return false;
+        };
+        let bytes = short.lengths().map(|len| len * RECORD as u32);
         let (too_short, first, end) = (e.label(), e.label(), e.label());
         ptx!(e, "setp.lt.u32 %q0, %left, {};", bytes[0].max(bytes[1]));
         ptx!(e, "@%q0 bra {too_short};");
         ptx!(e, "selp.b32 %s8, {}, {}, {cond};", bytes[0], bytes[1]);
         ptx!(e, "sub.u32 %left, %left, %s8;");
         ptx!(e, "@{cond} bra {first};");
-        self.arm(e, arms[1]);
+        self.arm(e, short.arms[1]);
         ptx!(e, "bra {end};");
         let _ = writeln!(e.out, "{first}:");
-        self.arm(e, arms[0]);
+        self.arm(e, short.arms[0]);
         let _ = writeln!(e.out, "{end}:");
         ptx!(e, "activemask.b32 %s8;");
         ptx!(e, "setp.eq.u32 %q0, %s8, %full;");
-        ptx!(
-            e,
-            "@%q0 bra B{};",
-            join.block.expect("the ways of a diamond come together in a block")
-        );
-        self.gather(e, join.pc, true);
+        ptx!(e, "@%q0 bra B{};", short.block);
+        self.gather(e, short.pc, true);
         let _ = writeln!(e.out, "{too_short}:");
         self.branch(e, cond, &ways.map(|goto| self.way(goto)));
         true
@@ -420,45 +363,6 @@ impl<'a> BlockWriter<'a> {
         e.stmts(&arm.head);
         arm.insns.iter().for_each(|insn| e.stmts(&insn.stmts));
         e.stmts(&arm.tail);
-    }
-
-    /// The blocks that are executed on the two ways of a branch, if they are short, and where the ways come together.
-    fn diamond(&self, ways: [Goto; 2]) -> Option<([Option<&'a Block>; 2], Way)> {
-        let pcs = ways.map(|goto| self.way(goto).pc);
-        let arms = match ways.map(|goto| self.simple(goto)) {
-            [Some((arm, join)), _] if join == pcs[1] => ([Some(arm), None], join),
-            [_, Some((arm, join))] if join == pcs[0] => ([None, Some(arm)], join),
-            [Some((a, join)), Some((b, other))] if join == other => ([Some(a), Some(b)], join),
-            _ => return None,
-        };
-        let join = Way { pc: arms.1, block: self.block_at(arms.1) };
-        join.block.is_some().then_some((arms.0, join))
-    }
-
-    /// A block that is short and cannot leave, and where it goes.
-    fn simple(&self, goto: Goto) -> Option<(&'a Block, u64)> {
-        let Goto::Block(number) = goto else { return None };
-        let block = &self.region.blocks[number];
-        let End::Jump(next) = block.end else { return None };
-        let is_simple = block.insns.len() <= SHORT_BRANCH && block.stmts().all(is_pure);
-        is_simple.then(|| (block, self.way(next).pc))
-    }
-}
-
-/// True for statements without memory that cannot leave.
-fn is_pure(stmt: &Stmt) -> bool {
-    match &stmt.op {
-        Op::If { then, otherwise, .. } => then.stmts.iter().chain(&otherwise.stmts).all(is_pure),
-        Op::Unary(..)
-        | Op::Binary(..)
-        | Op::Compare(..)
-        | Op::Select(..)
-        | Op::Convert(..)
-        | Op::ReadReg(..)
-        | Op::WriteReg(..)
-        | Op::SetFlags(_)
-        | Op::Test(_) => true,
-        _ => false,
     }
 }
 

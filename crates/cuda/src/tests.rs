@@ -11,7 +11,7 @@ use kvrm_a64::{Flow, flow};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::KernelCache;
 use kvrm_engine::kernel::{FIRST_HANDLER, Handlers, Record};
-use kvrm_engine::translation::Translation;
+use kvrm_engine::translation::{Translated, Translation};
 use kvrm_ir::legalise::legalise;
 use kvrm_ir::{Builder, Function, Type};
 use kvrm_translate::{GuestCode, Region};
@@ -20,7 +20,7 @@ use crate::call::functions;
 use crate::compile::compile;
 use crate::driver::{CudaError, Device, Kernel};
 use crate::emit::{Emitter, LACKS, Setting};
-use crate::kernel::{Arguments, KernelTarget, Translated, kernel};
+use crate::kernel::{Arguments, KernelTarget, kernel};
 use crate::memory::MemorySpec;
 use crate::region::Blocks;
 

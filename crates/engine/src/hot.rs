@@ -4,18 +4,14 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use kvrm_a64::flow;
-use kvrm_ir::legalise::Lacks;
 use kvrm_mem::PAGE;
 use kvrm_translate::{GuestCode, Region};
 
 use crate::EngineError;
 use crate::code::DecodedCode;
 use crate::memory::DeviceMemory;
-use crate::translation::Translation;
+use crate::translation::{Means, Translation};
 
-/// Instructions that are translated at the most. More would not stay in a GPU's instruction cache, and compiling takes
-/// more than twice as long for twice as many.
-pub(crate) const MOST: usize = 500;
 /// How many blocks there may be between two places where lanes have been seen, for these to be translated.
 const BETWEEN: usize = 6;
 /// Pages of code that are looked at, at the most, around where lanes have been seen.
@@ -46,15 +42,15 @@ pub(crate) fn translate(
     code: &DecodedCode,
     memory: &impl DeviceMemory,
     samples: Option<&Samples>,
-    lacks: Lacks,
+    means: Means,
 ) -> Result<Option<Translation>, EngineError> {
-    let words = translatable(code, memory, samples)?;
+    let words = translatable(code, memory, samples, means)?;
     let blocks = Blocks::of(&words);
     let wanted = match samples {
         Some(samples) => blocks.worth_it(samples),
         None => blocks.0.keys().map(|head| (*head, 0)).collect(),
     };
-    let regions = blocks.regions(&wanted, lacks);
+    let regions = blocks.regions(&wanted, means);
     Ok((!regions.is_empty()).then(|| Translation::new(regions)))
 }
 
@@ -64,6 +60,7 @@ fn translatable(
     code: &DecodedCode,
     memory: &impl DeviceMemory,
     samples: Option<&Samples>,
+    means: Means,
 ) -> Result<BTreeMap<u64, u32>, EngineError> {
     let pages: Option<BTreeSet<u64>> = samples.map(|samples| {
         let mut sampled: Vec<(u32, u64)> =
@@ -80,7 +77,8 @@ fn translatable(
     });
     let is_near = |pc: &u64| pages.as_ref().is_none_or(|pages| pages.contains(&(pc / PAGE)));
     let (mut words, mut number, mut page) = (BTreeMap::new(), None, vec![0; PAGE as usize]);
-    for pc in code.decoded_addresses().filter(is_near).filter(|pc| code.is_translatable(*pc)) {
+    let is_possible = |pc: &u64| code.is_translatable(*pc, means);
+    for pc in code.decoded_addresses().filter(is_near).filter(is_possible) {
         if number != Some(pc / PAGE) {
             number = Some(pc / PAGE);
             memory.read_common_page(pc / PAGE, &mut page)?;
@@ -155,7 +153,7 @@ impl Blocks {
     }
 
     /// Regions of the wanted blocks, the most important first, as long as there are not too many instructions.
-    fn regions(&self, wanted: &BTreeMap<u64, u32>, lacks: Lacks) -> Vec<Region> {
+    fn regions(&self, wanted: &BTreeMap<u64, u32>, means: Means) -> Vec<Region> {
         let mut order: Vec<(u32, u64)> =
             wanted.iter().map(|(head, count)| (*count, *head)).collect();
         order.sort_unstable_by_key(|(count, head)| (std::cmp::Reverse(*count), *head));
@@ -163,9 +161,9 @@ impl Blocks {
         for (_, head) in order {
             // A region may end within a block.
             while let Some(entry) =
-                self.0[&head].first_outside(&taken).filter(|_| taken.len() < MOST)
+                self.0[&head].first_outside(&taken).filter(|_| taken.len() < means.most)
             {
-                let region = self.region(entry, wanted, &taken, lacks);
+                let region = self.region(entry, wanted, &taken, means);
                 taken.extend(
                     region.blocks.iter().flat_map(|block| &block.insns).map(|insn| insn.pc),
                 );
@@ -181,9 +179,9 @@ impl Blocks {
         entry: u64,
         wanted: &BTreeMap<u64, u32>,
         taken: &BTreeSet<u64>,
-        lacks: Lacks,
+        means: Means,
     ) -> Region {
-        let room = Cell::new(MOST - taken.len());
+        let room = Cell::new(means.most - taken.len());
         let is_wanted = |pc: u64| {
             !taken.contains(&pc) && self.head(pc).is_some_and(|head| wanted.contains_key(&head))
         };
@@ -194,7 +192,7 @@ impl Blocks {
         };
         let mut code = GuestCode::find(entry, fetch, |_, pc| is_wanted(pc));
         code.split_at(self.0.keys().copied());
-        Region::new(&code, lacks)
+        Region::new(&code, means.lacks)
     }
 
     fn word(&self, pc: u64) -> Option<u32> {
@@ -225,6 +223,8 @@ fn distances<'a>(
 
 #[cfg(test)]
 mod tests {
+    use kvrm_ir::legalise::Lacks;
+
     use super::*;
 
     const NOP: u32 = 0xd503_201f;
@@ -236,9 +236,7 @@ mod tests {
         Blocks::of(&(0..).step_by(4).zip(words.iter().copied()).collect())
     }
 
-    fn lacks() -> Lacks {
-        Lacks { flag_operands: true, ..Lacks::default() }
-    }
+    const MEANS: Means = Means { lacks: Lacks::EVERYTHING, calls: true, most: 500 };
 
     fn addresses(regions: &[Region]) -> Vec<u64> {
         let insns = regions.iter().flat_map(|region| &region.blocks).flat_map(|block| &block.insns);
@@ -263,16 +261,16 @@ mod tests {
         let words: Vec<u32> = (0..400).map(|n| if n % 150 == 149 { OVER } else { NOP }).collect();
         let blocks = blocks(&words);
         let wanted = blocks.0.keys().map(|head| (*head, 0)).collect();
-        let regions = blocks.regions(&wanted, lacks());
+        let regions = blocks.regions(&wanted, MEANS);
         assert!(regions.len() > 1);
         assert_eq!(addresses(&regions), (0..400).map(|n| 4 * n).collect::<Vec<u64>>());
     }
 
     #[test]
     fn no_more_is_translated_than_there_is_room_for() {
-        let blocks = blocks(&vec![NOP; 2 * MOST]);
+        let blocks = blocks(&vec![NOP; 2 * MEANS.most]);
         let wanted = blocks.0.keys().map(|head| (*head, 0)).collect();
-        assert_eq!(addresses(&blocks.regions(&wanted, lacks())).len(), MOST);
+        assert_eq!(addresses(&blocks.regions(&wanted, MEANS)).len(), MEANS.most);
     }
 
     #[test]

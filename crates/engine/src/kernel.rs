@@ -17,6 +17,8 @@ use kvrm_ir::{Op, Order, Routine, Terminator, Var};
 
 use chosen::Chosen;
 
+use crate::translation::Means;
+
 /// A decoded instruction, as a kernel reads it: the handler's number in the low half of the first word,
 /// then six parameters of a byte each, then one of 64 bits (or eight more bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -96,6 +98,7 @@ pub struct Handler {
     /// A word that wants it.
     word: u32,
     uses_vectors: bool,
+    calls: bool,
     is_translatable: bool,
 }
 
@@ -192,9 +195,10 @@ impl Handlers {
         }
     }
 
-    /// True if the instruction of a record, which wants a handler, can be part of translated code.
-    pub(crate) fn is_translatable(&self, record: Record) -> bool {
-        self.handlers[(record.handler() - FIRST_HANDLER) as usize].is_translatable
+    /// True if the instruction of a record, which wants a handler, can be part of a device's translated code.
+    pub fn is_translatable(&self, record: Record, means: Means) -> bool {
+        let handler = &self.handlers[(record.handler() - FIRST_HANDLER) as usize];
+        handler.is_translatable && (means.calls || !handler.calls)
     }
 
     /// Notes that a lane wants the handler of a record.
@@ -276,6 +280,7 @@ impl Handlers {
         if handler == next {
             assert!(handler <= HANDLER_MASK, "a record has no room for so many handlers");
             let uses_vectors = uses_vectors(&after);
+            let calls = calls(&after);
             let is_translatable = is_translatable(&after);
             after.body.for_each_stmt(&mut |_| self.statements += 1);
             self.handlers.push(Handler {
@@ -283,6 +288,7 @@ impl Handlers {
                 routine: after,
                 word,
                 uses_vectors,
+                calls,
                 is_translatable,
             });
         }
@@ -320,6 +326,13 @@ fn uses_vectors(routine: &Routine) -> bool {
         uses |= matches!(stmt.op, Op::ReadReg(V, _) | Op::WriteReg(V, ..));
     });
     uses
+}
+
+/// True if it calls a function.
+fn calls(routine: &Routine) -> bool {
+    let mut calls = false;
+    routine.body.for_each_stmt(&mut |stmt| calls |= matches!(stmt.op, Op::Call(..)));
+    calls
 }
 
 fn pack(number: u32, small: &[u64], wide: Option<u64>) -> Record {

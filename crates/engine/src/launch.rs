@@ -448,7 +448,9 @@ impl<L: Launcher> LaunchEngine<L> {
 mod advancing;
 mod choosing;
 mod engine;
+mod kernels;
 mod tiers;
 
+pub use kernels::{Contents, Kernels};
 use tiers::Tiers;
 pub use tiers::Translator;

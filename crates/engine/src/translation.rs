@@ -1,10 +1,40 @@
 //! Code that kernels have translated, beside the handlers with which they interpret all other.
 
+mod kept;
+mod ways;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kvrm_ir::legalise::Lacks;
 use kvrm_mem::GRANULE;
 use kvrm_translate::Region;
+
+use crate::kernel::Record;
+
+pub use kept::{Kept, Room};
+pub use ways::{ShortBranch, Way};
+
+/// What kernels of a device can have translated.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// What operations may not be.
+    pub lacks: Lacks,
+    /// Instructions that call functions.
+    pub calls: bool,
+    /// Instructions, at the most. More would not stay in a GPU's instruction cache, and compiling takes more than twice as
+    /// long for twice as many.
+    pub most: usize,
+}
+
+/// Code that a kernel has translated.
+#[derive(Clone, Copy)]
+pub struct Translated<'a> {
+    /// Which.
+    pub translation: &'a Translation,
+    /// The records of its instructions, where they are interpreted.
+    pub record: &'a dyn Fn(u64) -> Record,
+}
 
 /// Regions of a program's code. Their blocks are numbered; where one begins, the record of the instruction says
 /// [which](crate::kernel::Record::block).

@@ -202,7 +202,7 @@ impl MachineBuilder {
 
     /// Sets how often engines interpret code before they translate it; [`Self::TRANSLATE_AFTER`] by default. Zero translates
     /// everything and [`u32::MAX`] nothing, for tests; from 65,535 on, the CPU engine takes the number for 65,535. The CUDA
-    /// engine translates up to 500 instructions, when lanes have run for a while; the wgpu engine translates nothing.
+    /// engine translates up to 500 instructions, when lanes have run for a while, and the wgpu engine up to 250.
     pub fn translate_after(mut self, times: u32) -> Self {
         self.config.translate_after = times;
         self

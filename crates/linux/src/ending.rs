@@ -18,7 +18,7 @@ impl Kernel {
     /// Where the list of robust futexes begins of the thread whose turn it is, which is read when the thread ends; zero, if it
     /// has none.
     pub fn robust_list(&self) -> u64 {
-        let thread = self.turns.current.and_then(|turn| self.threads.get(&turn.tid));
+        let thread = self.turns.current().and_then(|tid| self.threads.get(&tid));
         thread.map_or(0, |thread| thread.robust_list)
     }
 

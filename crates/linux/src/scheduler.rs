@@ -68,6 +68,13 @@ struct Turn {
     paused: bool,
 }
 
+impl Turns {
+    /// Whose turn it is.
+    pub(crate) fn current(&self) -> Option<Tid> {
+        self.current.map(|turn| turn.tid)
+    }
+}
+
 impl Kernel {
     /// Runs all processes until they have ended, a limit is hit, or the run is cancelled.
     pub fn run(&mut self, control: &RunControl) -> Result<Ending, EngineError> {

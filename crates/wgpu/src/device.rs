@@ -56,6 +56,9 @@ pub enum WgpuError {
         /// Bytes wanted.
         wanted: u64,
     },
+    /// There is no thread to compile a kernel on.
+    #[error("cannot start a thread: {0}")]
+    NoThread(std::io::Error),
     /// The device is gone.
     #[error("{name} was lost ({message}), and with it what its lanes had: build the machine again")]
     Lost {

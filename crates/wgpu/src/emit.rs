@@ -14,6 +14,7 @@ macro_rules! wgsl {
         let _ = writeln!($emitter.out, "{indent}{line}");
     }};
 }
+pub(crate) use wgsl;
 
 pub(crate) mod calls;
 
@@ -21,10 +22,11 @@ use std::fmt::Write;
 
 use kvrm_a64::state::{FPCR, FPSR, PC};
 use kvrm_engine::kernel::{small_param_position, stop};
+use kvrm_engine::translation::Kept;
 use kvrm_ir::cut::WIDE_PARAM;
 use kvrm_ir::{
-    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, Flags, Op, Place, PlaceData, RmwOp, Routine,
-    Stmt, Terminator, Type, UnOp, Value, Var,
+    Access, BinOp, Block, CmpOp, Cond, ConvOp, Exit, File, Flags, Op, Place, PlaceData, RmwOp,
+    Routine, Stmt, Terminator, Type, UnOp, Value, Var,
 };
 
 use self::calls::Layout;
@@ -36,6 +38,9 @@ const FLAGS: [&str; 4] = ["flag_n", "flag_z", "flag_c", "flag_v"];
 /// Variables that kernels with floating-point arithmetic keep at hand, as 32 bits: the others are zero. In the states of
 /// neighbouring lanes, they are far apart.
 pub(crate) const HELD: &[Var] = &[FPCR, FPSR];
+
+/// How deep statements of translated code are.
+pub(crate) const BLOCK_DEPTH: usize = 7;
 
 /// What comes after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,19 +72,30 @@ enum Params<'a> {
     Call(&'a Layout),
 }
 
-/// Writes the WGSL of a handler.
-struct Emitter<'a> {
-    out: &'a mut String,
+/// Writes the WGSL of a handler, or of translated code.
+pub(crate) struct Emitter<'a> {
+    pub(crate) out: &'a mut String,
     routine: &'a Routine,
     params: Params<'a>,
-    depth: usize,
+    pub(crate) depth: usize,
     /// What an instruction that cannot be completed does in the end.
-    leave: &'static str,
+    leave: &'a str,
+    /// Where in translated code it is.
+    position: Option<Position<'a>>,
     places: Places,
     /// Variables of the lane that are variables of the kernel.
     held: &'a [Var],
     /// Addresses have tags, and pages have permissions.
     mapped: bool,
+}
+
+/// Where an instruction of [translated code](crate::region) is.
+#[derive(Clone, Copy)]
+pub(crate) struct Position<'a> {
+    /// Instructions of its block from this one on.
+    pub(crate) rest: u32,
+    /// Registers that are variables.
+    pub(crate) kept: &'a Kept,
 }
 
 /// Which places a function of the kernel can access.
@@ -172,7 +188,20 @@ fn literal(ty: Type, bits: u64) -> String {
 impl<'a> Emitter<'a> {
     fn new(out: &'a mut String, routine: &'a Routine, held: &'a [Var]) -> Self {
         let (params, leave, places) = (Params::Record, "return;", Places::Aligned);
-        Emitter { out, routine, params, depth: 1, leave, places, held, mapped: false }
+        let (position, mapped) = (None, false);
+        Emitter { out, routine, params, depth: 1, leave, position, places, held, mapped }
+    }
+
+    /// What writes an instruction of a block of translated code, which executes `leave` to leave the block.
+    pub(crate) fn in_block(
+        out: &'a mut String,
+        routine: &'a Routine,
+        held: &'a [Var],
+        leave: &'a str,
+        position: Position<'a>,
+    ) -> Self {
+        let (depth, places, position) = (BLOCK_DEPTH, Places::Usual, Some(position));
+        Emitter { depth, leave, places, position, ..Emitter::new(out, routine, held) }
     }
 
     /// Writes the function of a handler.
@@ -196,7 +225,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A value as an operand.
-    fn get(&self, v: Value) -> String {
+    pub(crate) fn get(&self, v: Value) -> String {
         match self.routine.constant(v) {
             Some(bits) => literal(self.ty(v), bits),
             None => format!("v{}", v.0),
@@ -239,6 +268,10 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    pub(crate) fn stmts(&mut self, stmts: &[Stmt]) {
+        stmts.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
         let result = stmt.results.first().copied();
         let to = result.map(|v| self.ty(v));
@@ -252,7 +285,10 @@ impl<'a> Emitter<'a> {
                 Params::Record => param(to.expect("a result"), *index),
                 Params::Call(layout) => layout.param(to.expect("a result"), *index),
             },
-            Op::Count => "completed()".to_string(),
+            Op::Count => match self.position {
+                None => "completed()".to_string(),
+                Some(Position { rest, .. }) => format!("count - u64(fuel) - {rest}lu"),
+            },
             Op::Unary(op, a) => self.unary(*op, *a),
             Op::Binary(op, a, b) => self.binary(*op, *a, *b),
             Op::Compare(op, a, b) => self.compare(*op, *a, *b),
@@ -260,7 +296,7 @@ impl<'a> Emitter<'a> {
                 format!("select({}, {}, {})", self.get(*b), self.get(*a), self.get(*c))
             }
             Op::Convert(op, a) => self.convert(*op, *a, to.expect("a result")),
-            Op::ReadReg(file, index) => format!("{}[{}]", file.name, self.get(*index)),
+            Op::ReadReg(file, index) => self.register(*file, *index),
             Op::ReadVar(var) if self.held.contains(var) => format!("u64({})", var.name),
             Op::ReadVar(var) => read_var(*var),
             Op::Test(cond) => {
@@ -288,7 +324,7 @@ impl<'a> Emitter<'a> {
     fn effect(&mut self, op: &Op, results: &[Value]) {
         match op {
             Op::WriteReg(file, index, value) => {
-                wgsl!(self, "{}[{}] = {};", file.name, self.get(*index), self.get(*value));
+                wgsl!(self, "{} = {};", self.register(*file, *index), self.get(*value));
             }
             Op::WriteVar(var, value) => self.write_var(*var, *value),
             Op::SetFlags(flags) => {
@@ -311,6 +347,9 @@ impl<'a> Emitter<'a> {
             }
             // The language's barriers are for whole workgroups in step; accesses are in order as they are.
             Op::Fence => {}
+            Op::Exit { cond, .. } if self.position.is_some() => {
+                wgsl!(self, "if ({}) {{ {} }}", self.get(*cond), self.leave);
+            }
             Op::Exit { exit, cond, detail } => {
                 let (cond, stop, leave) = (self.get(*cond), self.stop(*exit, *detail), self.leave);
                 wgsl!(self, "if ({cond}) {{ {stop} {leave} }}");
@@ -318,6 +357,16 @@ impl<'a> Emitter<'a> {
             Op::If { cond, then, otherwise } => self.choice(*cond, [then, otherwise], results),
             _ => unreachable!("it has a result"),
         }
+    }
+
+    /// A register of a file.
+    fn register(&self, file: File, index: Value) -> String {
+        let is_kept = |position: &Position<'_>| {
+            let slot = self.routine.constant(index).expect("slots are known in translated code");
+            position.kept.has(file, slot).then(|| kept_name(slot))
+        };
+        let kept = self.position.as_ref().and_then(is_kept);
+        kept.unwrap_or_else(|| format!("{}[{}]", file.name, self.get(index)))
     }
 
     /// Values do not leave their block, so results are variables.
@@ -379,6 +428,15 @@ impl<'a> Emitter<'a> {
         let PlaceData { access, ty, count } = self.routine.place(place);
         let (name, mut addr, leave) = (place_name(place), self.get(addr), self.leave);
         let (size, len) = (ty.bytes(), self.routine.place(place).len());
+        if self.position.is_some() {
+            let check = if access == Access::Read { "can_read" } else { "can_write" };
+            wgsl!(self, "if (!{check}({addr}, {size}u, {len}u)) {{ {leave} }}");
+            wgsl!(self, "let {name} = place_at({addr});");
+            if access != Access::Read {
+                wgsl!(self, "if (!is_own({name})) {{ {leave} }}");
+            }
+            return;
+        }
         let refused = if self.mapped { stop::no_page(access) } else { stop::fault(access) };
         if self.mapped {
             wgsl!(self, "let {name}_at = untagged({addr});");
@@ -513,6 +571,11 @@ impl<'a> Emitter<'a> {
         let (number, place) = (op as u32, place_name(place));
         narrowed(ty, &format!("rmw({number}u, {place}, {}u, {value})", ty.bits()))
     }
+}
+
+/// The variable of translated code that has a general register.
+pub(crate) fn kept_name(slot: u64) -> String {
+    format!("g{slot}")
 }
 
 /// A parameter of the record.

@@ -12,14 +12,17 @@ use kvrm_engine::code::{
     BLOCK_PAGES, BLOCK_STRIDE, DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY,
 };
 use kvrm_engine::kernel::{
-    BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, UNDEFINED, stop,
+    BLOCK, BREAKPOINT, DIVERTED, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, UNDEFINED, stop,
 };
 use kvrm_engine::memory::{LEAF_PAGES, RIGHTS_BITS, VARIES};
+use kvrm_engine::translation::Translated;
 use kvrm_ir::Var;
 use kvrm_mem::{GRANULE, PAGE};
 
 use crate::emit::calls::{self, Calls, Legal};
 use crate::emit::{self, Continuation, Emitted, HELD};
+use crate::entry::with_blocks;
+use crate::region::Blocks;
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -61,8 +64,15 @@ pub(crate) enum Atomics {
 /// Locks of shared memory, where there are no 64-bit atomics.
 pub(crate) const LOCKS: usize = 1 << 12;
 
-/// The text of a kernel with these handlers.
-pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
+/// Room for notes of where lanes are, a power of two.
+pub(crate) const SAMPLES: usize = 1 << 12;
+
+/// The text of a kernel with these handlers, and perhaps with translated code.
+pub(crate) fn kernel(
+    handlers: &Handlers,
+    translated: Option<Translated<'_>>,
+    memory: &KernelTarget,
+) -> String {
     let mut out = String::new();
     constants(&mut out, memory);
     out.push_str(include_str!("state.wgsl"));
@@ -107,15 +117,28 @@ pub(crate) fn kernel(handlers: &Handlers, memory: &KernelTarget) -> String {
     if diverts {
         out.push_str(include_str!("diverted.wgsl"));
     }
-    run_straight(&mut out, &made, diverts);
+    let blocks = translated.map(|translated| Blocks::new(translated, held));
+    run_straight(&mut out, &made, diverts, blocks.is_some());
     votes(&mut out, memory.subgroup);
-    out.push_str(&run(held));
+    if blocks.is_some() {
+        out.push_str(include_str!("blocks.wgsl"));
+        if !memory.read_only {
+            out.push_str(include_str!("blocks_write.wgsl"));
+        }
+    }
+    // What is mapped is not translated, and what is translated need not be found.
+    out.push_str(match memory.mapped || blocks.is_some() {
+        true => "\nfn note_turn(turn: u32) {}\n\nfn note_place() {}\n",
+        false => include_str!("samples.wgsl"),
+    });
+    out.push_str(&run(held, blocks.as_ref()));
     out
 }
 
 /// The text around the loop. Variables that are held come and go with the vector registers.
-fn run(held: &[Var]) -> String {
-    let mut text = include_str!("run.wgsl").to_string();
+fn run(held: &[Var], blocks: Option<&Blocks<'_>>) -> String {
+    let text = include_str!("run.wgsl");
+    let mut text = blocks.map_or(text.to_string(), |blocks| with_blocks(text, blocks));
     for var in held {
         let (name, word) = (var.name, word_of(*var));
         let load = format!("load_vectors();\n  {name} = states[state + {word}u];");
@@ -137,6 +160,7 @@ fn constants(out: &mut String, memory: &KernelTarget) {
     let numbers = [
         ("WORKGROUP", WORKGROUP as usize),
         ("LOCKS", LOCKS),
+        ("SAMPLES", SAMPLES),
         ("STATE_WORDS", words),
         ("X_SLOTS", X_SLOTS),
         ("V_SLOTS", V.len as usize),
@@ -180,16 +204,26 @@ fn constants(out: &mut String, memory: &KernelTarget) {
 }
 
 /// The loop that executes instructions up to a branch, or as long as the lane can. A record that is diverted is
-/// looked for elsewhere in the next turn.
-fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
+/// looked for elsewhere in the next turn. Where there is translated code, it begins with a record that is given, and comes to
+/// an end where a block begins; that is the result.
+fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool, has_blocks: bool) {
     let (distance, fetch) = match diverts {
-        true => ("  var distance = 0u;\n", "let w = records[at + distance];\n    distance = 0u;"),
-        false => ("", "let w = records[at];"),
+        true => ("  var distance = 0u;\n", "w = records[at + distance];\n    distance = 0u;"),
+        false => ("", "w = records[at];"),
+    };
+    let (head, variables, fetch, result) = match has_blocks {
+        true => (
+            "(given: vec4<u32>) -> u32",
+            "  var w = given;\n  var is_given = true;\n  var block = TO_GATHER;\n",
+            format!("if (!is_given) {{ {fetch} }}\n    is_given = false;"),
+            "  return block;\n",
+        ),
+        false => ("()", "", format!("let {fetch}"), ""),
     };
     let _ = write!(
         out,
-        "\nfn run_straight() {{
-{distance}  loop {{
+        "\nfn run_straight{head} {{
+{variables}{distance}  loop {{
     if (at == limit) {{
       break;
     }}
@@ -207,7 +241,8 @@ fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
     ];
     let diverted = (DIVERTED, "at -= 1u; distance = own_record(w) - at; continue;");
     let diverted = Some(diverted).filter(|_| diverts);
-    for (number, text) in special.into_iter().chain(diverted) {
+    let block = Some((BLOCK, "at -= 1u; block = w.y;")).filter(|_| has_blocks);
+    for (number, text) in special.into_iter().chain(diverted).chain(block) {
         let _ = writeln!(out, "      case {number}u: {{ {text} }}");
     }
     let mut calling = Vec::new();
@@ -239,7 +274,7 @@ fn run_straight(out: &mut String, handlers: &[Emitted], diverts: bool) {
       break;
     }}
   }}
-}}
+{result}}}
 "
     );
 }
@@ -255,9 +290,14 @@ fn run_unaligned(out: &mut String, handlers: &[Emitted]) {
 
 /// What a ballot gives: a bit for each lane of a subgroup, which has up to 128.
 fn votes(out: &mut String, subgroup: u32) {
-    let (votes, ballot, count) = match subgroup <= 32 {
-        true => ("u32", "subgroupBallot(yes).x", "counts"),
-        false => ("vec4<u32>", "subgroupBallot(yes)", "counts.x + counts.y + counts.z + counts.w"),
+    let (votes, ballot, count, equal) = match subgroup <= 32 {
+        true => ("u32", "subgroupBallot(yes).x", "counts", "a == b"),
+        false => (
+            "vec4<u32>",
+            "subgroupBallot(yes)",
+            "counts.x + counts.y + counts.z + counts.w",
+            "all(a == b)",
+        ),
     };
     let _ = write!(
         out,
@@ -271,6 +311,10 @@ fn votes(yes: bool) -> Votes {{
 fn count_votes(votes: Votes) -> u32 {{
   let counts = countOneBits(votes);
   return {count};
+}}
+
+fn are_equal(a: Votes, b: Votes) -> bool {{
+  return {equal};
 }}
 "
     );

@@ -1,22 +1,26 @@
 //! Lanes on a device, and the launches of the kernel that runs them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
-use kvrm_engine::kernel::{Handlers, stop};
+use kvrm_engine::kernel::stop;
 use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
 use kvrm_engine::memory::DeviceMemory;
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
-use kvrm_engine::{Activity, Config, EngineError, KernelLoad, RunControl, StartTimes};
+use kvrm_engine::translation::{Means, Translation};
+use kvrm_engine::{Activity, Config, EngineError, StartTimes};
 
+use crate::LACKS;
 use crate::code::DeviceCode;
 use crate::device::{Device, WgpuError, WordRange};
 use crate::guest::{Guest, Limits, memory_model};
-use crate::kernel::{KernelTarget, LOCKS, WORKGROUP, kernel};
+use crate::kernel::{KernelTarget, LOCKS, SAMPLES, WORKGROUP};
+use crate::kernels::{self, Kernels};
 use crate::pipeline::{Pipeline, key};
 
 /// What a launch should take: operating systems end those that take seconds.
@@ -29,6 +33,9 @@ const LARGEST_SHARE: u64 = 1 << 31;
 const FEW: usize = 4;
 /// Up to this many lanes are read along with what a launch has counted: less than a wait of its own takes.
 const ALONG: usize = 256;
+/// What kernels can have translated. Functions are in pieces of handlers. Drivers take longer to compile instructions than
+/// CUDA's does, and llvmpipe crashes where there are 80 levels of conditions.
+pub(crate) const MEANS: Means = Means { lacks: LACKS, calls: false, most: 250 };
 /// Workgroups in a row of a dispatch.
 const ROW: u32 = 1 << 15;
 
@@ -84,9 +91,12 @@ struct Arguments {
 /// Lanes on a GPU of any make.
 pub struct WgpuLanes {
     config: Config,
-    pipeline: Option<Pipeline>,
-    kernel_loads: Vec<KernelLoad>,
+    kernels: Kernels,
     code: DeviceCode,
+    /// Where that started in the last launch.
+    code_start: u64,
+    /// Where lanes have been, if memory is flat.
+    samples: Array,
     /// What the next launch gives to every lane, if it is the first of a run.
     begins: Option<u64>,
     /// Instructions that kernels have completed, as far as has been reported.
@@ -124,9 +134,10 @@ pub(crate) fn build_with(
     let vectors = Array::new::<VectorState>(device, "vector registers", lanes)?;
     let statuses = Array::new::<Status>(device, "statuses", lanes)?;
     let lanes = WgpuLanes {
-        pipeline: None,
-        kernel_loads: Vec::new(),
+        kernels: Kernels::default(),
         code: DeviceCode::new(device),
+        code_start: 0,
+        samples: Array::new::<u32>(device, "where lanes are", SAMPLES)?,
         begins: None,
         executed: 0,
         arguments: device.uniform("arguments", size_of::<Arguments>() as u64)?,
@@ -151,35 +162,41 @@ impl From<WgpuError> for EngineError {
 }
 
 impl WgpuLanes {
-    /// Compiles a kernel with all handlers, unless it is there.
-    fn load_kernel(
-        &mut self,
-        handlers: &Handlers,
-        control: &RunControl,
-    ) -> Result<(), EngineError> {
-        let (count, windows, diverts) = (handlers.len(), self.guest.windows(), handlers.divert());
-        let is_it =
-            |p: &Pipeline| (p.handlers, p.diverts) == (count, diverts) && p.windows == windows;
-        if self.pipeline.as_ref().is_some_and(is_it) {
-            return Ok(());
-        }
+    fn target(&self) -> KernelTarget {
         let device = &self.guest.device;
-        let memory = KernelTarget {
+        KernelTarget {
             model: memory_model(&self.config),
             mapped: self.config.mapped,
             size: self.config.memory_size,
             group: self.guest.group,
             subgroup: device.largest_subgroup,
             read_only: self.config.read_only,
-            windows,
+            windows: self.guest.windows(),
             atomics: device.atomics(),
-        };
-        let text = kernel(handlers, &memory);
-        let (pipeline, load) = control.during(Activity::Compiling { handlers: count }, || {
-            Pipeline::load(device, text, &memory, handlers)
-        })?;
-        self.pipeline = Some(pipeline);
-        self.kernel_loads.push(load);
+        }
+    }
+
+    /// Loads a kernel with all handlers and the translation, unless it is loaded, and executes it without lanes.
+    fn load_kernel(&mut self, launch: &Launch<'_, Array>) -> Result<(), EngineError> {
+        let (code, target) = (launch.code, self.target());
+        if !kernels::has(&mut self.kernels, code, &target) {
+            let activity = Activity::Compiling { handlers: code.handlers.len() };
+            let (kernels, device) = (&mut self.kernels, &self.guest.device);
+            let load = || kernels::load(kernels, device, code, &target);
+            launch.control.during(activity, load)?;
+        }
+        if !self.kernels.current().has_run {
+            let start = Instant::now();
+            self.guest.device.write(
+                &self.arguments,
+                0,
+                bytemuck::bytes_of(&Arguments::zeroed()),
+            )?;
+            let activity = Activity::Compiling { handlers: code.handlers.len() };
+            launch.control.during(activity, || self.dispatch(launch, 1, &[]))?;
+            self.kernels.current_mut().has_run = true;
+            self.kernels.add_to_load(start.elapsed());
+        }
         Ok(())
     }
 
@@ -220,8 +237,11 @@ impl WgpuLanes {
             tables,
             &launch.vectors.device().buffer,
         ]];
-        if let Some(mapped) = &self.guest.mapped {
-            groups[0].extend([&mapped.words, self.code.blocks(), &mapped.columns]);
+        match &self.guest.mapped {
+            Some(mapped) => {
+                groups[0].extend([&mapped.words, self.code.blocks(), &mapped.columns]);
+            }
+            None => groups[0].push(&self.samples.buffer),
         }
         groups.push(self.guest.flat.iter().collect());
         groups.extend(self.guest.private.as_ref().map(|private| private.frames.iter().collect()));
@@ -243,14 +263,14 @@ impl WgpuLanes {
         layouts.iter().zip(self.buffers(launch)).map(group).collect()
     }
 
-    /// Runs the kernel, and waits for what is in these parts then.
+    /// Runs the kernel in so many workgroups, and waits for what is in these parts then.
     fn dispatch(
         &self,
         launch: &Launch<'_, Array>,
+        groups: u32,
         parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
-        let Pipeline { pipeline, layouts, .. } = self.pipeline.as_ref().expect("loaded before");
-        let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
+        let Pipeline { pipeline, layouts, .. } = self.kernels.current();
         let device = &self.guest.device;
         device.checked(|| {
             let mut encoder = device.encoder();
@@ -325,7 +345,8 @@ impl Launcher for WgpuLanes {
     }
 
     fn translator(&mut self) -> Option<&mut dyn Translator> {
-        None
+        // Kernels have no blocks that access mapped memory.
+        if self.config.mapped { None } else { Some(self) }
     }
 
     fn most_handlers(&self) -> usize {
@@ -341,7 +362,7 @@ impl Launcher for WgpuLanes {
     }
 
     fn start_times(&self) -> StartTimes {
-        StartTimes { driver: Some(self.start_time), kernels: self.kernel_loads.clone() }
+        StartTimes { driver: Some(self.start_time), kernels: self.kernels.loads().to_vec() }
     }
 
     fn begin(
@@ -371,13 +392,15 @@ impl Launcher for WgpuLanes {
     }
 
     fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
-        self.load_kernel(&launch.code.handlers, launch.control)?;
         self.guest.upload_map()?;
+        self.load_kernel(&launch)?;
         self.write_arguments(&launch)?;
+        self.code_start = launch.code.start();
         let parts = self.parts(&launch);
         let lens = parts.each_ref().map(|part| part.len as usize);
         let start = Instant::now();
-        let dispatched = self.dispatch(&launch, &parts);
+        let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
+        let dispatched = self.dispatch(&launch, groups, &parts);
         let time = start.elapsed();
         let bytes = dispatched.inspect_err(|_| {
             // It may have run, or be in no state to tell.
@@ -386,5 +409,36 @@ impl Launcher for WgpuLanes {
         let before = self.executed;
         let stopped = self.take_results(&launch, &bytes, lens)?;
         Ok(Launched { time, executed: self.executed - before, stopped })
+    }
+}
+
+impl Translator for WgpuLanes {
+    fn means(&self) -> Means {
+        MEANS
+    }
+
+    fn samples(&mut self) -> Result<Vec<u64>, EngineError> {
+        let mut samples = vec![0u32; SAMPLES];
+        self.samples.read(0, &mut samples)?;
+        self.samples.write(0, &[0u32; SAMPLES])?;
+        // All code is within a distance of 32 bits.
+        let distance = |noted: u32| noted.wrapping_sub(1).wrapping_sub(self.code_start as u32);
+        let address = |noted: u32| {
+            self.code_start.wrapping_add_signed(i64::from(distance(noted).cast_signed()))
+        };
+        Ok(samples.into_iter().filter(|noted| *noted != 0).map(address).collect())
+    }
+
+    fn prepare(
+        &mut self,
+        code: &DecodedCode,
+        translation: &Arc<Translation>,
+    ) -> Result<(), EngineError> {
+        let (target, device) = (self.target(), &self.guest.device);
+        Ok(kernels::prepare(&mut self.kernels, device, code, translation, &target)?)
+    }
+
+    fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError> {
+        Ok(self.kernels.take_prepared(waits, Ok)?)
     }
 }

@@ -19,11 +19,14 @@
 mod code;
 mod device;
 mod emit;
+mod entry;
 mod guest;
 mod kernel;
+mod kernels;
 mod lanes;
 mod opened;
 mod pipeline;
+mod region;
 mod windows;
 
 pub use device::{DeviceInfo, WgpuError, devices, find};

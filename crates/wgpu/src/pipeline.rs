@@ -1,46 +1,34 @@
 //! Compiled kernels, and what they are bound to.
 
-use std::time::{Duration, Instant};
-
+use kvrm_engine::MemoryModel;
 use kvrm_engine::cache::{KernelCache, KernelKey};
-use kvrm_engine::kernel::Handlers;
-use kvrm_engine::{KernelLoad, MemoryModel};
 
 use crate::device::{Device, WgpuError};
 use crate::kernel::KernelTarget;
-use crate::windows::Windows;
 
 /// A kernel that is ready to run.
 pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     /// One for each bind group.
     pub(crate) layouts: Vec<wgpu::BindGroupLayout>,
-    /// How many handlers it has, whether it knows code that differs between lanes, and which windows.
-    pub(crate) handlers: usize,
-    pub(crate) diverts: bool,
-    pub(crate) windows: Windows,
+    /// It has been executed; some drivers compile it only then.
+    pub(crate) has_run: bool,
 }
 
 impl Pipeline {
-    /// Compiles a kernel, or takes it from the cache of this computer.
+    /// Compiles a kernel, or takes it from the cache of this computer. True if it was there.
     pub(crate) fn load(
         device: &Device,
-        text: String,
+        text: &str,
         memory: &KernelTarget,
-        handlers: &Handlers,
-    ) -> Result<(Pipeline, KernelLoad), WgpuError> {
-        let start = Instant::now();
-        let cache = Cache::open(device, &text);
+    ) -> Result<(Pipeline, bool), WgpuError> {
+        let cache = Cache::open(device, text);
         let (pipeline, layouts) = device.checked(|| {
             let layouts = layouts(&device.device, memory);
-            (compile(&device.device, text.clone(), &layouts, cache.cache.as_ref()), layouts)
+            (compile(&device.device, text.to_string(), &layouts, cache.cache.as_ref()), layouts)
         })?;
-        cache.keep(device, &text);
-        let (handlers, diverts) = (handlers.len(), handlers.divert());
-        let (time, background) = (start.elapsed(), Duration::ZERO);
-        let load = KernelLoad { handlers, translated: 0, time, background, cached: cache.found };
-        let windows = memory.windows;
-        Ok((Pipeline { pipeline, layouts, handlers, diverts, windows }, load))
+        cache.keep(device, text);
+        Ok((Pipeline { pipeline, layouts, has_run: false }, cache.found))
     }
 }
 
@@ -78,8 +66,9 @@ fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupL
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write, write]];
-    if memory.mapped {
-        groups[0].extend([read, read, read]);
+    match memory.mapped {
+        true => groups[0].extend([read, read, read]),
+        false => groups[0].push(write),
     }
     let flat = match memory.model {
         MemoryModel::Shared if !memory.read_only => write,

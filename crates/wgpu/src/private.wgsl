@@ -33,9 +33,14 @@ fn frame_of(word: u32) -> u32 {
   return select(0u, entry.x, has(entry));
 }
 
-// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+// True if the lane has a copy of the page.
+fn is_own(place: Place) -> bool {
+  return place.frame != 0u;
+}
+
+// The same; otherwise the instruction is executed again when it has.
 fn own(place: Place) -> bool {
-  if (place.frame != 0u) {
+  if (is_own(place)) {
     return true;
   }
   want = place.word >> 9u;

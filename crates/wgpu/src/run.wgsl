@@ -46,13 +46,14 @@ fn run_subgroup() {
       own_pages();
     }
     let turn = next_turn();
+    note_turn(turn);
     // Where those are that went on before; the last place, if they have parted.
     var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
     if (held > 0u && chosen != 0u) {
       held -= 1u;
     } else {
       if (!subgroupAny(turn != IDLE)) {
-        break;
+        break; // Nobody can go on.
       }
       if (subgroupAny(turn != chosen && turn != IDLE)) {
         chosen = choose(turn);
@@ -143,6 +144,8 @@ fn finish(rest: u64) {
   }
   if (stop != RUNNING) {
     stopped[atomicAdd(&pool.stopped, 1u)] = lane;
+  } else {
+    note_place();
   }
 }
 

@@ -1,15 +1,19 @@
 //! What can be tested without a GPU: kernels are sound, and translate to every target's language.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
 use kvrm_engine::MemoryModel;
-use kvrm_engine::kernel::Handlers;
+use kvrm_engine::kernel::{Handlers, Record};
+use kvrm_engine::translation::{Translated, Translation};
+use kvrm_translate::{GuestCode, Region};
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{Module, front, proc};
 
 use crate::kernel::{Atomics, KernelTarget, kernel};
+use crate::lanes::MEANS;
 use crate::windows::Windows;
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Shared, MemoryModel::Private];
@@ -64,7 +68,7 @@ fn first_rows() -> Handlers {
 #[test]
 fn kernels_of_all_rows_are_sound() {
     for (handlers, memory) in all_rows(&targets()) {
-        checked(&kernel(&handlers, &memory));
+        checked(&kernel(&handlers, None, &memory));
     }
 }
 
@@ -76,7 +80,7 @@ fn handlers_have_names_of_their_own() {
         handlers.record(0x1000, row.pattern.value);
     }
     assert!(handlers.len() > 128, "u8 to u64 and more are among them");
-    checked(&kernel(&handlers, &memory(MemoryModel::Private)));
+    checked(&kernel(&handlers, None, &memory(MemoryModel::Private)));
 }
 
 /// No checks are added: the kernel makes its own.
@@ -144,7 +148,7 @@ fn disassembled(words: &[u32]) -> String {
 #[test]
 fn kernels_of_all_rows_translate() {
     for (handlers, memory) in all_rows(&targets()) {
-        let (module, info) = checked(&kernel(&handlers, &memory));
+        let (module, info) = checked(&kernel(&handlers, None, &memory));
         validate_spirv(&to_spirv(&module, &info));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
     }
@@ -160,7 +164,7 @@ fn kernels_of_all_rows_translate_to_metal() {
     let choices =
         [(MemoryModel::Private, false), (MemoryModel::Shared, false), (MemoryModel::Shared, true)];
     for (handlers, (model, coherent)) in all_rows(&choices) {
-        let (module, info) = checked(&kernel(&handlers, &metal_memory(model, coherent)));
+        let (module, info) = checked(&kernel(&handlers, None, &metal_memory(model, coherent)));
         validate_spirv(&to_spirv(&module, &info));
         let text = to_msl(&module, &info);
         assert!(text.contains("ulong"));
@@ -178,7 +182,7 @@ fn kernels_of_all_rows_translate_to_metal() {
 fn kernels_without_atomics_translate() {
     let read_only = KernelTarget { read_only: true, ..memory(MemoryModel::Shared) };
     for memory in [read_only, mapped()] {
-        let (module, info) = checked(&kernel(&first_rows(), &memory));
+        let (module, info) = checked(&kernel(&first_rows(), None, &memory));
         validate_spirv(&to_spirv(&module, &info));
         assert!(to_hlsl(&module, &info).contains("uint64_t"));
         assert!(to_msl(&module, &info).contains("ulong"));
@@ -189,7 +193,7 @@ fn kernels_without_atomics_translate() {
 #[test]
 fn kernels_of_wide_subgroups_translate() {
     let memory = KernelTarget { subgroup: 64, ..memory(MemoryModel::Private) };
-    let (module, info) = checked(&kernel(&first_rows(), &memory));
+    let (module, info) = checked(&kernel(&first_rows(), None, &memory));
     validate_spirv(&to_spirv(&module, &info));
     assert!(to_hlsl(&module, &info).contains("uint4"));
     assert!(to_msl(&module, &info).contains("uint4"));
@@ -226,6 +230,53 @@ fn check_golden(name: &str, text: &str) {
     assert!(recorded == text, "{} is out of date: see the comment on this test", path.display());
 }
 
+/// A loop that is translated: address, word.
+const LOOP: &[(u64, u32)] = &[
+    (0x1000, 0xb940_0420), // ldr w0, [x1, #4]
+    (0x1004, 0xf900_0062), // str x2, [x3]
+    (0x1008, 0xb400_0040), // cbz x0, over the next
+    (0x100c, 0x9100_0442), // add x2, x2, #1
+    (0x1010, 0xf100_0421), // subs x1, x1, #1
+    (0x1014, 0x54ff_ff61), // b.ne, back to the first
+];
+
+/// A kernel that has some words translated, which begin at the given addresses.
+fn translated(words: &[(u64, u32)], entries: &[u64], memory: &KernelTarget) -> String {
+    let word = |pc: u64| words.iter().find(|(at, _)| *at == pc).map(|(_, word)| *word);
+    let region =
+        |entry: &u64| Region::new(&GuestCode::find(*entry, word, |_, _| true), MEANS.lacks);
+    let translation = Translation::new(entries.iter().map(region).collect());
+    let mut handlers = Handlers::new();
+    let records: HashMap<u64, Record> =
+        words.iter().map(|(pc, word)| (*pc, handlers.record(*pc, *word))).collect();
+    let record = |pc: u64| records[&pc];
+    kernel(&handlers, Some(Translated { translation: &translation, record: &record }), memory)
+}
+
+/// Every row whose instructions can be translated, a block for each shape.
+#[test]
+fn translated_code_of_all_rows_is_sound() {
+    let mut words = Vec::new();
+    for row in kvrm_a64::table() {
+        let word = row.pattern.value | row.pattern.preferred;
+        let shapes = (0..row.shapes()).map(|shape| row.with_shape(word, shape));
+        words.extend(shapes.filter(|word| row.matches(*word)));
+    }
+    let mut handlers = Handlers::new();
+    words.retain(|word| {
+        let record = handlers.record(0x1000, *word);
+        handlers.is_translatable(record, MEANS)
+    });
+    assert!(words.len() > 1000, "{}", words.len());
+    let targets = [memory(MemoryModel::Private), memory(MemoryModel::Shared)];
+    for (words, memory) in words.chunks(MEANS.most).zip(targets.iter().cycle()) {
+        let placed: Vec<(u64, u32)> = (0x1000..).step_by(8).zip(words.iter().copied()).collect();
+        let entries: Vec<u64> = placed.iter().map(|(pc, _)| *pc).collect();
+        let (module, info) = checked(&translated(&placed, &entries, memory));
+        validate_spirv(&to_spirv(&module, &info));
+    }
+}
+
 fn handlers_of(words: &[u32]) -> Handlers {
     let mut handlers = Handlers::new();
     for word in words {
@@ -237,22 +288,45 @@ fn handlers_of(words: &[u32]) -> Handlers {
 /// After a deliberate change: `KVRM_BLESS=1 cargo test -p kvrm-wgpu golden`.
 #[test]
 fn kernels_are_as_recorded_in_golden_files() {
-    let calls = kernel(&handlers_of(GOLDEN_CALLS), &memory(MemoryModel::Private));
+    let calls = kernel(&handlers_of(GOLDEN_CALLS), None, &memory(MemoryModel::Private));
     checked(&calls);
     check_golden("calls.wgsl", &calls);
     let handlers = handlers_of(GOLDEN);
     for model in MODELS {
-        let text = kernel(&handlers, &memory(model));
+        let text = kernel(&handlers, None, &memory(model));
         let (module, info) = checked(&text);
         let name = format!("{model:?}").to_lowercase();
         check_golden(&format!("{name}.wgsl"), &text);
         check_golden(&format!("{name}.hlsl"), &to_hlsl(&module, &info));
         check_golden(&format!("{name}.spvasm"), &disassembled(&to_spirv(&module, &info)));
-        let (module, info) = checked(&kernel(&handlers, &metal_memory(model, true)));
+        let (module, info) = checked(&kernel(&handlers, None, &metal_memory(model, true)));
         check_golden(&format!("{name}.metal"), &to_msl(&module, &info));
     }
-    let text = kernel(&handlers, &mapped());
+    let text = kernel(&handlers, None, &mapped());
     let (module, info) = checked(&text);
     check_golden("mapped.wgsl", &text);
     check_golden("mapped.metal", &to_msl(&module, &info));
+    let text = translated(LOOP, &[0x1000], &memory(MemoryModel::Private));
+    let (module, info) = checked(&text);
+    check_golden("translated.wgsl", &text);
+    check_golden("translated.hlsl", &to_hlsl(&module, &info));
+    check_golden("translated.spvasm", &disassembled(&to_spirv(&module, &info)));
+    let metal = metal_memory(MemoryModel::Private, true);
+    let (module, info) = checked(&translated(LOOP, &[0x1000], &metal));
+    check_golden("translated.metal", &to_msl(&module, &info));
+}
+
+/// With memory of every kind, and with subgroups of 64 lanes.
+#[test]
+fn translated_code_translates() {
+    let private = memory(MemoryModel::Private);
+    let shared = memory(MemoryModel::Shared);
+    let read_only = KernelTarget { read_only: true, ..shared };
+    let wide = KernelTarget { subgroup: 64, ..private };
+    for memory in [private, shared, read_only, wide, metal_memory(MemoryModel::Shared, false)] {
+        let (module, info) = checked(&translated(LOOP, &[0x1000], &memory));
+        validate_spirv(&to_spirv(&module, &info));
+        let [hlsl, msl] = [to_hlsl(&module, &info), to_msl(&module, &info)];
+        assert!(hlsl.contains("uint64_t") && msl.contains("ulong"));
+    }
 }

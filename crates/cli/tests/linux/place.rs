@@ -140,7 +140,7 @@ impl Work {
 /// Makes a command that is killed with all that it started if it takes too long.
 fn limited(program: &str) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--signal=KILL", "300", program]);
+    command.args(["--signal=KILL", "900", program]);
     command
 }
 

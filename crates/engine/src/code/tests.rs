@@ -449,7 +449,8 @@ fn code_of_mapped_memory_may_lie_far_apart() {
 /// Everything that may be translated.
 fn translate(bench: &mut Bench) {
     let lacks = kvrm_ir::legalise::Lacks { flag_operands: true, ..Default::default() };
-    let made = crate::hot::translate(&bench.code, &bench.memory, None, lacks).unwrap();
+    let means = crate::translation::Means { lacks, calls: true, most: 500 };
+    let made = crate::hot::translate(&bench.code, &bench.memory, None, means).unwrap();
     bench.code.set_translation(made.map(Arc::new));
     bench.code.upload(&mut bench.store).unwrap();
 }

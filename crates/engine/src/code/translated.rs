@@ -7,7 +7,7 @@ use kvrm_mem::{GRANULE, PAGE};
 use super::DecodedCode;
 use super::tables::is_decoded;
 use crate::kernel::{FIRST_HANDLER, Record};
-use crate::translation::Translation;
+use crate::translation::{Means, Translation};
 
 impl DecodedCode {
     /// What of the code is translated in the next launch's kernel.
@@ -52,14 +52,15 @@ impl DecodedCode {
     }
 
     /// True if the instruction at an address, which is a multiple of 4, may be translated: it is the same for all lanes and
-    /// stays so, as far as is known, and the kernel has its handler, which can be part of a block.
-    pub(crate) fn is_translatable(&self, pc: u64) -> bool {
+    /// stays so, as far as is known, and the kernel has its handler, which can be part of a block of
+    /// the device.
+    pub(crate) fn is_translatable(&self, pc: u64, means: Means) -> bool {
         let Some(page) = self.pages.get(&(pc / PAGE)) else { return false };
         let record = page.records[(pc % PAGE / 4) as usize];
         let granule = pc / GRANULE;
         let in_kernel = self.handlers.in_kernel(record).handler() >= FIRST_HANDLER;
         in_kernel
-            && self.handlers.is_translatable(record)
+            && self.handlers.is_translatable(record, means)
             && !self.unsettled.contains(&granule)
     }
 

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kvrm_ir::legalise::Lacks;
 use kvrm_mem::PAGE;
 use sha2::{Digest, Sha256};
 
@@ -17,13 +16,13 @@ use crate::cache::KernelCache;
 use crate::code::DecodedCode;
 use crate::hot::{self, Samples};
 use crate::memory::DeviceMemory;
-use crate::translation::Translation;
+use crate::translation::{Means, Translation};
 use crate::{Config, EngineError};
 
 /// What a device does so that code can be translated.
 pub trait Translator {
-    /// What the operations of translated code may not be.
-    fn lacks(&self) -> Lacks;
+    /// What kernels can have translated.
+    fn means(&self) -> Means;
 
     /// Where lanes have been since this was last asked: addresses, once for each time.
     fn samples(&mut self) -> Result<Vec<u64>, EngineError>;
@@ -201,30 +200,30 @@ impl<L: Launcher> LaunchEngine<L> {
         if after == u32::MAX {
             return Ok(());
         }
-        let Some(lacks) = self.launcher.translator().map(|translator| translator.lacks()) else {
+        let Some(means) = self.launcher.translator().map(|translator| translator.means()) else {
             return Ok(());
         };
         match after {
-            0 => self.translate_all(lacks),
-            _ => self.step_tier(lacks, after),
+            0 => self.translate_all(means),
+            _ => self.step_tier(means, after),
         }
     }
 
-    fn translate_all(&mut self, lacks: Lacks) -> Result<(), EngineError> {
+    fn translate_all(&mut self, means: Means) -> Result<(), EngineError> {
         let is_new = self.tiers.decoded != self.code.decoded();
         if is_new || self.code.translation().is_none() && self.tiers.setbacks < SETBACKS {
             self.tiers.setbacks += u32::from(!is_new);
             self.tiers.decoded = self.code.decoded();
-            let made = hot::translate(&self.code, self.launcher.memory(), None, lacks)?;
+            let made = hot::translate(&self.code, self.launcher.memory(), None, means)?;
             self.code.set_translation(made.map(Arc::new));
         }
         Ok(())
     }
 
-    fn step_tier(&mut self, lacks: Lacks, after: u32) -> Result<(), EngineError> {
+    fn step_tier(&mut self, means: Means, after: u32) -> Result<(), EngineError> {
         self.look_for_changes();
         match &self.tiers.tier {
-            Tier::Interpreted => self.begin_to_translate(lacks, after),
+            Tier::Interpreted => self.begin_to_translate(means, after),
             Tier::Prepared(_) => self.take_over(after),
             Tier::Tried(_) => {
                 self.compare();
@@ -265,7 +264,7 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     /// Begins to compile a kernel with what lanes spend their time in, if they have run for long enough.
-    fn begin_to_translate(&mut self, lacks: Lacks, after: u32) -> Result<(), EngineError> {
+    fn begin_to_translate(&mut self, means: Means, after: u32) -> Result<(), EngineError> {
         if after >= SOON {
             self.look_for_kept()?;
         }
@@ -282,7 +281,7 @@ impl<L: Launcher> LaunchEngine<L> {
         }
         self.note_code();
         let samples = Some(&self.tiers.samples);
-        match hot::translate(&self.code, self.launcher.memory(), samples, lacks)? {
+        match hot::translate(&self.code, self.launcher.memory(), samples, means)? {
             None => self.tiers.tier = Tier::Settled,
             Some(translation) => {
                 let translation = Arc::new(translation);

@@ -13,6 +13,8 @@ macro_rules! for_every_engine {
         for_every_engine! { @module cpu, CPU, []: $($test)* }
         for_every_engine! { @module eval, EVAL, []: $($test)* }
         for_every_engine! { @module wgpu, WGPU, []: $($test)* }
+        for_every_engine! { @module wgpu_interpreting, WGPU_INTERPRETING, []: $($test)* }
+        for_every_engine! { @module wgpu_switching, WGPU_SWITCHING, []: $($test)* }
         for_every_engine! {
             @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }
@@ -69,6 +71,7 @@ macro_rules! asm {
 }
 
 mod background;
+mod blocks;
 mod breakpoints;
 mod cancelling;
 mod changed_code;

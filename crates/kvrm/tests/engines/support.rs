@@ -52,8 +52,13 @@ impl Subject {
     /// Where code is translated after a lane has executed twelve instructions.
     pub(crate) const CUDA_SWITCHING: Subject =
         Subject::new(Setup { engine: EngineKind::Cuda, translate_after: 3 });
+    /// The same three.
     pub(crate) const WGPU: Subject =
         Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 0 });
+    pub(crate) const WGPU_INTERPRETING: Subject =
+        Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: u32::MAX });
+    pub(crate) const WGPU_SWITCHING: Subject =
+        Subject::new(Setup { engine: EngineKind::Wgpu, translate_after: 3 });
     /// Where a few translations are all that there is room for.
     pub(crate) const EVICTING: Subject =
         Subject { code_memory: Some(16 << 10), ..Subject::TRANSLATING };

@@ -1,5 +1,6 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
+const SAMPLES: u32 = 4096u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
@@ -338,9 +339,14 @@ fn frame_of(word: u32) -> u32 {
   return select(0u, entry.x, has(entry));
 }
 
-// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+// True if the lane has a copy of the page.
+fn is_own(place: Place) -> bool {
+  return place.frame != 0u;
+}
+
+// The same; otherwise the instruction is executed again when it has.
 fn own(place: Place) -> bool {
-  if (place.frame != 0u) {
+  if (is_own(place)) {
     return true;
   }
   want = place.word >> 9u;
@@ -593,7 +599,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -603,7 +609,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // FCMP_S
-fn h10(w: vec4<u32>) {
+fn h11(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v4: u32 = v0 << 0x1u;
@@ -723,7 +729,7 @@ struct Call {
 }
 
 // FADD_S
-fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   let v19: u32 = u32((*call).result0);
   let v20: u32 = (*call).result1;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -742,7 +748,7 @@ fn piece_11(w: vec4<u32>, call: ptr<function, Call>) {
   v[v8] = 0x0lu;
   (*call).piece = 0u;
 }
-fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -759,12 +765,12 @@ fn piece_6(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v10;
   (*call).param1 = v12;
   (*call).param2 = v18;
-  (*call).piece = 11u;
+  (*call).piece = 12u;
   (*call).function = 0u;
 }
 
 // FADD_4S
-fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   let v44: u32 = (*call).kept_u32_0;
   let v49: u64 = (*call).kept_u64_0;
   let v50: u64 = (*call).kept_u64_1;
@@ -789,7 +795,7 @@ fn piece_12(w: vec4<u32>, call: ptr<function, Call>) {
   v[v10] = v53;
   (*call).piece = 0u;
 }
-fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
   let v43: u32 = (*call).kept_u32_0;
   let v39: u32 = u32((*call).result0);
   let v40: u32 = (*call).result1;
@@ -817,10 +823,10 @@ fn piece_13(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v28;
   (*call).param1 = v34;
   (*call).param2 = v20;
-  (*call).piece = 12u;
+  (*call).piece = 13u;
   (*call).function = 0u;
 }
-fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
   let v36: u32 = (*call).kept_u32_0;
   let v46: u64 = (*call).kept_u64_0;
   let v37: u32 = u32((*call).result0);
@@ -849,10 +855,10 @@ fn piece_14(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v26;
   (*call).param1 = v32;
   (*call).param2 = v20;
-  (*call).piece = 13u;
+  (*call).piece = 14u;
   (*call).function = 0u;
 }
-fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_16(w: vec4<u32>, call: ptr<function, Call>) {
   let v35: u32 = u32((*call).result0);
   let v36: u32 = (*call).result1;
   let v0: u32 = (w.x >> 16u) & 0xffu;
@@ -876,10 +882,10 @@ fn piece_15(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v25;
   (*call).param1 = v31;
   (*call).param2 = v20;
-  (*call).piece = 14u;
+  (*call).piece = 15u;
   (*call).function = 0u;
 }
-fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -896,12 +902,12 @@ fn piece_7(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v21;
   (*call).param1 = v29;
   (*call).param2 = v20;
-  (*call).piece = 15u;
+  (*call).piece = 16u;
   (*call).function = 0u;
 }
 
 // FSUB_S
-fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_9(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v5: u32 = v0 << 0x1u;
@@ -918,12 +924,12 @@ fn piece_8(w: vec4<u32>, call: ptr<function, Call>) {
   (*call).param0 = v10;
   (*call).param1 = v12;
   (*call).param2 = v18;
-  (*call).piece = 11u;
+  (*call).piece = 12u;
   (*call).function = 1u;
 }
 
 // FCVT_D_S
-fn piece_16(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_17(w: vec4<u32>, call: ptr<function, Call>) {
   let v15: u64 = (*call).result0;
   let v16: u32 = (*call).result1;
   let v1: u32 = (w.x >> 24u) & 0xffu;
@@ -941,7 +947,7 @@ fn piece_16(w: vec4<u32>, call: ptr<function, Call>) {
   v[v6] = 0x0lu;
   (*call).piece = 0u;
 }
-fn piece_9(w: vec4<u32>, call: ptr<function, Call>) {
+fn piece_10(w: vec4<u32>, call: ptr<function, Call>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v4: u32 = v0 << 0x1u;
   let v7: u64 = v[v4];
@@ -953,7 +959,7 @@ fn piece_9(w: vec4<u32>, call: ptr<function, Call>) {
   let v14: u32 = u32(v13);
   (*call).param0 = v8;
   (*call).param1 = v14;
-  (*call).piece = 16u;
+  (*call).piece = 17u;
   (*call).function = 2u;
 }
 
@@ -1531,16 +1537,16 @@ fn run_calls(w: vec4<u32>) {
   call.piece = w.x & 0xffffu;
   loop {
     switch (call.piece) {
-      case 11u: { piece_11(w, &call); }
-      case 6u: { piece_6(w, &call); }
       case 12u: { piece_12(w, &call); }
+      case 7u: { piece_7(w, &call); }
       case 13u: { piece_13(w, &call); }
       case 14u: { piece_14(w, &call); }
       case 15u: { piece_15(w, &call); }
-      case 7u: { piece_7(w, &call); }
-      case 8u: { piece_8(w, &call); }
       case 16u: { piece_16(w, &call); }
+      case 8u: { piece_8(w, &call); }
       case 9u: { piece_9(w, &call); }
+      case 17u: { piece_17(w, &call); }
+      case 10u: { piece_10(w, &call); }
       default: {}
     }
     if (call.piece == 0u) {
@@ -1573,9 +1579,9 @@ fn run_straight() {
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
       case 4u: { stop_before(NO_HANDLER, 0lu); }
-      case 5u: { h5(w); continue; }
-      case 10u: { h10(w); continue; }
-      case 6u, 7u, 8u, 9u: { run_calls(w); continue; }
+      case 6u: { h6(w); continue; }
+      case 11u: { h11(w); continue; }
+      case 7u, 8u, 9u, 10u: { run_calls(w); continue; }
       default: { not_decoded(); }
     }
     if (!unaligned) {
@@ -1598,6 +1604,34 @@ fn votes(yes: bool) -> Votes {
 fn count_votes(votes: Votes) -> u32 {
   let counts = countOneBits(votes);
   return counts;
+}
+
+fn are_equal(a: Votes, b: Votes) -> bool {
+  return a == b;
+}
+
+// Where lanes are, now and then: the lower half of the address, and its lowest bit, which no instruction's has.
+@group(0) @binding(9) var<storage, read_write> samples: array<u32, SAMPLES>;
+
+// Turns between two notes: a prime number, so that lanes in a loop are not met at one place only.
+const UNTIL_NOTE: u32 = 251u;
+
+var<private> until_note: u32;
+
+fn note_turn(turn: u32) {
+  if (until_note == 0u) {
+    until_note = UNTIL_NOTE;
+    if (turn != IDLE) {
+      note_place();
+    }
+  }
+  until_note -= 1u;
+}
+
+// A lane's notes go to different places. Lanes overwrite each other's.
+fn note_place() {
+  let index = (u32(count) - (limit - at)) * 0x9e3779b1u + lane;
+  samples[index % SAMPLES] = u32(address_of(at)) | 1u;
 }
 
 // The turn of a lane that has nothing to do.
@@ -1647,13 +1681,14 @@ fn run_subgroup() {
       own_pages();
     }
     let turn = next_turn();
+    note_turn(turn);
     // Where those are that went on before; the last place, if they have parted.
     var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
     if (held > 0u && chosen != 0u) {
       held -= 1u;
     } else {
       if (!subgroupAny(turn != IDLE)) {
-        break;
+        break; // Nobody can go on.
       }
       if (subgroupAny(turn != chosen && turn != IDLE)) {
         chosen = choose(turn);
@@ -1748,6 +1783,8 @@ fn finish(rest: u64) {
   }
   if (stop != RUNNING) {
     stopped[atomicAdd(&pool.stopped, 1u)] = lane;
+  } else {
+    note_place();
   }
 }
 

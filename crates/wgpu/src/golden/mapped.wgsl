@@ -1,5 +1,6 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
+const SAMPLES: u32 = 4096u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
@@ -393,9 +394,14 @@ fn frame_of(word: u32) -> u32 {
   return select(0u, entry.x, has(entry));
 }
 
-// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+// True if the lane has a copy of the page.
+fn is_own(place: Place) -> bool {
+  return place.frame != 0u;
+}
+
+// The same; otherwise the instruction is executed again when it has.
 fn own(place: Place) -> bool {
-  if (place.frame != 0u) {
+  if (is_own(place)) {
     return true;
   }
   want = place.word >> 9u;
@@ -648,7 +654,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -658,7 +664,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // SUBS_imm_X
-fn h6(w: vec4<u32>) {
+fn h7(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -679,7 +685,7 @@ fn h6(w: vec4<u32>) {
 }
 
 // B_cond
-fn h7(w: vec4<u32>) {
+fn h8(w: vec4<u32>) {
   let v0: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v2: bool = flag_z;
   let v5: bool = !v2;
@@ -687,7 +693,7 @@ fn h7(w: vec4<u32>) {
 }
 
 // LDR_W_uimm
-fn h8(w: vec4<u32>) -> bool {
+fn h9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -702,7 +708,7 @@ fn h8(w: vec4<u32>) -> bool {
   x[v1] = v6;
   return true;
 }
-fn unaligned_8(w: vec4<u32>) -> bool {
+fn unaligned_9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -719,7 +725,7 @@ fn unaligned_8(w: vec4<u32>) -> bool {
 }
 
 // STR_X_uimm
-fn h9(w: vec4<u32>) -> bool {
+fn h10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -734,7 +740,7 @@ fn h9(w: vec4<u32>) -> bool {
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
-fn unaligned_9(w: vec4<u32>) -> bool {
+fn unaligned_10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -753,7 +759,7 @@ fn unaligned_9(w: vec4<u32>) -> bool {
 }
 
 // LDADD_X
-fn h10(w: vec4<u32>) -> bool {
+fn h11(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -772,7 +778,7 @@ fn h10(w: vec4<u32>) -> bool {
 }
 
 // CLZ_X
-fn h11(w: vec4<u32>) {
+fn h12(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = x[v0];
@@ -790,8 +796,8 @@ fn h11(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 8u: { return unaligned_8(w); }
     case 9u: { return unaligned_9(w); }
+    case 10u: { return unaligned_10(w); }
     default: { return false; }
   }
 }
@@ -808,13 +814,13 @@ fn run_straight() {
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
       case 4u: { stop_before(NO_HANDLER, 0lu); }
-      case 5u: { h5(w); continue; }
       case 6u: { h6(w); continue; }
-      case 7u: { h7(w); }
-      case 8u: { if (h8(w)) { continue; } }
+      case 7u: { h7(w); continue; }
+      case 8u: { h8(w); }
       case 9u: { if (h9(w)) { continue; } }
       case 10u: { if (h10(w)) { continue; } }
-      case 11u: { h11(w); continue; }
+      case 11u: { if (h11(w)) { continue; } }
+      case 12u: { h12(w); continue; }
       default: { not_decoded(); }
     }
     if (!unaligned) {
@@ -838,6 +844,14 @@ fn count_votes(votes: Votes) -> u32 {
   let counts = countOneBits(votes);
   return counts;
 }
+
+fn are_equal(a: Votes, b: Votes) -> bool {
+  return a == b;
+}
+
+fn note_turn(turn: u32) {}
+
+fn note_place() {}
 
 // The turn of a lane that has nothing to do.
 const IDLE: u32 = 0xffffffffu;
@@ -886,13 +900,14 @@ fn run_subgroup() {
       own_pages();
     }
     let turn = next_turn();
+    note_turn(turn);
     // Where those are that went on before; the last place, if they have parted.
     var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
     if (held > 0u && chosen != 0u) {
       held -= 1u;
     } else {
       if (!subgroupAny(turn != IDLE)) {
-        break;
+        break; // Nobody can go on.
       }
       if (subgroupAny(turn != chosen && turn != IDLE)) {
         chosen = choose(turn);
@@ -983,6 +998,8 @@ fn finish(rest: u64) {
   }
   if (stop != RUNNING) {
     stopped[atomicAdd(&pool.stopped, 1u)] = lane;
+  } else {
+    note_place();
   }
 }
 

@@ -49,6 +49,7 @@ struct Pair {
 
 static const uint WORKGROUP = 64u;
 static const uint LOCKS = 4096u;
+static const uint SAMPLES = 4096u;
 static const uint STATE_WORDS = 88u;
 static const uint X_SLOTS = 34u;
 static const uint V_SLOTS = 64u;
@@ -82,6 +83,7 @@ static const uint DIRECTORY_SHIFT = 15u;
 static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
 static const uint NO_PAGE = 4294967295u;
+static const uint UNTIL_NOTE = 251u;
 static const uint IDLE = 4294967295u;
 static const uint HOLD = 1u;
 static const uint HASH_BITS = 5u;
@@ -94,7 +96,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_18 = (uint)0;
+static uint place_19 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -117,6 +119,8 @@ static uint seat = (uint)0;
 static uint want = (uint)0;
 static uint64_t window[9] = (uint64_t[9])0;
 static uint64_t masks[9] = (uint64_t[9])0;
+RWByteAddressBuffer samples : register(u9);
+static uint until_note = (uint)0;
 static uint waited = (uint)0;
 
 struct ComputeInput_run {
@@ -375,19 +379,19 @@ Place place_at(uint64_t addr_3)
 {
     const uint _e1 = word_of(addr_3);
     const uint _e5 = frame_of(_e1);
-    const Place place_19 = ConstructPlace(_e1, (uint(addr_3) & 7u), _e5);
-    return place_19;
+    const Place place_20 = ConstructPlace(_e1, (uint(addr_3) & 7u), _e5);
+    return place_20;
 }
 
 Place around(Place place, uint word_4)
 {
     if (((word_4 >> 9u) == (place.word >> 9u))) {
-        const Place place_20 = place;
-        return place_20;
+        const Place place_21 = place;
+        return place_21;
     }
     const uint _e9 = frame_of(word_4);
-    const Place place_21 = ConstructPlace(word_4, 0u, _e9);
-    return place_21;
+    const Place place_22 = ConstructPlace(word_4, 0u, _e9);
+    return place_22;
 }
 
 uint naga_mod(uint lhs, uint rhs) {
@@ -410,53 +414,59 @@ uint in_frame(uint word_5)
     return (((word_5 & 511u) * GROUP) + _e6);
 }
 
-bool own(Place place_1)
+bool is_own(Place place_1)
 {
-    if ((place_1.frame != 0u)) {
+    return (place_1.frame != 0u);
+}
+
+bool own(Place place_2)
+{
+    const bool _e1 = is_own(place_2);
+    if (_e1) {
         return true;
     }
-    want = (place_1.word >> 9u);
-    uint _e10 = at;
-    at = (_e10 - 1u);
+    want = (place_2.word >> 9u);
+    uint _e8 = at;
+    at = (_e8 - 1u);
     return false;
 }
 
-uint64_t load_word(Place place_2, uint word_6)
+uint64_t load_word(Place place_3, uint word_6)
 {
-    if ((place_2.frame != 0u)) {
+    if ((place_3.frame != 0u)) {
         const uint _e6 = in_frame(word_6);
-        const uint64_t _e7 = frame_word(place_2.frame, _e6);
+        const uint64_t _e7 = frame_word(place_3.frame, _e6);
         return _e7;
     }
     const uint64_t _e8 = image_word(word_6);
     return _e8;
 }
 
-void set_word(Place place_3, uint word_7, uint64_t value_2)
+void set_word(Place place_4, uint word_7, uint64_t value_2)
 {
     const uint _e4 = in_frame(word_7);
-    set_frame_word(place_3.frame, _e4, value_2);
+    set_frame_word(place_4.frame, _e4, value_2);
     return;
 }
 
-void change_word(Place place_4, uint word_8, uint64_t value_3, uint64_t mask)
+void change_word(Place place_5, uint word_8, uint64_t value_3, uint64_t mask)
 {
     const uint _e4 = in_frame(word_8);
-    const uint64_t _e7 = frame_word(place_4.frame, _e4);
-    set_frame_word(place_4.frame, _e4, ((_e7 & ~(mask)) | value_3));
+    const uint64_t _e7 = frame_word(place_5.frame, _e4);
+    set_frame_word(place_5.frame, _e4, ((_e7 & ~(mask)) | value_3));
     return;
 }
 
-uint64_t load_word_across(Place place_5, uint word_9)
+uint64_t load_word_across(Place place_6, uint word_9)
 {
-    const Place _e2 = around(place_5, word_9);
+    const Place _e2 = around(place_6, word_9);
     const uint64_t _e3 = load_word(_e2, word_9);
     return _e3;
 }
 
-void change_word_across(Place place_6, uint word_10, uint64_t value_4, uint64_t mask_1)
+void change_word_across(Place place_7, uint word_10, uint64_t value_4, uint64_t mask_1)
 {
-    const Place _e4 = around(place_6, word_10);
+    const Place _e4 = around(place_7, word_10);
     change_word(_e4, word_10, value_4, mask_1);
     return;
 }
@@ -482,14 +492,14 @@ void own_pages()
         uint _e6 = want;
         bool mine = (_e6 == _e2);
         const uint4 _e8 = WaveActiveBallot(mine);
-        uint _e10 = place_18;
+        uint _e10 = place_19;
         uint _e12 = seat;
         uint first_of_group = (_e10 - _e12);
         uint lanes = ((_e8[(first_of_group >> 5u)] >> (first_of_group & 31u)) & GROUP_BITS);
         uint leader = (first_of_group + min(32u, firstbitlow((lanes | 2147483648u))));
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_18;
+            uint _e31 = place_19;
             local_2 = (_e31 == leader);
         } else {
             local_2 = false;
@@ -559,10 +569,10 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t load(Place place_7, uint offset, uint bits_1)
+uint64_t load(Place place_8, uint offset, uint bits_1)
 {
-    uint at_1 = (place_7.byte + offset);
-    const uint64_t _e9 = load_word(place_7, (place_7.word + (at_1 >> 3u)));
+    uint at_1 = (place_8.byte + offset);
+    const uint64_t _e9 = load_word(place_8, (place_8.word + (at_1 >> 3u)));
     if ((bits_1 == 64u)) {
         return _e9;
     }
@@ -570,26 +580,26 @@ uint64_t load(Place place_7, uint offset, uint bits_1)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-void store(Place place_8, uint offset_1, uint bits_2, uint64_t value_5)
+void store(Place place_9, uint offset_1, uint bits_2, uint64_t value_5)
 {
-    uint at_2 = (place_8.byte + offset_1);
-    uint word_11 = (place_8.word + (at_2 >> 3u));
+    uint at_2 = (place_9.byte + offset_1);
+    uint word_11 = (place_9.word + (at_2 >> 3u));
     if ((bits_2 == 64u)) {
-        set_word(place_8, word_11, value_5);
+        set_word(place_9, word_11, value_5);
         return;
     } else {
         uint shift = ((at_2 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_2);
-        change_word(place_8, word_11, (value_5 << shift), (_e17 << shift));
+        change_word(place_9, word_11, (value_5 << shift), (_e17 << shift));
         return;
     }
 }
 
-uint64_t cas(Place place_9, uint bits_3, uint64_t expected, uint64_t wanted)
+uint64_t cas(Place place_10, uint bits_3, uint64_t expected, uint64_t wanted)
 {
-    const uint64_t _e5 = load(place_9, 0u, bits_3);
+    const uint64_t _e5 = load(place_10, 0u, bits_3);
     if ((_e5 == expected)) {
-        store(place_9, 0u, bits_3, wanted);
+        store(place_10, 0u, bits_3, wanted);
     }
     return _e5;
 }
@@ -638,11 +648,11 @@ uint64_t modified(uint op, uint bits_5, uint64_t old, uint64_t value_7)
     }
 }
 
-uint64_t rmw(uint op_1, Place place_10, uint bits_6, uint64_t value_8)
+uint64_t rmw(uint op_1, Place place_11, uint bits_6, uint64_t value_8)
 {
-    const uint64_t _e5 = load(place_10, 0u, bits_6);
+    const uint64_t _e5 = load(place_11, 0u, bits_6);
     const uint64_t _e7 = modified(op_1, bits_6, _e5, value_8);
-    store(place_10, 0u, bits_6, _e7);
+    store(place_11, 0u, bits_6, _e7);
     return _e5;
 }
 
@@ -653,12 +663,12 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(Place place_11, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_12, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     bool local_3 = (bool)0;
 
-    const uint64_t _e7 = load(place_11, 0u, 64u);
-    const uint64_t _e10 = load(place_11, 8u, 64u);
+    const uint64_t _e7 = load(place_12, 0u, 64u);
+    const uint64_t _e10 = load(place_12, 8u, 64u);
     Pair old_1 = ConstructPair(_e7, _e10);
     if ((old_1.low == e_low)) {
         local_3 = (old_1.high == e_high);
@@ -667,23 +677,23 @@ Pair cas_pair(Place place_11, uint64_t e_low, uint64_t e_high, uint64_t n_low, u
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_11, 0u, 64u, n_low);
-        store(place_11, 8u, 64u, n_high);
+        store(place_12, 0u, 64u, n_low);
+        store(place_12, 8u, 64u, n_high);
     }
     const Pair pair = old_1;
     return pair;
 }
 
-uint words_of(Place place_12, uint len_1)
+uint words_of(Place place_13, uint len_1)
 {
-    return (((place_12.byte + len_1) + 7u) >> 3u);
+    return (((place_13.byte + len_1) + 7u) >> 3u);
 }
 
-void gather(Place place_13, uint len_2)
+void gather(Place place_14, uint len_2)
 {
     uint i_1 = 0u;
 
-    const uint _e2 = words_of(place_13, len_2);
+    const uint _e2 = words_of(place_14, len_2);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -699,18 +709,18 @@ void gather(Place place_13, uint len_2)
         {
             uint _e8 = i_1;
             uint _e11 = i_1;
-            const uint64_t _e13 = load_word_across(place_13, (place_13.word + _e11));
+            const uint64_t _e13 = load_word_across(place_14, (place_14.word + _e11));
             window[_e8] = _e13;
         }
     }
     return;
 }
 
-uint64_t load_unaligned(Place place_14, uint offset_2, uint bits_7)
+uint64_t load_unaligned(Place place_15, uint offset_2, uint bits_7)
 {
     uint64_t value_9 = (uint64_t)0;
 
-    uint at_3 = (place_14.byte + offset_2);
+    uint at_3 = (place_15.byte + offset_2);
     uint index_2 = (at_3 >> 3u);
     uint shift_2 = ((at_3 & 7u) * 8u);
     uint64_t _e13 = window[index_2];
@@ -751,11 +761,11 @@ bool is_usual(uint64_t addr_4, uint size_1, uint len_3)
     return false;
 }
 
-void collect(Place place_15, uint len_4)
+void collect(Place place_16, uint len_4)
 {
     uint i_2 = 0u;
 
-    const uint _e2 = words_of(place_15, len_4);
+    const uint _e2 = words_of(place_16, len_4);
     bool loop_init_2 = true;
     while(true) {
         if (!loop_init_2) {
@@ -778,9 +788,9 @@ void collect(Place place_15, uint len_4)
     return;
 }
 
-void store_unaligned(Place place_16, uint offset_3, uint bits_8, uint64_t value_10)
+void store_unaligned(Place place_17, uint offset_3, uint bits_8, uint64_t value_10)
 {
-    uint at_4 = (place_16.byte + offset_3);
+    uint at_4 = (place_17.byte + offset_3);
     uint index_3 = (at_4 >> 3u);
     uint shift_3 = ((at_4 & 7u) * 8u);
     uint64_t _e14 = window[index_3];
@@ -801,11 +811,11 @@ void store_unaligned(Place place_16, uint offset_3, uint bits_8, uint64_t value_
     }
 }
 
-void scatter(Place place_17, uint len_5)
+void scatter(Place place_18, uint len_5)
 {
     uint i_3 = 0u;
 
-    const uint _e2 = words_of(place_17, len_5);
+    const uint _e2 = words_of(place_18, len_5);
     bool loop_init_3 = true;
     while(true) {
         if (!loop_init_3) {
@@ -824,7 +834,7 @@ void scatter(Place place_17, uint len_5)
             uint64_t _e13 = window[_e11];
             uint _e15 = i_3;
             uint64_t _e17 = masks[_e15];
-            change_word_across(place_17, (place_17.word + _e8), _e13, _e17);
+            change_word_across(place_18, (place_18.word + _e8), _e13, _e17);
         }
     }
     return;
@@ -858,7 +868,7 @@ bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
     return true;
 }
 
-void h5_(uint4 w)
+void h6_(uint4 w)
 {
     uint v0_ = ((w.x >> 16u) & 255u);
     uint v1_ = ((w.x >> 24u) & 255u);
@@ -869,7 +879,7 @@ void h5_(uint4 w)
     return;
 }
 
-void h6_(uint4 w_1)
+void h7_(uint4 w_1)
 {
     uint v0_1 = ((w_1.x >> 16u) & 255u);
     uint v1_1 = ((w_1.x >> 24u) & 255u);
@@ -891,7 +901,7 @@ void h6_(uint4 w_1)
     return;
 }
 
-void h7_(uint4 w_2)
+void h8_(uint4 w_2)
 {
     uint64_t v0_2 = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     bool v2_2 = flag_z;
@@ -904,7 +914,7 @@ void h7_(uint4 w_2)
     }
 }
 
-bool h8_(uint4 w_3)
+bool h9_(uint4 w_3)
 {
     uint v0_3 = ((w_3.x >> 16u) & 255u);
     uint v1_2 = ((w_3.x >> 24u) & 255u);
@@ -927,7 +937,7 @@ bool h8_(uint4 w_3)
     return true;
 }
 
-bool unaligned_8_(uint4 w_4)
+bool unaligned_9_(uint4 w_4)
 {
     uint v0_4 = ((w_4.x >> 16u) & 255u);
     uint v1_3 = ((w_4.x >> 24u) & 255u);
@@ -947,7 +957,7 @@ bool unaligned_8_(uint4 w_4)
     return true;
 }
 
-bool h9_(uint4 w_5)
+bool h10_(uint4 w_5)
 {
     uint v0_5 = ((w_5.x >> 16u) & 255u);
     uint v1_4 = ((w_5.x >> 24u) & 255u);
@@ -972,7 +982,7 @@ bool h9_(uint4 w_5)
     return true;
 }
 
-bool unaligned_9_(uint4 w_6)
+bool unaligned_10_(uint4 w_6)
 {
     uint v0_6 = ((w_6.x >> 16u) & 255u);
     uint v1_5 = ((w_6.x >> 24u) & 255u);
@@ -1000,7 +1010,7 @@ bool unaligned_9_(uint4 w_6)
     return true;
 }
 
-bool h10_(uint4 w_7)
+bool h11_(uint4 w_7)
 {
     uint v0_7 = ((w_7.x >> 16u) & 255u);
     uint v1_6 = ((w_7.x >> 24u) & 255u);
@@ -1027,7 +1037,7 @@ bool h10_(uint4 w_7)
     return true;
 }
 
-void h11_(uint4 w_8)
+void h12_(uint4 w_8)
 {
     uint v0_8 = ((w_8.x >> 16u) & 255u);
     uint v1_7 = ((w_8.x >> 24u) & 255u);
@@ -1048,12 +1058,12 @@ void h11_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 8u: {
-            const bool _e4 = unaligned_8_(w_9);
+        case 9u: {
+            const bool _e4 = unaligned_9_(w_9);
             return _e4;
         }
-        case 9u: {
-            const bool _e5 = unaligned_9_(w_9);
+        case 10u: {
+            const bool _e5 = unaligned_10_(w_9);
             return _e5;
         }
         default: {
@@ -1092,11 +1102,6 @@ void run_straight()
                 stop_before(NO_HANDLER, 0uL);
                 break;
             }
-            case 5u: {
-                h5_(w_10);
-                should_continue = true;
-                break;
-            }
             case 6u: {
                 h6_(w_10);
                 should_continue = true;
@@ -1104,34 +1109,39 @@ void run_straight()
             }
             case 7u: {
                 h7_(w_10);
+                should_continue = true;
                 break;
             }
             case 8u: {
-                const bool _e29 = h8_(w_10);
+                h8_(w_10);
+                break;
+            }
+            case 9u: {
+                const bool _e29 = h9_(w_10);
                 if (_e29) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 9u: {
-                const bool _e30 = h9_(w_10);
+            case 10u: {
+                const bool _e30 = h10_(w_10);
                 if (_e30) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 10u: {
-                const bool _e31 = h10_(w_10);
+            case 11u: {
+                const bool _e31 = h11_(w_10);
                 if (_e31) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 11u: {
-                h11_(w_10);
+            case 12u: {
+                h12_(w_10);
                 should_continue = true;
                 break;
             }
@@ -1170,6 +1180,38 @@ uint count_votes(uint votes_1)
     return counts;
 }
 
+bool are_equal(uint a, uint b)
+{
+    return (a == b);
+}
+
+void note_place()
+{
+    uint64_t _e1 = count;
+    uint _e4 = limit;
+    uint _e6 = at;
+    uint _e12 = lane;
+    uint index_4 = (((uint(_e1) - (_e4 - _e6)) * 2654435761u) + _e12);
+    uint _e19 = at;
+    const uint64_t _e20 = address_of(_e19);
+    samples.Store(naga_mod(index_4, SAMPLES)*4, asuint((uint(_e20) | 1u)));
+    return;
+}
+
+void note_turn(uint turn)
+{
+    uint _e2 = until_note;
+    if ((_e2 == 0u)) {
+        until_note = UNTIL_NOTE;
+        if ((turn != IDLE)) {
+            note_place();
+        }
+    }
+    uint _e10 = until_note;
+    until_note = (_e10 - 1u);
+    return;
+}
+
 uint next_turn()
 {
     uint _e1 = at;
@@ -1178,13 +1220,13 @@ uint next_turn()
     return ((_e4 == _e6) ? IDLE : _e1);
 }
 
-uint lanes_at(uint turn)
+uint lanes_at(uint turn_1)
 {
     uint same = (uint)0;
     uint bit = 0u;
 
-    uint hash = ((turn * 2654435761u) >> 27u);
-    const uint _e7 = votes((turn != IDLE));
+    uint hash = ((turn_1 * 2654435761u) >> 27u);
+    const uint _e7 = votes((turn_1 != IDLE));
     same = _e7;
     bool loop_init_4 = true;
     while(true) {
@@ -1211,14 +1253,14 @@ uint lanes_at(uint turn)
     return _e29;
 }
 
-uint choose(uint turn_1)
+uint choose(uint turn_2)
 {
-    const uint _e1 = lanes_at(turn_1);
+    const uint _e1 = lanes_at(turn_2);
     uint _e3 = waited;
-    uint _e10 = place_18;
-    uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
+    uint _e10 = place_19;
+    uint score = ((turn_2 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
-    const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
+    const uint _e19 = WaveReadLaneAt(turn_2, (_e16 & 127u));
     return _e19;
 }
 
@@ -1239,6 +1281,7 @@ void run_subgroup()
             own_pages();
         }
         const uint _e6 = next_turn();
+        note_turn(_e6);
         bool _e8 = goes;
         if (_e8) {
             local_6 = (_e6 != IDLE);
@@ -1477,6 +1520,7 @@ void finish(uint64_t rest_1)
         stopped.Store(_e131*4, asuint(_e134));
         return;
     } else {
+        note_place();
         return;
     }
 }
@@ -1554,8 +1598,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_18 = invocation;
-    uint _e17 = place_18;
+    place_19 = invocation;
+    uint _e17 = place_19;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

@@ -72,8 +72,12 @@ struct type_13 {
     ulong inner[9];
 };
 typedef uint Votes;
+struct type_14 {
+    uint inner[4096];
+};
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
+constant uint SAMPLES = 4096u;
 constant uint STATE_WORDS = 88u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;
@@ -107,6 +111,7 @@ constant uint DIRECTORY_SHIFT = 15u;
 constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
 constant uint NO_PAGE = 4294967295u;
+constant uint UNTIL_NOTE = 251u;
 constant uint IDLE = 4294967295u;
 constant uint HOLD = 1u;
 constant uint HASH_BITS = 5u;
@@ -483,31 +488,38 @@ uint in_frame(
     return ((word_5 & 511u) * GROUP) + _e6;
 }
 
+bool is_own(
+    Place place_1
+) {
+    return place_1.frame != 0u;
+}
+
 bool own(
-    Place place_1,
+    Place place_2,
     thread uint& at,
     thread uint& want
 ) {
-    if (place_1.frame != 0u) {
+    bool _e1 = is_own(place_2);
+    if (_e1) {
         return true;
     }
-    want = place_1.word >> 9u;
-    uint _e10 = at;
-    at = _e10 - 1u;
+    want = place_2.word >> 9u;
+    uint _e8 = at;
+    at = _e8 - 1u;
     return false;
 }
 
 ulong load_word(
-    Place place_2,
+    Place place_3,
     uint word_6,
     device type_10 const& image0_,
     device type_10 const& frames0_,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    if (place_2.frame != 0u) {
+    if (place_3.frame != 0u) {
         uint _e6 = in_frame(word_6, seat);
-        ulong _e7 = frame_word(place_2.frame, _e6, frames0_, _buffer_sizes);
+        ulong _e7 = frame_word(place_3.frame, _e6, frames0_, _buffer_sizes);
         return _e7;
     }
     ulong _e8 = image_word(word_6, image0_, _buffer_sizes);
@@ -515,7 +527,7 @@ ulong load_word(
 }
 
 void set_word(
-    Place place_3,
+    Place place_4,
     uint word_7,
     ulong value_2,
     device type_10& frames0_,
@@ -523,12 +535,12 @@ void set_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint _e4 = in_frame(word_7, seat);
-    set_frame_word(place_3.frame, _e4, value_2, frames0_, _buffer_sizes);
+    set_frame_word(place_4.frame, _e4, value_2, frames0_, _buffer_sizes);
     return;
 }
 
 void change_word(
-    Place place_4,
+    Place place_5,
     uint word_8,
     ulong value_3,
     ulong mask,
@@ -537,13 +549,13 @@ void change_word(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint _e4 = in_frame(word_8, seat);
-    ulong _e7 = frame_word(place_4.frame, _e4, frames0_, _buffer_sizes);
-    set_frame_word(place_4.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
+    ulong _e7 = frame_word(place_5.frame, _e4, frames0_, _buffer_sizes);
+    set_frame_word(place_5.frame, _e4, (_e7 & ~(mask)) | value_3, frames0_, _buffer_sizes);
     return;
 }
 
 ulong load_word_across(
-    Place place_5,
+    Place place_6,
     uint word_9,
     device type_10 const& image0_,
     device type_10 const& frames0_,
@@ -552,13 +564,13 @@ ulong load_word_across(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e2 = around(place_5, word_9, tables, table, seat, _buffer_sizes);
+    Place _e2 = around(place_6, word_9, tables, table, seat, _buffer_sizes);
     ulong _e3 = load_word(_e2, word_9, image0_, frames0_, seat, _buffer_sizes);
     return _e3;
 }
 
 void change_word_across(
-    Place place_6,
+    Place place_7,
     uint word_10,
     ulong value_4,
     ulong mask_1,
@@ -568,7 +580,7 @@ void change_word_across(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    Place _e4 = around(place_6, word_10, tables, table, seat, _buffer_sizes);
+    Place _e4 = around(place_7, word_10, tables, table, seat, _buffer_sizes);
     change_word(_e4, word_10, value_4, mask_1, frames0_, seat, _buffer_sizes);
     return;
 }
@@ -583,7 +595,7 @@ bool wants_page(
 void own_pages(
     constant Arguments& arguments,
     device Pool& pool,
-    thread uint& place_18,
+    thread uint& place_19,
     thread uint& at,
     thread uint& limit,
     thread uint& stop_1,
@@ -609,14 +621,14 @@ void own_pages(
         uint _e6 = want;
         bool mine = _e6 == unnamed;
         metal::uint4 unnamed_1 = metal::uint4((uint64_t)metal::simd_ballot(mine), 0, 0, 0);
-        uint _e10 = place_18;
+        uint _e10 = place_19;
         uint _e12 = seat;
         uint first_of_group = _e10 - _e12;
         uint lanes = (unnamed_1[first_of_group >> 5u] >> (first_of_group & 31u)) & GROUP_BITS;
         uint leader = first_of_group + metal::ctz(lanes | 2147483648u);
         frame_2 = 0u;
         if (mine) {
-            uint _e31 = place_18;
+            uint _e31 = place_19;
             local_2 = _e31 == leader;
         } else {
             local_2 = false;
@@ -688,7 +700,7 @@ ulong low_bits(
 }
 
 ulong load(
-    Place place_7,
+    Place place_8,
     uint offset,
     uint bits_1,
     device type_10 const& image0_,
@@ -696,8 +708,8 @@ ulong load(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_7.byte + offset;
-    ulong _e9 = load_word(place_7, place_7.word + (at_1 >> 3u), image0_, frames0_, seat, _buffer_sizes);
+    uint at_1 = place_8.byte + offset;
+    ulong _e9 = load_word(place_8, place_8.word + (at_1 >> 3u), image0_, frames0_, seat, _buffer_sizes);
     if (bits_1 == 64u) {
         return _e9;
     }
@@ -706,7 +718,7 @@ ulong load(
 }
 
 void store(
-    Place place_8,
+    Place place_9,
     uint offset_1,
     uint bits_2,
     ulong value_5,
@@ -714,21 +726,21 @@ void store(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_2 = place_8.byte + offset_1;
-    uint word_11 = place_8.word + (at_2 >> 3u);
+    uint at_2 = place_9.byte + offset_1;
+    uint word_11 = place_9.word + (at_2 >> 3u);
     if (bits_2 == 64u) {
-        set_word(place_8, word_11, value_5, frames0_, seat, _buffer_sizes);
+        set_word(place_9, word_11, value_5, frames0_, seat, _buffer_sizes);
         return;
     } else {
         uint shift = (at_2 & 7u) * 8u;
         ulong _e17 = low_bits(bits_2);
-        change_word(place_8, word_11, value_5 << shift, _e17 << shift, frames0_, seat, _buffer_sizes);
+        change_word(place_9, word_11, value_5 << shift, _e17 << shift, frames0_, seat, _buffer_sizes);
         return;
     }
 }
 
 ulong cas(
-    Place place_9,
+    Place place_10,
     uint bits_3,
     ulong expected,
     ulong wanted,
@@ -737,9 +749,9 @@ ulong cas(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_9, 0u, bits_3, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e5 = load(place_10, 0u, bits_3, image0_, frames0_, seat, _buffer_sizes);
     if (_e5 == expected) {
-        store(place_9, 0u, bits_3, wanted, frames0_, seat, _buffer_sizes);
+        store(place_10, 0u, bits_3, wanted, frames0_, seat, _buffer_sizes);
     }
     return _e5;
 }
@@ -796,7 +808,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    Place place_10,
+    Place place_11,
     uint bits_6,
     ulong value_8,
     device type_10 const& image0_,
@@ -804,14 +816,14 @@ ulong rmw(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e5 = load(place_10, 0u, bits_6, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e5 = load(place_11, 0u, bits_6, image0_, frames0_, seat, _buffer_sizes);
     ulong _e7 = modified(op_1, bits_6, _e5, value_8);
-    store(place_10, 0u, bits_6, _e7, frames0_, seat, _buffer_sizes);
+    store(place_11, 0u, bits_6, _e7, frames0_, seat, _buffer_sizes);
     return _e5;
 }
 
 Pair cas_pair(
-    Place place_11,
+    Place place_12,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -822,8 +834,8 @@ Pair cas_pair(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_3 = {};
-    ulong _e7 = load(place_11, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
-    ulong _e10 = load(place_11, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e7 = load(place_12, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
+    ulong _e10 = load(place_12, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
     Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
         local_3 = old_1.high == e_high;
@@ -832,21 +844,21 @@ Pair cas_pair(
     }
     bool _e19 = local_3;
     if (_e19) {
-        store(place_11, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
-        store(place_11, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
+        store(place_12, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
+        store(place_12, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
     }
     return old_1;
 }
 
 uint words_of(
-    Place place_12,
+    Place place_13,
     uint len_1
 ) {
-    return ((place_12.byte + len_1) + 7u) >> 3u;
+    return ((place_13.byte + len_1) + 7u) >> 3u;
 }
 
 void gather(
-    Place place_13,
+    Place place_14,
     uint len_2,
     device type_10 const& image0_,
     device type_10 const& frames0_,
@@ -857,7 +869,7 @@ void gather(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_1 = 0u;
-    uint _e2 = words_of(place_13, len_2);
+    uint _e2 = words_of(place_14, len_2);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -873,7 +885,7 @@ void gather(
         {
             uint _e8 = i_1;
             uint _e11 = i_1;
-            ulong _e13 = load_word_across(place_13, place_13.word + _e11, image0_, frames0_, tables, table, seat, _buffer_sizes);
+            ulong _e13 = load_word_across(place_14, place_14.word + _e11, image0_, frames0_, tables, table, seat, _buffer_sizes);
             window.inner[_e8] = _e13;
         }
     }
@@ -881,13 +893,13 @@ void gather(
 }
 
 ulong load_unaligned(
-    Place place_14,
+    Place place_15,
     uint offset_2,
     uint bits_7,
     thread type_13& window
 ) {
     ulong value_9 = {};
-    uint at_3 = place_14.byte + offset_2;
+    uint at_3 = place_15.byte + offset_2;
     uint index_2 = at_3 >> 3u;
     uint shift_2 = (at_3 & 7u) * 8u;
     ulong _e13 = window.inner[index_2];
@@ -933,13 +945,13 @@ bool is_usual(
 }
 
 void collect(
-    Place place_15,
+    Place place_16,
     uint len_4,
     thread type_13& window,
     thread type_13& masks
 ) {
     uint i_2 = 0u;
-    uint _e2 = words_of(place_15, len_4);
+    uint _e2 = words_of(place_16, len_4);
     bool loop_init_2 = true;
     while(true) {
         if (!loop_init_2) {
@@ -963,14 +975,14 @@ void collect(
 }
 
 void store_unaligned(
-    Place place_16,
+    Place place_17,
     uint offset_3,
     uint bits_8,
     ulong value_10,
     thread type_13& window,
     thread type_13& masks
 ) {
-    uint at_4 = place_16.byte + offset_3;
+    uint at_4 = place_17.byte + offset_3;
     uint index_3 = at_4 >> 3u;
     uint shift_3 = (at_4 & 7u) * 8u;
     ulong _e14 = window.inner[index_3];
@@ -992,7 +1004,7 @@ void store_unaligned(
 }
 
 void scatter(
-    Place place_17,
+    Place place_18,
     uint len_5,
     device type_10& frames0_,
     device type_12 const& tables,
@@ -1003,7 +1015,7 @@ void scatter(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_3 = 0u;
-    uint _e2 = words_of(place_17, len_5);
+    uint _e2 = words_of(place_18, len_5);
     bool loop_init_3 = true;
     while(true) {
         if (!loop_init_3) {
@@ -1022,7 +1034,7 @@ void scatter(
             ulong _e13 = window.inner[_e11];
             uint _e15 = i_3;
             ulong _e17 = masks.inner[_e15];
-            change_word_across(place_17, place_17.word + _e8, _e13, _e17, frames0_, tables, table, seat, _buffer_sizes);
+            change_word_across(place_18, place_18.word + _e8, _e13, _e17, frames0_, tables, table, seat, _buffer_sizes);
         }
     }
     return;
@@ -1074,7 +1086,7 @@ bool may_write(
     return true;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -1087,7 +1099,7 @@ void h5_(
     return;
 }
 
-void h6_(
+void h7_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -1115,7 +1127,7 @@ void h6_(
     return;
 }
 
-void h7_(
+void h8_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -1136,7 +1148,7 @@ void h7_(
     }
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -1171,7 +1183,7 @@ bool h8_(
     return true;
 }
 
-bool unaligned_8_(
+bool unaligned_9_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -1203,7 +1215,7 @@ bool unaligned_8_(
     return true;
 }
 
-bool h9_(
+bool h10_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1242,7 +1254,7 @@ bool h9_(
     return true;
 }
 
-bool unaligned_9_(
+bool unaligned_10_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1285,7 +1297,7 @@ bool unaligned_9_(
     return true;
 }
 
-bool h10_(
+bool h11_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1326,7 +1338,7 @@ bool h10_(
     return true;
 }
 
-void h11_(
+void h12_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1365,12 +1377,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 8u: {
-            bool _e4 = unaligned_8_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
+        case 9u: {
+            bool _e4 = unaligned_9_(w_9, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, window, _buffer_sizes);
             return _e4;
         }
-        case 9u: {
-            bool _e5 = unaligned_9_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
+        case 10u: {
+            bool _e5 = unaligned_10_(w_9, arguments, code_map, x, at, stop_1, detail, frames0_, tables, table, seat, want, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1431,41 +1443,41 @@ void run_straight(
                 stop_before(NO_HANDLER, 0uL, at, stop_1, detail);
                 break;
             }
-            case 5u: {
-                h5_(w_10, x);
-                continue;
-            }
             case 6u: {
-                h6_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h6_(w_10, x);
                 continue;
             }
             case 7u: {
-                h7_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h7_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 8u: {
-                bool _e29 = h8_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
+                h8_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
+                break;
+            }
+            case 9u: {
+                bool _e29 = h9_(w_10, x, at, unaligned, stop_1, detail, image0_, frames0_, tables, table, seat, _buffer_sizes);
                 if (_e29) {
                     continue;
                 }
                 break;
             }
-            case 9u: {
-                bool _e30 = h9_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
+            case 10u: {
+                bool _e30 = h10_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, frames0_, tables, table, seat, want, _buffer_sizes);
                 if (_e30) {
                     continue;
                 }
                 break;
             }
-            case 10u: {
-                bool _e31 = h10_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            case 11u: {
+                bool _e31 = h11_(w_10, arguments, code_map, x, at, stop_1, detail, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
                 if (_e31) {
                     continue;
                 }
                 break;
             }
-            case 11u: {
-                h11_(w_10, x);
+            case 12u: {
+                h12_(w_10, x);
                 continue;
             }
             default: {
@@ -1502,6 +1514,56 @@ uint count_votes(
     return counts;
 }
 
+bool are_equal(
+    Votes a,
+    Votes b
+) {
+    return a == b;
+}
+
+void note_place(
+    constant Arguments& arguments,
+    thread uint& lane,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    device type_14& samples
+) {
+    ulong _e1 = count;
+    uint _e4 = limit;
+    uint _e6 = at;
+    uint _e12 = lane;
+    uint index_4 = ((static_cast<uint>(_e1) - (_e4 - _e6)) * 2654435761u) + _e12;
+    uint _e19 = at;
+    ulong _e20 = address_of(_e19, arguments, base);
+    samples.inner[index_4 % SAMPLES] = static_cast<uint>(_e20) | 1u;
+    return;
+}
+
+void note_turn(
+    uint turn,
+    constant Arguments& arguments,
+    thread uint& lane,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    device type_14& samples,
+    thread uint& until_note
+) {
+    uint _e2 = until_note;
+    if (_e2 == 0u) {
+        until_note = UNTIL_NOTE;
+        if (turn != IDLE) {
+            note_place(arguments, lane, at, base, limit, count, samples);
+        }
+    }
+    uint _e10 = until_note;
+    until_note = _e10 - 1u;
+    return;
+}
+
 uint next_turn(
     thread uint& at,
     thread uint& limit
@@ -1513,12 +1575,12 @@ uint next_turn(
 }
 
 uint lanes_at(
-    uint turn
+    uint turn_1
 ) {
     Votes same = {};
     uint bit = 0u;
-    uint hash = (turn * 2654435761u) >> 27u;
-    Votes _e7 = votes(turn != IDLE);
+    uint hash = (turn_1 * 2654435761u) >> 27u;
+    Votes _e7 = votes(turn_1 != IDLE);
     same = _e7;
     bool loop_init_4 = true;
     while(true) {
@@ -1546,16 +1608,16 @@ uint lanes_at(
 }
 
 uint choose(
-    uint turn_1,
-    thread uint& place_18,
+    uint turn_2,
+    thread uint& place_19,
     thread uint& waited
 ) {
-    uint _e1 = lanes_at(turn_1);
+    uint _e1 = lanes_at(turn_2);
     uint _e3 = waited;
-    uint _e10 = place_18;
-    uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
+    uint _e10 = place_19;
+    uint score = (turn_2 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
-    uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
+    uint unnamed_5 = metal::simd_shuffle(turn_2, unnamed_4 & 127u);
     return unnamed_5;
 }
 
@@ -1564,7 +1626,8 @@ void run_subgroup(
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_18,
+    thread uint& lane,
+    thread uint& place_19,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1573,6 +1636,7 @@ void run_subgroup(
     thread uint& at,
     thread uint& base,
     thread uint& limit,
+    thread ulong& count,
     thread bool& unaligned,
     thread uint& stop_1,
     thread ulong& detail,
@@ -1585,6 +1649,8 @@ void run_subgroup(
     thread uint& want,
     thread type_13& window,
     thread type_13& masks,
+    device type_14& samples,
+    thread uint& until_note,
     thread uint& waited,
     constant _mslBufferSizes& _buffer_sizes
 ) {
@@ -1599,9 +1665,10 @@ void run_subgroup(
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
         if (unnamed_6) {
-            own_pages(arguments, pool, place_18, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
+            own_pages(arguments, pool, place_19, at, limit, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, _buffer_sizes);
         }
         uint _e6 = next_turn(at, limit);
+        note_turn(_e6, arguments, lane, at, base, limit, count, samples, until_note);
         bool _e8 = goes;
         if (_e8) {
             local_6 = _e6 != IDLE;
@@ -1636,7 +1703,7 @@ void run_subgroup(
             bool _e42 = local_8;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_18, waited);
+                uint _e44 = choose(_e6, place_19, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1822,10 +1889,12 @@ void finish(
     thread bool& flag_v,
     thread uint& at,
     thread uint& base,
+    thread uint& limit,
     thread ulong& count,
     thread uint& stop_1,
     thread ulong& detail,
     thread uint& left,
+    device type_14& samples,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_10 = {};
@@ -1892,6 +1961,7 @@ void finish(
         stopped[_e131] = _e134;
         return;
     } else {
+        note_place(arguments, lane, at, base, limit, count, samples);
         return;
     }
 }
@@ -1962,10 +2032,11 @@ struct runInput {
 , device type_10 const& image0_ [[user(fake0)]]
 , device type_10& frames0_ [[user(fake0)]]
 , device type_12& tables [[user(fake0)]]
+, device type_14& samples [[user(fake0)]]
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_18 = {};
+    uint place_19 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1985,12 +2056,13 @@ struct runInput {
     uint want = {};
     type_13 window = {};
     type_13 masks = {};
+    uint until_note = {};
     uint waited = {};
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_18 = invocation;
-    uint _e17 = place_18;
+    place_19 = invocation;
+    uint _e17 = place_19;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -2017,11 +2089,11 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, place_18, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, window, masks, waited, _buffer_sizes);
+    run_subgroup(arguments, pool, records, code_map, lane, place_19, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, unaligned, stop_1, detail, left, image0_, frames0_, tables, table, seat, want, window, masks, samples, until_note, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;
-        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, samples, _buffer_sizes);
     }
     uint _e59 = lane;
     uint _e62 = arguments.lanes;

@@ -1,5 +1,6 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
+const SAMPLES: u32 = 4096u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
@@ -321,9 +322,14 @@ fn frame_of(word: u32) -> u32 {
   return select(0u, entry.x, has(entry));
 }
 
-// True if the lane has a copy of the page; otherwise the instruction is executed again when it has.
+// True if the lane has a copy of the page.
+fn is_own(place: Place) -> bool {
+  return place.frame != 0u;
+}
+
+// The same; otherwise the instruction is executed again when it has.
 fn own(place: Place) -> bool {
-  if (place.frame != 0u) {
+  if (is_own(place)) {
     return true;
   }
   want = place.word >> 9u;
@@ -576,7 +582,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -586,7 +592,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // SUBS_imm_X
-fn h6(w: vec4<u32>) {
+fn h7(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -607,7 +613,7 @@ fn h6(w: vec4<u32>) {
 }
 
 // B_cond
-fn h7(w: vec4<u32>) {
+fn h8(w: vec4<u32>) {
   let v0: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v2: bool = flag_z;
   let v5: bool = !v2;
@@ -615,7 +621,7 @@ fn h7(w: vec4<u32>) {
 }
 
 // LDR_W_uimm
-fn h8(w: vec4<u32>) -> bool {
+fn h9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -629,7 +635,7 @@ fn h8(w: vec4<u32>) -> bool {
   x[v1] = v6;
   return true;
 }
-fn unaligned_8(w: vec4<u32>) -> bool {
+fn unaligned_9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -645,7 +651,7 @@ fn unaligned_8(w: vec4<u32>) -> bool {
 }
 
 // STR_X_uimm
-fn h9(w: vec4<u32>) -> bool {
+fn h10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -659,7 +665,7 @@ fn h9(w: vec4<u32>) -> bool {
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
-fn unaligned_9(w: vec4<u32>) -> bool {
+fn unaligned_10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -677,7 +683,7 @@ fn unaligned_9(w: vec4<u32>) -> bool {
 }
 
 // LDADD_X
-fn h10(w: vec4<u32>) -> bool {
+fn h11(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -695,7 +701,7 @@ fn h10(w: vec4<u32>) -> bool {
 }
 
 // CLZ_X
-fn h11(w: vec4<u32>) {
+fn h12(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = x[v0];
@@ -713,8 +719,8 @@ fn h11(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 8u: { return unaligned_8(w); }
     case 9u: { return unaligned_9(w); }
+    case 10u: { return unaligned_10(w); }
     default: { return false; }
   }
 }
@@ -731,13 +737,13 @@ fn run_straight() {
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
       case 4u: { stop_before(NO_HANDLER, 0lu); }
-      case 5u: { h5(w); continue; }
       case 6u: { h6(w); continue; }
-      case 7u: { h7(w); }
-      case 8u: { if (h8(w)) { continue; } }
+      case 7u: { h7(w); continue; }
+      case 8u: { h8(w); }
       case 9u: { if (h9(w)) { continue; } }
       case 10u: { if (h10(w)) { continue; } }
-      case 11u: { h11(w); continue; }
+      case 11u: { if (h11(w)) { continue; } }
+      case 12u: { h12(w); continue; }
       default: { not_decoded(); }
     }
     if (!unaligned) {
@@ -760,6 +766,34 @@ fn votes(yes: bool) -> Votes {
 fn count_votes(votes: Votes) -> u32 {
   let counts = countOneBits(votes);
   return counts;
+}
+
+fn are_equal(a: Votes, b: Votes) -> bool {
+  return a == b;
+}
+
+// Where lanes are, now and then: the lower half of the address, and its lowest bit, which no instruction's has.
+@group(0) @binding(9) var<storage, read_write> samples: array<u32, SAMPLES>;
+
+// Turns between two notes: a prime number, so that lanes in a loop are not met at one place only.
+const UNTIL_NOTE: u32 = 251u;
+
+var<private> until_note: u32;
+
+fn note_turn(turn: u32) {
+  if (until_note == 0u) {
+    until_note = UNTIL_NOTE;
+    if (turn != IDLE) {
+      note_place();
+    }
+  }
+  until_note -= 1u;
+}
+
+// A lane's notes go to different places. Lanes overwrite each other's.
+fn note_place() {
+  let index = (u32(count) - (limit - at)) * 0x9e3779b1u + lane;
+  samples[index % SAMPLES] = u32(address_of(at)) | 1u;
 }
 
 // The turn of a lane that has nothing to do.
@@ -809,13 +843,14 @@ fn run_subgroup() {
       own_pages();
     }
     let turn = next_turn();
+    note_turn(turn);
     // Where those are that went on before; the last place, if they have parted.
     var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
     if (held > 0u && chosen != 0u) {
       held -= 1u;
     } else {
       if (!subgroupAny(turn != IDLE)) {
-        break;
+        break; // Nobody can go on.
       }
       if (subgroupAny(turn != chosen && turn != IDLE)) {
         chosen = choose(turn);
@@ -906,6 +941,8 @@ fn finish(rest: u64) {
   }
   if (stop != RUNNING) {
     stopped[atomicAdd(&pool.stopped, 1u)] = lane;
+  } else {
+    note_place();
   }
 }
 

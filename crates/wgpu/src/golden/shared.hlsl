@@ -54,6 +54,7 @@ struct Pair {
 
 static const uint WORKGROUP = 64u;
 static const uint LOCKS = 4096u;
+static const uint SAMPLES = 4096u;
 static const uint STATE_WORDS = 88u;
 static const uint X_SLOTS = 34u;
 static const uint V_SLOTS = 64u;
@@ -86,6 +87,7 @@ static const uint DIRECTORY_FACTOR_2_ = 2246822507u;
 static const uint DIRECTORY_SHIFT = 15u;
 static const uint64_t SIZE = 1048576uL;
 static const uint GRANULE = 64u;
+static const uint UNTIL_NOTE = 251u;
 static const uint IDLE = 4294967295u;
 static const uint HOLD = 1u;
 static const uint HASH_BITS = 5u;
@@ -98,7 +100,7 @@ RWByteAddressBuffer pool : register(u4);
 ByteAddressBuffer records : register(t5);
 ByteAddressBuffer code_map : register(t6);
 static uint lane = (uint)0;
-static uint place_17 = (uint)0;
+static uint place_18 = (uint)0;
 static uint state = (uint)0;
 static uint64_t x[34] = (uint64_t[34])0;
 static bool flag_n = (bool)0;
@@ -116,6 +118,8 @@ static uint left = (uint)0;
 RWByteAddressBuffer memory0_ : register(u0, space1);
 static uint64_t window[9] = (uint64_t[9])0;
 static uint64_t masks[9] = (uint64_t[9])0;
+RWByteAddressBuffer samples : register(u9);
+static uint until_note = (uint)0;
 static uint waited = (uint)0;
 
 struct ComputeInput_run {
@@ -372,8 +376,8 @@ Place ConstructPlace(uint arg0, uint arg1) {
 Place place_at(uint64_t addr_3)
 {
     const uint _e1 = word_of(addr_3);
-    const Place place_18 = ConstructPlace(_e1, (uint(addr_3) & 7u));
-    return place_18;
+    const Place place_19 = ConstructPlace(_e1, (uint(addr_3) & 7u));
+    return place_19;
 }
 
 bool own(Place place)
@@ -381,19 +385,24 @@ bool own(Place place)
     return true;
 }
 
-uint64_t load_word(Place place_1, uint word_5)
+bool is_own(Place place_1)
+{
+    return true;
+}
+
+uint64_t load_word(Place place_2, uint word_5)
 {
     const uint64_t _e2 = memory_word(word_5);
     return _e2;
 }
 
-void set_word(Place place_2, uint word_6, uint64_t value_2)
+void set_word(Place place_3, uint word_6, uint64_t value_2)
 {
     set_memory_word(word_6, value_2);
     return;
 }
 
-void change_word(Place place_3, uint word_7, uint64_t value_3, uint64_t mask)
+void change_word(Place place_4, uint word_7, uint64_t value_3, uint64_t mask)
 {
     uint64_t old_1 = (uint64_t)0;
 
@@ -412,15 +421,15 @@ void change_word(Place place_3, uint word_7, uint64_t value_3, uint64_t mask)
     return;
 }
 
-uint64_t load_word_across(Place place_4, uint word_8)
+uint64_t load_word_across(Place place_5, uint word_8)
 {
-    const uint64_t _e2 = load_word(place_4, word_8);
+    const uint64_t _e2 = load_word(place_5, word_8);
     return _e2;
 }
 
-void change_word_across(Place place_5, uint word_9, uint64_t value_4, uint64_t mask_1)
+void change_word_across(Place place_6, uint word_9, uint64_t value_4, uint64_t mask_1)
 {
-    change_word(place_5, word_9, value_4, mask_1);
+    change_word(place_6, word_9, value_4, mask_1);
     return;
 }
 
@@ -439,12 +448,12 @@ uint64_t low_bits(uint bits)
     return (18446744073709551615uL >> (64u - bits));
 }
 
-uint64_t cas(Place place_6, uint bits_1, uint64_t expected, uint64_t wanted_1)
+uint64_t cas(Place place_7, uint bits_1, uint64_t expected, uint64_t wanted_1)
 {
     uint64_t old_2 = (uint64_t)0;
 
-    uint word_10 = place_6.word;
-    uint shift = (place_6.byte * 8u);
+    uint word_10 = place_7.word;
+    uint shift = (place_7.byte * 8u);
     const uint64_t _e8 = low_bits(bits_1);
     uint64_t mask_2 = (_e8 << shift);
     const uint64_t _e10 = memory_word(word_10);
@@ -511,12 +520,12 @@ uint64_t modified(uint op, uint bits_3, uint64_t old_3, uint64_t value_6)
     }
 }
 
-uint64_t rmw(uint op_1, Place place_7, uint bits_4, uint64_t value_7)
+uint64_t rmw(uint op_1, Place place_8, uint bits_4, uint64_t value_7)
 {
     uint64_t old_4 = (uint64_t)0;
 
-    uint word_11 = place_7.word;
-    uint shift_2 = (place_7.byte * 8u);
+    uint word_11 = place_8.word;
+    uint shift_2 = (place_8.byte * 8u);
     const uint64_t _e8 = low_bits(bits_4);
     uint64_t mask_3 = (_e8 << shift_2);
     const uint64_t _e10 = memory_word(word_11);
@@ -544,14 +553,14 @@ Pair ConstructPair(uint64_t arg0, uint64_t arg1) {
     return ret;
 }
 
-Pair cas_pair(Place place_8, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
+Pair cas_pair(Place place_9, uint64_t e_low, uint64_t e_high, uint64_t n_low, uint64_t n_high)
 {
     Pair old_5 = (Pair)0;
     bool done = false;
     bool local_3 = (bool)0;
     bool local_4 = (bool)0;
 
-    uint word_12 = place_8.word;
+    uint word_12 = place_9.word;
     while(true) {
         bool _e9 = done;
         const bool _e11 = WaveActiveAnyTrue(!(_e9));
@@ -594,10 +603,10 @@ Pair cas_pair(Place place_8, uint64_t e_low, uint64_t e_high, uint64_t n_low, ui
     return pair;
 }
 
-uint64_t load(Place place_9, uint offset, uint bits_5)
+uint64_t load(Place place_10, uint offset, uint bits_5)
 {
-    uint at_1 = (place_9.byte + offset);
-    const uint64_t _e9 = load_word(place_9, (place_9.word + (at_1 >> 3u)));
+    uint at_1 = (place_10.byte + offset);
+    const uint64_t _e9 = load_word(place_10, (place_10.word + (at_1 >> 3u)));
     if ((bits_5 == 64u)) {
         return _e9;
     }
@@ -605,16 +614,16 @@ uint64_t load(Place place_9, uint offset, uint bits_5)
     return ((_e9 >> ((at_1 & 7u) * 8u)) & _e17);
 }
 
-uint words_of(Place place_10, uint len_1)
+uint words_of(Place place_11, uint len_1)
 {
-    return (((place_10.byte + len_1) + 7u) >> 3u);
+    return (((place_11.byte + len_1) + 7u) >> 3u);
 }
 
-void gather(Place place_11, uint len_2)
+void gather(Place place_12, uint len_2)
 {
     uint i = 0u;
 
-    const uint _e2 = words_of(place_11, len_2);
+    const uint _e2 = words_of(place_12, len_2);
     bool loop_init = true;
     while(true) {
         if (!loop_init) {
@@ -630,18 +639,18 @@ void gather(Place place_11, uint len_2)
         {
             uint _e8 = i;
             uint _e11 = i;
-            const uint64_t _e13 = load_word_across(place_11, (place_11.word + _e11));
+            const uint64_t _e13 = load_word_across(place_12, (place_12.word + _e11));
             window[_e8] = _e13;
         }
     }
     return;
 }
 
-uint64_t load_unaligned(Place place_12, uint offset_1, uint bits_6)
+uint64_t load_unaligned(Place place_13, uint offset_1, uint bits_6)
 {
     uint64_t value_8 = (uint64_t)0;
 
-    uint at_2 = (place_12.byte + offset_1);
+    uint at_2 = (place_13.byte + offset_1);
     uint index = (at_2 >> 3u);
     uint shift_3 = ((at_2 & 7u) * 8u);
     uint64_t _e13 = window[index];
@@ -682,26 +691,26 @@ bool is_usual(uint64_t addr_4, uint size_1, uint len_3)
     return false;
 }
 
-void store(Place place_13, uint offset_2, uint bits_7, uint64_t value_9)
+void store(Place place_14, uint offset_2, uint bits_7, uint64_t value_9)
 {
-    uint at_3 = (place_13.byte + offset_2);
-    uint word_13 = (place_13.word + (at_3 >> 3u));
+    uint at_3 = (place_14.byte + offset_2);
+    uint word_13 = (place_14.word + (at_3 >> 3u));
     if ((bits_7 == 64u)) {
-        set_word(place_13, word_13, value_9);
+        set_word(place_14, word_13, value_9);
         return;
     } else {
         uint shift_4 = ((at_3 & 7u) * 8u);
         const uint64_t _e17 = low_bits(bits_7);
-        change_word(place_13, word_13, (value_9 << shift_4), (_e17 << shift_4));
+        change_word(place_14, word_13, (value_9 << shift_4), (_e17 << shift_4));
         return;
     }
 }
 
-void collect(Place place_14, uint len_4)
+void collect(Place place_15, uint len_4)
 {
     uint i_1 = 0u;
 
-    const uint _e2 = words_of(place_14, len_4);
+    const uint _e2 = words_of(place_15, len_4);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -724,9 +733,9 @@ void collect(Place place_14, uint len_4)
     return;
 }
 
-void store_unaligned(Place place_15, uint offset_3, uint bits_8, uint64_t value_10)
+void store_unaligned(Place place_16, uint offset_3, uint bits_8, uint64_t value_10)
 {
-    uint at_4 = (place_15.byte + offset_3);
+    uint at_4 = (place_16.byte + offset_3);
     uint index_1 = (at_4 >> 3u);
     uint shift_5 = ((at_4 & 7u) * 8u);
     uint64_t _e14 = window[index_1];
@@ -747,11 +756,11 @@ void store_unaligned(Place place_15, uint offset_3, uint bits_8, uint64_t value_
     }
 }
 
-void scatter(Place place_16, uint len_5)
+void scatter(Place place_17, uint len_5)
 {
     uint i_2 = 0u;
 
-    const uint _e2 = words_of(place_16, len_5);
+    const uint _e2 = words_of(place_17, len_5);
     bool loop_init_2 = true;
     while(true) {
         if (!loop_init_2) {
@@ -770,7 +779,7 @@ void scatter(Place place_16, uint len_5)
             uint64_t _e13 = window[_e11];
             uint _e15 = i_2;
             uint64_t _e17 = masks[_e15];
-            change_word_across(place_16, (place_16.word + _e8), _e13, _e17);
+            change_word_across(place_17, (place_17.word + _e8), _e13, _e17);
         }
     }
     return;
@@ -804,7 +813,7 @@ bool may_write(uint64_t addr_6, uint len_7, uint fault_2)
     return true;
 }
 
-void h5_(uint4 w)
+void h6_(uint4 w)
 {
     uint v0_ = ((w.x >> 16u) & 255u);
     uint v1_ = ((w.x >> 24u) & 255u);
@@ -815,7 +824,7 @@ void h5_(uint4 w)
     return;
 }
 
-void h6_(uint4 w_1)
+void h7_(uint4 w_1)
 {
     uint v0_1 = ((w_1.x >> 16u) & 255u);
     uint v1_1 = ((w_1.x >> 24u) & 255u);
@@ -837,7 +846,7 @@ void h6_(uint4 w_1)
     return;
 }
 
-void h7_(uint4 w_2)
+void h8_(uint4 w_2)
 {
     uint64_t v0_2 = (uint64_t(w_2.z) | (uint64_t(w_2.w) << 32u));
     bool v2_2 = flag_z;
@@ -850,7 +859,7 @@ void h7_(uint4 w_2)
     }
 }
 
-bool h8_(uint4 w_3)
+bool h9_(uint4 w_3)
 {
     uint v0_3 = ((w_3.x >> 16u) & 255u);
     uint v1_2 = ((w_3.x >> 24u) & 255u);
@@ -873,7 +882,7 @@ bool h8_(uint4 w_3)
     return true;
 }
 
-bool unaligned_8_(uint4 w_4)
+bool unaligned_9_(uint4 w_4)
 {
     uint v0_4 = ((w_4.x >> 16u) & 255u);
     uint v1_3 = ((w_4.x >> 24u) & 255u);
@@ -893,7 +902,7 @@ bool unaligned_8_(uint4 w_4)
     return true;
 }
 
-bool h9_(uint4 w_5)
+bool h10_(uint4 w_5)
 {
     uint v0_5 = ((w_5.x >> 16u) & 255u);
     uint v1_4 = ((w_5.x >> 24u) & 255u);
@@ -918,7 +927,7 @@ bool h9_(uint4 w_5)
     return true;
 }
 
-bool unaligned_9_(uint4 w_6)
+bool unaligned_10_(uint4 w_6)
 {
     uint v0_6 = ((w_6.x >> 16u) & 255u);
     uint v1_5 = ((w_6.x >> 24u) & 255u);
@@ -946,7 +955,7 @@ bool unaligned_9_(uint4 w_6)
     return true;
 }
 
-bool h10_(uint4 w_7)
+bool h11_(uint4 w_7)
 {
     uint v0_7 = ((w_7.x >> 16u) & 255u);
     uint v1_6 = ((w_7.x >> 24u) & 255u);
@@ -973,7 +982,7 @@ bool h10_(uint4 w_7)
     return true;
 }
 
-void h11_(uint4 w_8)
+void h12_(uint4 w_8)
 {
     uint v0_8 = ((w_8.x >> 16u) & 255u);
     uint v1_7 = ((w_8.x >> 24u) & 255u);
@@ -994,12 +1003,12 @@ void h11_(uint4 w_8)
 bool run_unaligned(uint4 w_9)
 {
     switch((w_9.x & 65535u)) {
-        case 8u: {
-            const bool _e4 = unaligned_8_(w_9);
+        case 9u: {
+            const bool _e4 = unaligned_9_(w_9);
             return _e4;
         }
-        case 9u: {
-            const bool _e5 = unaligned_9_(w_9);
+        case 10u: {
+            const bool _e5 = unaligned_10_(w_9);
             return _e5;
         }
         default: {
@@ -1038,11 +1047,6 @@ void run_straight()
                 stop_before(NO_HANDLER, 0uL);
                 break;
             }
-            case 5u: {
-                h5_(w_10);
-                should_continue = true;
-                break;
-            }
             case 6u: {
                 h6_(w_10);
                 should_continue = true;
@@ -1050,34 +1054,39 @@ void run_straight()
             }
             case 7u: {
                 h7_(w_10);
+                should_continue = true;
                 break;
             }
             case 8u: {
-                const bool _e29 = h8_(w_10);
+                h8_(w_10);
+                break;
+            }
+            case 9u: {
+                const bool _e29 = h9_(w_10);
                 if (_e29) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 9u: {
-                const bool _e30 = h9_(w_10);
+            case 10u: {
+                const bool _e30 = h10_(w_10);
                 if (_e30) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 10u: {
-                const bool _e31 = h10_(w_10);
+            case 11u: {
+                const bool _e31 = h11_(w_10);
                 if (_e31) {
                     should_continue = true;
                     break;
                 }
                 break;
             }
-            case 11u: {
-                h11_(w_10);
+            case 12u: {
+                h12_(w_10);
                 should_continue = true;
                 break;
             }
@@ -1116,6 +1125,42 @@ uint count_votes(uint votes_1)
     return counts;
 }
 
+bool are_equal(uint a, uint b)
+{
+    return (a == b);
+}
+
+uint naga_mod(uint lhs, uint rhs) {
+    return lhs % (rhs == 0u ? 1u : rhs);
+}
+
+void note_place()
+{
+    uint64_t _e1 = count;
+    uint _e4 = limit;
+    uint _e6 = at;
+    uint _e12 = lane;
+    uint index_2 = (((uint(_e1) - (_e4 - _e6)) * 2654435761u) + _e12);
+    uint _e19 = at;
+    const uint64_t _e20 = address_of(_e19);
+    samples.Store(naga_mod(index_2, SAMPLES)*4, asuint((uint(_e20) | 1u)));
+    return;
+}
+
+void note_turn(uint turn)
+{
+    uint _e2 = until_note;
+    if ((_e2 == 0u)) {
+        until_note = UNTIL_NOTE;
+        if ((turn != IDLE)) {
+            note_place();
+        }
+    }
+    uint _e10 = until_note;
+    until_note = (_e10 - 1u);
+    return;
+}
+
 uint next_turn()
 {
     uint _e1 = at;
@@ -1124,13 +1169,13 @@ uint next_turn()
     return ((_e4 == _e6) ? IDLE : _e1);
 }
 
-uint lanes_at(uint turn)
+uint lanes_at(uint turn_1)
 {
     uint same = (uint)0;
     uint bit = 0u;
 
-    uint hash = ((turn * 2654435761u) >> 27u);
-    const uint _e7 = votes((turn != IDLE));
+    uint hash = ((turn_1 * 2654435761u) >> 27u);
+    const uint _e7 = votes((turn_1 != IDLE));
     same = _e7;
     bool loop_init_3 = true;
     while(true) {
@@ -1157,14 +1202,14 @@ uint lanes_at(uint turn)
     return _e29;
 }
 
-uint choose(uint turn_1)
+uint choose(uint turn_2)
 {
-    const uint _e1 = lanes_at(turn_1);
+    const uint _e1 = lanes_at(turn_2);
     uint _e3 = waited;
-    uint _e10 = place_17;
-    uint score = ((turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
+    uint _e10 = place_18;
+    uint score = ((turn_2 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10));
     const uint _e16 = WaveActiveMax(score);
-    const uint _e19 = WaveReadLaneAt(turn_1, (_e16 & 127u));
+    const uint _e19 = WaveReadLaneAt(turn_2, (_e16 & 127u));
     return _e19;
 }
 
@@ -1185,6 +1230,7 @@ void run_subgroup()
             own_pages();
         }
         const uint _e6 = next_turn();
+        note_turn(_e6);
         bool _e8 = goes;
         if (_e8) {
             local_7 = (_e6 != IDLE);
@@ -1423,6 +1469,7 @@ void finish(uint64_t rest_1)
         stopped.Store(_e131*4, asuint(_e134));
         return;
     } else {
+        note_place();
         return;
     }
 }
@@ -1500,8 +1547,8 @@ void run(ComputeInput_run computeinput_run)
     uint64_t rest = 0uL;
     bool local = (bool)0;
 
-    place_17 = invocation;
-    uint _e17 = place_17;
+    place_18 = invocation;
+    uint _e17 = place_18;
     lane = ((((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17);
     at = 0u;
     limit = 0u;

@@ -70,8 +70,12 @@ struct type_12 {
     ulong inner[9];
 };
 typedef uint Votes;
+struct type_13 {
+    uint inner[4096];
+};
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
+constant uint SAMPLES = 4096u;
 constant uint STATE_WORDS = 88u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;
@@ -104,6 +108,7 @@ constant uint DIRECTORY_FACTOR_2_ = 2246822507u;
 constant uint DIRECTORY_SHIFT = 15u;
 constant ulong SIZE = 1048576uL;
 constant Address GRANULE = 64u;
+constant uint UNTIL_NOTE = 251u;
 constant uint IDLE = 4294967295u;
 constant uint HOLD = 1u;
 constant uint HASH_BITS = 5u;
@@ -498,8 +503,14 @@ bool own(
     return true;
 }
 
+bool is_own(
+    Place place_1
+) {
+    return true;
+}
+
 ulong load_word(
-    Place place_1,
+    Place place_2,
     uint word_7,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
@@ -509,7 +520,7 @@ ulong load_word(
 }
 
 void set_word(
-    Place place_2,
+    Place place_3,
     uint word_8,
     ulong value_3,
     coherent device type_10& memory0_,
@@ -521,7 +532,7 @@ void set_word(
 }
 
 void change_word(
-    Place place_3,
+    Place place_4,
     uint word_9,
     ulong value_4,
     ulong mask,
@@ -546,17 +557,17 @@ void change_word(
 }
 
 ulong load_word_across(
-    Place place_4,
+    Place place_5,
     uint word_10,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    ulong _e2 = load_word(place_4, word_10, memory0_, _buffer_sizes);
+    ulong _e2 = load_word(place_5, word_10, memory0_, _buffer_sizes);
     return _e2;
 }
 
 void change_word_across(
-    Place place_5,
+    Place place_6,
     uint word_11,
     ulong value_5,
     ulong mask_1,
@@ -564,7 +575,7 @@ void change_word_across(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    change_word(place_5, word_11, value_5, mask_1, memory0_, locks, _buffer_sizes);
+    change_word(place_6, word_11, value_5, mask_1, memory0_, locks, _buffer_sizes);
     return;
 }
 
@@ -585,7 +596,7 @@ ulong low_bits(
 }
 
 ulong cas(
-    Place place_6,
+    Place place_7,
     uint bits_1,
     ulong expected,
     ulong wanted_2,
@@ -594,8 +605,8 @@ ulong cas(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_3 = {};
-    uint word_12 = place_6.word;
-    uint shift = place_6.byte * 8u;
+    uint word_12 = place_7.word;
+    uint shift = place_7.byte * 8u;
     ulong _e8 = low_bits(bits_1);
     ulong mask_2 = _e8 << shift;
     ulong _e10 = memory_word(word_12, memory0_, _buffer_sizes);
@@ -670,7 +681,7 @@ ulong modified(
 
 ulong rmw(
     uint op_1,
-    Place place_7,
+    Place place_8,
     uint bits_4,
     ulong value_8,
     coherent device type_10& memory0_,
@@ -678,8 +689,8 @@ ulong rmw(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     ulong old_5 = {};
-    uint word_13 = place_7.word;
-    uint shift_2 = place_7.byte * 8u;
+    uint word_13 = place_8.word;
+    uint shift_2 = place_8.byte * 8u;
     ulong _e8 = low_bits(bits_4);
     ulong mask_3 = _e8 << shift_2;
     ulong _e10 = memory_word(word_13, memory0_, _buffer_sizes);
@@ -701,7 +712,7 @@ ulong rmw(
 }
 
 Pair cas_pair(
-    Place place_8,
+    Place place_9,
     ulong e_low,
     ulong e_high,
     ulong n_low,
@@ -715,7 +726,7 @@ Pair cas_pair(
     bool done_2 = false;
     bool local_4 = {};
     bool local_5 = {};
-    uint word_14 = place_8.word;
+    uint word_14 = place_9.word;
     while(true) {
         bool _e9 = done_2;
         bool unnamed_2 = metal::simd_any(!(_e9));
@@ -758,14 +769,14 @@ Pair cas_pair(
 }
 
 ulong load(
-    Place place_9,
+    Place place_10,
     uint offset,
     uint bits_5,
     coherent device type_10 const& memory0_,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_1 = place_9.byte + offset;
-    ulong _e9 = load_word(place_9, place_9.word + (at_1 >> 3u), memory0_, _buffer_sizes);
+    uint at_1 = place_10.byte + offset;
+    ulong _e9 = load_word(place_10, place_10.word + (at_1 >> 3u), memory0_, _buffer_sizes);
     if (bits_5 == 64u) {
         return _e9;
     }
@@ -774,21 +785,21 @@ ulong load(
 }
 
 uint words_of(
-    Place place_10,
+    Place place_11,
     uint len_1
 ) {
-    return ((place_10.byte + len_1) + 7u) >> 3u;
+    return ((place_11.byte + len_1) + 7u) >> 3u;
 }
 
 void gather(
-    Place place_11,
+    Place place_12,
     uint len_2,
     coherent device type_10 const& memory0_,
     thread type_12& window,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i = 0u;
-    uint _e2 = words_of(place_11, len_2);
+    uint _e2 = words_of(place_12, len_2);
     bool loop_init = true;
     while(true) {
         if (!loop_init) {
@@ -804,7 +815,7 @@ void gather(
         {
             uint _e8 = i;
             uint _e11 = i;
-            ulong _e13 = load_word_across(place_11, place_11.word + _e11, memory0_, _buffer_sizes);
+            ulong _e13 = load_word_across(place_12, place_12.word + _e11, memory0_, _buffer_sizes);
             window.inner[_e8] = _e13;
         }
     }
@@ -812,13 +823,13 @@ void gather(
 }
 
 ulong load_unaligned(
-    Place place_12,
+    Place place_13,
     uint offset_1,
     uint bits_6,
     thread type_12& window
 ) {
     ulong value_9 = {};
-    uint at_2 = place_12.byte + offset_1;
+    uint at_2 = place_13.byte + offset_1;
     uint index = at_2 >> 3u;
     uint shift_3 = (at_2 & 7u) * 8u;
     ulong _e13 = window.inner[index];
@@ -864,7 +875,7 @@ bool is_usual(
 }
 
 void store(
-    Place place_13,
+    Place place_14,
     uint offset_2,
     uint bits_7,
     ulong value_10,
@@ -872,27 +883,27 @@ void store(
     device type_11& locks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    uint at_3 = place_13.byte + offset_2;
-    uint word_15 = place_13.word + (at_3 >> 3u);
+    uint at_3 = place_14.byte + offset_2;
+    uint word_15 = place_14.word + (at_3 >> 3u);
     if (bits_7 == 64u) {
-        set_word(place_13, word_15, value_10, memory0_, locks, _buffer_sizes);
+        set_word(place_14, word_15, value_10, memory0_, locks, _buffer_sizes);
         return;
     } else {
         uint shift_4 = (at_3 & 7u) * 8u;
         ulong _e17 = low_bits(bits_7);
-        change_word(place_13, word_15, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
+        change_word(place_14, word_15, value_10 << shift_4, _e17 << shift_4, memory0_, locks, _buffer_sizes);
         return;
     }
 }
 
 void collect(
-    Place place_14,
+    Place place_15,
     uint len_4,
     thread type_12& window,
     thread type_12& masks
 ) {
     uint i_1 = 0u;
-    uint _e2 = words_of(place_14, len_4);
+    uint _e2 = words_of(place_15, len_4);
     bool loop_init_1 = true;
     while(true) {
         if (!loop_init_1) {
@@ -916,14 +927,14 @@ void collect(
 }
 
 void store_unaligned(
-    Place place_15,
+    Place place_16,
     uint offset_3,
     uint bits_8,
     ulong value_11,
     thread type_12& window,
     thread type_12& masks
 ) {
-    uint at_4 = place_15.byte + offset_3;
+    uint at_4 = place_16.byte + offset_3;
     uint index_1 = at_4 >> 3u;
     uint shift_5 = (at_4 & 7u) * 8u;
     ulong _e14 = window.inner[index_1];
@@ -945,7 +956,7 @@ void store_unaligned(
 }
 
 void scatter(
-    Place place_16,
+    Place place_17,
     uint len_5,
     coherent device type_10& memory0_,
     device type_11& locks,
@@ -954,7 +965,7 @@ void scatter(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint i_2 = 0u;
-    uint _e2 = words_of(place_16, len_5);
+    uint _e2 = words_of(place_17, len_5);
     bool loop_init_2 = true;
     while(true) {
         if (!loop_init_2) {
@@ -973,7 +984,7 @@ void scatter(
             ulong _e13 = window.inner[_e11];
             uint _e15 = i_2;
             ulong _e17 = masks.inner[_e15];
-            change_word_across(place_16, place_16.word + _e8, _e13, _e17, memory0_, locks, _buffer_sizes);
+            change_word_across(place_17, place_17.word + _e8, _e13, _e17, memory0_, locks, _buffer_sizes);
         }
     }
     return;
@@ -1025,7 +1036,7 @@ bool may_write(
     return true;
 }
 
-void h5_(
+void h6_(
     metal::uint4 w,
     thread type_7& x
 ) {
@@ -1038,7 +1049,7 @@ void h5_(
     return;
 }
 
-void h6_(
+void h7_(
     metal::uint4 w_1,
     thread type_7& x,
     thread bool& flag_n,
@@ -1066,7 +1077,7 @@ void h6_(
     return;
 }
 
-void h7_(
+void h8_(
     metal::uint4 w_2,
     constant Arguments& arguments,
     thread bool& flag_z,
@@ -1087,7 +1098,7 @@ void h7_(
     }
 }
 
-bool h8_(
+bool h9_(
     metal::uint4 w_3,
     thread type_7& x,
     thread uint& at,
@@ -1118,7 +1129,7 @@ bool h8_(
     return true;
 }
 
-bool unaligned_8_(
+bool unaligned_9_(
     metal::uint4 w_4,
     thread type_7& x,
     thread uint& at,
@@ -1146,7 +1157,7 @@ bool unaligned_8_(
     return true;
 }
 
-bool h9_(
+bool h10_(
     metal::uint4 w_5,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1182,7 +1193,7 @@ bool h9_(
     return true;
 }
 
-bool unaligned_9_(
+bool unaligned_10_(
     metal::uint4 w_6,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1222,7 +1233,7 @@ bool unaligned_9_(
     return true;
 }
 
-bool h10_(
+bool h11_(
     metal::uint4 w_7,
     constant Arguments& arguments,
     device type_3 const& code_map,
@@ -1259,7 +1270,7 @@ bool h10_(
     return true;
 }
 
-void h11_(
+void h12_(
     metal::uint4 w_8,
     thread type_7& x
 ) {
@@ -1294,12 +1305,12 @@ bool run_unaligned(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     switch(w_9.x & 65535u) {
-        case 8u: {
-            bool _e4 = unaligned_8_(w_9, x, at, stop_1, detail, memory0_, window, _buffer_sizes);
+        case 9u: {
+            bool _e4 = unaligned_9_(w_9, x, at, stop_1, detail, memory0_, window, _buffer_sizes);
             return _e4;
         }
-        case 9u: {
-            bool _e5 = unaligned_9_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
+        case 10u: {
+            bool _e5 = unaligned_10_(w_9, arguments, code_map, x, at, stop_1, detail, memory0_, locks, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1356,41 +1367,41 @@ void run_straight(
                 stop_before(NO_HANDLER, 0uL, at, stop_1, detail);
                 break;
             }
-            case 5u: {
-                h5_(w_10, x);
-                continue;
-            }
             case 6u: {
-                h6_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                h6_(w_10, x);
                 continue;
             }
             case 7u: {
-                h7_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
-                break;
+                h7_(w_10, x, flag_n, flag_z, flag_c, flag_v);
+                continue;
             }
             case 8u: {
-                bool _e29 = h8_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
+                h8_(w_10, arguments, flag_z, at, base, limit, stop_1, detail);
+                break;
+            }
+            case 9u: {
+                bool _e29 = h9_(w_10, x, at, unaligned, stop_1, detail, memory0_, _buffer_sizes);
                 if (_e29) {
                     continue;
                 }
                 break;
             }
-            case 9u: {
-                bool _e30 = h9_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
+            case 10u: {
+                bool _e30 = h10_(w_10, arguments, code_map, x, at, unaligned, stop_1, detail, memory0_, locks, _buffer_sizes);
                 if (_e30) {
                     continue;
                 }
                 break;
             }
-            case 10u: {
-                bool _e31 = h10_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
+            case 11u: {
+                bool _e31 = h11_(w_10, arguments, code_map, x, at, stop_1, detail, memory0_, locks, _buffer_sizes);
                 if (_e31) {
                     continue;
                 }
                 break;
             }
-            case 11u: {
-                h11_(w_10, x);
+            case 12u: {
+                h12_(w_10, x);
                 continue;
             }
             default: {
@@ -1427,6 +1438,56 @@ uint count_votes(
     return counts;
 }
 
+bool are_equal(
+    Votes a,
+    Votes b
+) {
+    return a == b;
+}
+
+void note_place(
+    constant Arguments& arguments,
+    thread uint& lane,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    device type_13& samples
+) {
+    ulong _e1 = count;
+    uint _e4 = limit;
+    uint _e6 = at;
+    uint _e12 = lane;
+    uint index_2 = ((static_cast<uint>(_e1) - (_e4 - _e6)) * 2654435761u) + _e12;
+    uint _e19 = at;
+    ulong _e20 = address_of(_e19, arguments, base);
+    samples.inner[index_2 % SAMPLES] = static_cast<uint>(_e20) | 1u;
+    return;
+}
+
+void note_turn(
+    uint turn,
+    constant Arguments& arguments,
+    thread uint& lane,
+    thread uint& at,
+    thread uint& base,
+    thread uint& limit,
+    thread ulong& count,
+    device type_13& samples,
+    thread uint& until_note
+) {
+    uint _e2 = until_note;
+    if (_e2 == 0u) {
+        until_note = UNTIL_NOTE;
+        if (turn != IDLE) {
+            note_place(arguments, lane, at, base, limit, count, samples);
+        }
+    }
+    uint _e10 = until_note;
+    until_note = _e10 - 1u;
+    return;
+}
+
 uint next_turn(
     thread uint& at,
     thread uint& limit
@@ -1438,12 +1499,12 @@ uint next_turn(
 }
 
 uint lanes_at(
-    uint turn
+    uint turn_1
 ) {
     Votes same = {};
     uint bit = 0u;
-    uint hash = (turn * 2654435761u) >> 27u;
-    Votes _e7 = votes(turn != IDLE);
+    uint hash = (turn_1 * 2654435761u) >> 27u;
+    Votes _e7 = votes(turn_1 != IDLE);
     same = _e7;
     bool loop_init_3 = true;
     while(true) {
@@ -1471,16 +1532,16 @@ uint lanes_at(
 }
 
 uint choose(
-    uint turn_1,
-    thread uint& place_17,
+    uint turn_2,
+    thread uint& place_18,
     thread uint& waited
 ) {
-    uint _e1 = lanes_at(turn_1);
+    uint _e1 = lanes_at(turn_2);
     uint _e3 = waited;
-    uint _e10 = place_17;
-    uint score = (turn_1 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
+    uint _e10 = place_18;
+    uint score = (turn_2 == IDLE) ? 0u : (((_e1 + (_e3 >> 1u)) << 7u) | _e10);
     uint unnamed_4 = metal::simd_max(score);
-    uint unnamed_5 = metal::simd_shuffle(turn_1, unnamed_4 & 127u);
+    uint unnamed_5 = metal::simd_shuffle(turn_2, unnamed_4 & 127u);
     return unnamed_5;
 }
 
@@ -1488,7 +1549,8 @@ void run_subgroup(
     constant Arguments& arguments,
     device type_6 const& records,
     device type_3 const& code_map,
-    thread uint& place_17,
+    thread uint& lane,
+    thread uint& place_18,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1497,6 +1559,7 @@ void run_subgroup(
     thread uint& at,
     thread uint& base,
     thread uint& limit,
+    thread ulong& count,
     thread bool& unaligned,
     thread uint& stop_1,
     thread ulong& detail,
@@ -1505,6 +1568,8 @@ void run_subgroup(
     device type_11& locks,
     thread type_12& window,
     thread type_12& masks,
+    device type_13& samples,
+    thread uint& until_note,
     thread uint& waited,
     constant _mslBufferSizes& _buffer_sizes
 ) {
@@ -1522,6 +1587,7 @@ void run_subgroup(
             own_pages();
         }
         uint _e6 = next_turn(at, limit);
+        note_turn(_e6, arguments, lane, at, base, limit, count, samples, until_note);
         bool _e8 = goes;
         if (_e8) {
             local_8 = _e6 != IDLE;
@@ -1556,7 +1622,7 @@ void run_subgroup(
             bool _e42 = local_10;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
-                uint _e44 = choose(_e6, place_17, waited);
+                uint _e44 = choose(_e6, place_18, waited);
                 chosen = _e44;
             }
             held = HOLD;
@@ -1742,10 +1808,12 @@ void finish(
     thread bool& flag_v,
     thread uint& at,
     thread uint& base,
+    thread uint& limit,
     thread ulong& count,
     thread uint& stop_1,
     thread ulong& detail,
     thread uint& left,
+    device type_13& samples,
     constant _mslBufferSizes& _buffer_sizes
 ) {
     bool local_12 = {};
@@ -1812,6 +1880,7 @@ void finish(
         stopped[_e131] = _e134;
         return;
     } else {
+        note_place(arguments, lane, at, base, limit, count, samples);
         return;
     }
 }
@@ -1881,10 +1950,11 @@ struct runInput {
 , device type_3 const& code_map [[user(fake0)]]
 , coherent device type_10& memory0_ [[user(fake0)]]
 , device type_11& locks [[user(fake0)]]
+, device type_13& samples [[user(fake0)]]
 , constant _mslBufferSizes& _buffer_sizes [[user(fake0)]]
 ) {
     uint lane = {};
-    uint place_17 = {};
+    uint place_18 = {};
     uint state = {};
     type_7 x = {};
     bool flag_n = {};
@@ -1901,12 +1971,13 @@ struct runInput {
     uint left = {};
     type_12 window = {};
     type_12 masks = {};
+    uint until_note = {};
     uint waited = {};
     bool runs = false;
     ulong rest = 0uL;
     bool local = {};
-    place_17 = invocation;
-    uint _e17 = place_17;
+    place_18 = invocation;
+    uint _e17 = place_18;
     lane = (((group.x + (group.y * groups.x)) * WORKGROUP) + (subgroup * size)) + _e17;
     at = 0u;
     limit = 0u;
@@ -1933,11 +2004,11 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, records, code_map, place_17, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, memory0_, locks, window, masks, waited, _buffer_sizes);
+    run_subgroup(arguments, records, code_map, lane, place_18, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, unaligned, stop_1, detail, left, memory0_, locks, window, masks, samples, until_note, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;
-        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, count, stop_1, detail, left, _buffer_sizes);
+        finish(_e57, arguments, states, statuses, stopped, pool, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, count, stop_1, detail, left, samples, _buffer_sizes);
     }
     uint _e59 = lane;
     uint _e62 = arguments.lanes;

@@ -1,5 +1,6 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
+const SAMPLES: u32 = 4096u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
@@ -277,6 +278,10 @@ fn own(place: Place) -> bool {
   return true;
 }
 
+fn is_own(place: Place) -> bool {
+  return true;
+}
+
 fn load_word(place: Place, word: u32) -> u64 {
   return memory_word(word);
 }
@@ -518,7 +523,7 @@ fn may_write(addr: u64, len: u32, fault: u32) -> bool {
 }
 
 // ADD_imm_X
-fn h5(w: vec4<u32>) {
+fn h6(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -528,7 +533,7 @@ fn h5(w: vec4<u32>) {
 }
 
 // SUBS_imm_X
-fn h6(w: vec4<u32>) {
+fn h7(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -549,7 +554,7 @@ fn h6(w: vec4<u32>) {
 }
 
 // B_cond
-fn h7(w: vec4<u32>) {
+fn h8(w: vec4<u32>) {
   let v0: u64 = u64(w.z) | (u64(w.w) << 32u);
   let v2: bool = flag_z;
   let v5: bool = !v2;
@@ -557,7 +562,7 @@ fn h7(w: vec4<u32>) {
 }
 
 // LDR_W_uimm
-fn h8(w: vec4<u32>) -> bool {
+fn h9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -571,7 +576,7 @@ fn h8(w: vec4<u32>) -> bool {
   x[v1] = v6;
   return true;
 }
-fn unaligned_8(w: vec4<u32>) -> bool {
+fn unaligned_9(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -587,7 +592,7 @@ fn unaligned_8(w: vec4<u32>) -> bool {
 }
 
 // STR_X_uimm
-fn h9(w: vec4<u32>) -> bool {
+fn h10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -601,7 +606,7 @@ fn h9(w: vec4<u32>) -> bool {
   store(p0, 0u, 64u, u64(v5));
   return true;
 }
-fn unaligned_9(w: vec4<u32>) -> bool {
+fn unaligned_10(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = u64(w.z) | (u64(w.w) << 32u);
@@ -619,7 +624,7 @@ fn unaligned_9(w: vec4<u32>) -> bool {
 }
 
 // LDADD_X
-fn h10(w: vec4<u32>) -> bool {
+fn h11(w: vec4<u32>) -> bool {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u32 = (w.y >> 0u) & 0xffu;
@@ -637,7 +642,7 @@ fn h10(w: vec4<u32>) -> bool {
 }
 
 // CLZ_X
-fn h11(w: vec4<u32>) {
+fn h12(w: vec4<u32>) {
   let v0: u32 = (w.x >> 16u) & 0xffu;
   let v1: u32 = (w.x >> 24u) & 0xffu;
   let v2: u64 = x[v0];
@@ -655,8 +660,8 @@ fn h11(w: vec4<u32>) {
 
 fn run_unaligned(w: vec4<u32>) -> bool {
   switch (w.x & 0xffffu) {
-    case 8u: { return unaligned_8(w); }
     case 9u: { return unaligned_9(w); }
+    case 10u: { return unaligned_10(w); }
     default: { return false; }
   }
 }
@@ -673,13 +678,13 @@ fn run_straight() {
       case 1u: { stop_before(UNDEFINED, u64(w.z) | (u64(w.w) << 32u)); }
       case 2u: { stop_before(BREAKPOINT, 0lu); }
       case 4u: { stop_before(NO_HANDLER, 0lu); }
-      case 5u: { h5(w); continue; }
       case 6u: { h6(w); continue; }
-      case 7u: { h7(w); }
-      case 8u: { if (h8(w)) { continue; } }
+      case 7u: { h7(w); continue; }
+      case 8u: { h8(w); }
       case 9u: { if (h9(w)) { continue; } }
       case 10u: { if (h10(w)) { continue; } }
-      case 11u: { h11(w); continue; }
+      case 11u: { if (h11(w)) { continue; } }
+      case 12u: { h12(w); continue; }
       default: { not_decoded(); }
     }
     if (!unaligned) {
@@ -702,6 +707,34 @@ fn votes(yes: bool) -> Votes {
 fn count_votes(votes: Votes) -> u32 {
   let counts = countOneBits(votes);
   return counts;
+}
+
+fn are_equal(a: Votes, b: Votes) -> bool {
+  return a == b;
+}
+
+// Where lanes are, now and then: the lower half of the address, and its lowest bit, which no instruction's has.
+@group(0) @binding(9) var<storage, read_write> samples: array<u32, SAMPLES>;
+
+// Turns between two notes: a prime number, so that lanes in a loop are not met at one place only.
+const UNTIL_NOTE: u32 = 251u;
+
+var<private> until_note: u32;
+
+fn note_turn(turn: u32) {
+  if (until_note == 0u) {
+    until_note = UNTIL_NOTE;
+    if (turn != IDLE) {
+      note_place();
+    }
+  }
+  until_note -= 1u;
+}
+
+// A lane's notes go to different places. Lanes overwrite each other's.
+fn note_place() {
+  let index = (u32(count) - (limit - at)) * 0x9e3779b1u + lane;
+  samples[index % SAMPLES] = u32(address_of(at)) | 1u;
 }
 
 // The turn of a lane that has nothing to do.
@@ -751,13 +784,14 @@ fn run_subgroup() {
       own_pages();
     }
     let turn = next_turn();
+    note_turn(turn);
     // Where those are that went on before; the last place, if they have parted.
     var chosen = subgroupMax(select(0u, turn, goes && turn != IDLE));
     if (held > 0u && chosen != 0u) {
       held -= 1u;
     } else {
       if (!subgroupAny(turn != IDLE)) {
-        break;
+        break; // Nobody can go on.
       }
       if (subgroupAny(turn != chosen && turn != IDLE)) {
         chosen = choose(turn);
@@ -848,6 +882,8 @@ fn finish(rest: u64) {
   }
   if (stop != RUNNING) {
     stopped[atomicAdd(&pool.stopped, 1u)] = lane;
+  } else {
+    note_place();
   }
 }
 
