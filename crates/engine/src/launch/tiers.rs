@@ -197,7 +197,9 @@ impl<L: Launcher> LaunchEngine<L> {
     /// Translates what is worth it, and takes back what was not.
     pub(super) fn translate(&mut self) -> Result<(), EngineError> {
         let after = self.config.translate_after;
-        if after == u32::MAX {
+        // Kernels for mapped memory are extended again and again at first. With a translation, each of them would be compiled
+        // twice, so that the usual programs would only wait longer.
+        if after == u32::MAX || self.config.mapped && after >= SOON {
             return Ok(());
         }
         let Some(means) = self.launcher.translator().map(|translator| translator.means()) else {
