@@ -89,7 +89,7 @@ step_wgpu_suite() {
     has_vulkan wgpu_suite || return $SKIPPED
     local status=0
     within 60 ./wgpu_devices device | tee "$parts/suite" || status=1
-    within 480 ./engines ::wgpu --test-threads "$cores" | tee -a "$parts/suite" || status=1
+    within 480 ./engines ::wgpu --include-ignored --test-threads "$cores" | tee -a "$parts/suite" || status=1
     note_tests wgpu_suite "$parts/suite"
     return $status
 }

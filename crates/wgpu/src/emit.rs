@@ -40,7 +40,7 @@ const FLAGS: [&str; 4] = ["flag_n", "flag_z", "flag_c", "flag_v"];
 pub(crate) const HELD: &[Var] = &[FPCR, FPSR];
 
 /// How deep statements of translated code are.
-pub(crate) const BLOCK_DEPTH: usize = 7;
+pub(crate) const BLOCK_DEPTH: usize = 9;
 
 /// What comes after a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

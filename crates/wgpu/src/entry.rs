@@ -51,10 +51,7 @@ fn turn(blocks: &Blocks<'_>) -> String {
         var fuel = limit - at;
         var goal = 0lu;
         loop {{
-          switch (block) {{
-{arms}            default: {{}}
-          }}
-          if (apart || !agree(block, full)) {{
+{dispatch}          if (apart || !agree(block, full)) {{
             break;
           }}
         }}
@@ -71,7 +68,7 @@ fn turn(blocks: &Blocks<'_>) -> String {
 ",
         store = indented(6, blocks.store()),
         load = indented(5, blocks.load()),
-        arms = blocks.arms(),
+        dispatch = blocks.dispatch(),
     )
 }
 

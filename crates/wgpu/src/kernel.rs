@@ -22,7 +22,7 @@ use kvrm_mem::{GRANULE, PAGE};
 use crate::emit::calls::{self, Calls, Legal};
 use crate::emit::{self, Continuation, Emitted, HELD};
 use crate::entry::with_blocks;
-use crate::region::Blocks;
+use crate::region::{Blocks, GROUPED};
 use crate::windows::Windows;
 
 /// Invocations in a workgroup.
@@ -161,6 +161,7 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("WORKGROUP", WORKGROUP as usize),
         ("LOCKS", LOCKS),
         ("SAMPLES", SAMPLES),
+        ("GROUPED", GROUPED as usize),
         ("STATE_WORDS", words),
         ("X_SLOTS", X_SLOTS),
         ("V_SLOTS", V.len as usize),

@@ -193,7 +193,10 @@ impl WgpuLanes {
                 bytemuck::bytes_of(&Arguments::zeroed()),
             )?;
             let activity = Activity::Compiling { handlers: code.handlers.len() };
-            launch.control.during(activity, || self.dispatch(launch, 1, &[]))?;
+            // (It waits only if something is read.)
+            launch
+                .control
+                .during(activity, || self.dispatch(launch, 1, &[self.guest.pool_part()]))?;
             self.kernels.current_mut().has_run = true;
             self.kernels.add_to_load(start.elapsed());
         }

@@ -24,6 +24,9 @@ use crate::emit::{BLOCK_DEPTH, Emitter, Position, kept_name, wgsl};
 /// What is kept in variables. On most GPUs, a lane has registers for about twice as many before fewer lanes fit.
 const ROOM: Room = Room { general: 22, halves: 0 };
 
+/// Blocks in a group.
+pub(crate) const GROUPED: u32 = 16;
+
 /// All blocks of a translation.
 pub(crate) struct Blocks<'a> {
     translation: &'a Translation,
@@ -58,9 +61,25 @@ impl<'a> Blocks<'a> {
         self.each_kept(|name, slot| format!("x[{slot}] = {name};\n"))
     }
 
-    /// The arms, one for each block.
-    pub(crate) fn arms(&self) -> String {
-        let mut out = String::new();
+    /// The `switch` with an arm for each block. Some compilers make a condition of each arm, one in the other, and cannot
+    /// have many of these (llvmpipe fewer than 80): so blocks are in groups, with a `switch` each.
+    pub(crate) fn dispatch(&self) -> String {
+        let arms = self.arms();
+        let mut out = "          switch (block / GROUPED) {\n".to_string();
+        for (group, arms) in (0..).zip(arms.chunks(GROUPED as usize)) {
+            let _ = write!(
+                out,
+                "            case {group}u: {{\n              switch (block) {{\n{}                default: {{}}\n              }}\n            }}\n",
+                arms.concat()
+            );
+        }
+        out.push_str("            default: {}\n          }\n");
+        out
+    }
+
+    /// The arms, in the order of their numbers.
+    fn arms(&self) -> Vec<String> {
+        let mut arms = Vec::new();
         for (number, region) in self.translation.regions().iter().enumerate() {
             let routine = Routine {
                 values: region.values.clone(),
@@ -68,12 +87,13 @@ impl<'a> Blocks<'a> {
                 ..Routine::default()
             };
             for (number, in_region) in self.translation.blocks_of(number) {
-                let block = &region.blocks[in_region];
-                let blocks = self;
-                BlockWriter { blocks, region, routine: &routine, block, number }.write(&mut out);
+                let (blocks, block) = (self, &region.blocks[in_region]);
+                let mut arm = String::new();
+                BlockWriter { blocks, region, routine: &routine, block, number }.write(&mut arm);
+                arms.push(arm);
             }
         }
-        out
+        arms
     }
 }
 

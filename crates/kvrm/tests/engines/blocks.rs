@@ -3,13 +3,18 @@
 
 use kvrm::{Lanes, Machine};
 
-use crate::support::{
-    CODE, DATA, HALT, MEMORY, Snapshot, Subject, all_memory, read_u64, set_up, set_x,
-};
+use crate::support::{DATA, HALT, MEMORY, Snapshot, Subject, all_memory, read_u64, set_up, set_x};
 
 for_every_engine! {
     lanes_leave_at_every_access, a_lane_leaves_at_every_access_of_shared_memory,
     lanes_apart_at_every_limit, lanes_wait_in_a_block, short_branches_at_every_limit,
+    very_many_blocks,
+}
+
+for_llvmpipe! {
+    lanes_leave_at_every_access, a_lane_leaves_at_every_access_of_shared_memory,
+    lanes_apart_at_every_limit, lanes_wait_in_a_block, short_branches_at_every_limit,
+    very_many_blocks,
 }
 
 /// Registers with an address each, of which one is bad in a lane.
@@ -25,10 +30,8 @@ fn accesses() -> Vec<u8> {
         ; hlt 0)
 }
 
-/// Addresses that are seldom.
-fn bad() -> [u64; 8] {
-    [DATA + 3, DATA + 0xffc, DATA + 0xff8, CODE + 8, CODE - 4, MEMORY - 4, MEMORY, 1 << 40]
-}
+/// Addresses that blocks leave to handlers, of all or of some of the accesses.
+const BAD: [u64; 6] = [DATA + 3, DATA + 0xffc, DATA + 0xff8, MEMORY - 4, MEMORY, 1 << 40];
 
 /// Sets the registers of a case: cases before the first have no bad address.
 fn set_bases(machine: &mut Machine, lane: usize, case: usize) {
@@ -36,13 +39,11 @@ fn set_bases(machine: &mut Machine, lane: usize, case: usize) {
         set_x(machine, lane, register, DATA + 0x2000 * (index as u64 % 2) + 0x100 * index as u64);
     }
     if let Some(bad_case) = case.checked_sub(1) {
-        set_x(machine, lane, BASES[bad_case / bad().len()], bad()[bad_case % bad().len()]);
+        set_x(machine, lane, BASES[bad_case / BAD.len()], BAD[bad_case % BAD.len()]);
     }
 }
 
-const fn cases() -> usize {
-    1 + BASES.len() * 8
-}
+const CASES: usize = 1 + BASES.len() * BAD.len();
 
 fn same(machine: &Machine, reference: &Machine, context: &str) {
     for lane in 0..machine.lanes() {
@@ -53,9 +54,9 @@ fn same(machine: &Machine, reference: &Machine, context: &str) {
 }
 
 fn lanes_leave_at_every_access(subject: Subject) {
-    let mut machines = [subject, Subject::EVAL].map(|it| it.private(cases(), 1, &accesses()));
+    let mut machines = [subject, Subject::EVAL].map(|it| it.private(CASES, 1, &accesses()));
     for machine in &mut machines {
-        (0..cases()).for_each(|case| set_bases(machine, case, case));
+        (0..CASES).for_each(|case| set_bases(machine, case, case));
     }
     for limit in [9, 1, 5, 1000, 3] {
         let [machine, reference] = &mut machines;
@@ -67,11 +68,9 @@ fn lanes_leave_at_every_access(subject: Subject) {
 
 fn a_lane_leaves_at_every_access_of_shared_memory(subject: Subject) {
     let mut machines = [subject, Subject::EVAL].map(|it| it.shared(1, 1, &accesses()));
-    for case in 0..cases() {
+    for case in 0..CASES {
         for machine in &mut machines {
-            machine.load(CODE, &accesses()).unwrap();
             machine.reset(0).unwrap();
-            machine.set_pc(0, CODE).unwrap();
             set_bases(machine, 0, case);
             machine.run(100).unwrap();
         }
@@ -139,4 +138,21 @@ fn lanes_wait_in_a_block(subject: Subject) {
         assert_eq!(machine.stop(lane).unwrap(), Some(HALT), "lane {lane}");
         assert_eq!(read_u64(&machine, 0, DATA + 8 * lane as u64), 5000 * 5001 / 2, "lane {lane}");
     }
+}
+
+/// More blocks than some compilers can nest conditions.
+fn very_many_blocks(subject: Subject) {
+    let mut code = asm!(; mov x5, 3 ; b >first ; hlt 0 ; first:);
+    for _ in 0..40 {
+        // Forwards over a block that writes memory, and backwards.
+        code.extend(asm!(; ror x0, x0, 1 ; tbz x0, 7, >over ; str x0, [x28, x27, lsl 3] ; over: ; eor x1, x1, x0));
+    }
+    code.extend(asm!(; subs x5, x5, 1 ; b.eq >done ; b >on ; done: ; hlt 0 ; on: ; b <on));
+    let mut machines = [subject, Subject::EVAL].map(|it| it.private(9, 1, &code));
+    for machine in &mut machines {
+        (0..9).for_each(|lane| set_x(machine, lane, 0, 0x0123_4567_89ab_cdef << (7 * lane)));
+        machine.run(700).unwrap();
+    }
+    let [machine, reference] = &machines;
+    same(machine, reference, "many blocks");
 }

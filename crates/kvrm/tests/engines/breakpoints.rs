@@ -11,6 +11,8 @@ for_every_engine! {
     reached_through_code_just_written,
 }
 
+for_llvmpipe! { at_every_instruction, in_a_loop, added_and_removed_later }
+
 for_split_engines! { lanes_stop_at_different_ones }
 
 const BREAKPOINT: Stop = Stop::Breakpoint { imm: None };

@@ -16,6 +16,8 @@ for_every_engine! {
     patching_through_unaligned_stores, the_host_patches_a_lane_again_after_a_reset,
 }
 
+for_llvmpipe! { a_loop_that_patches_itself, lanes_patch_differently, the_host_patches_between_runs }
+
 for_evicting_engines! {
     a_loop_that_patches_itself, patching_the_next_instruction, patching_ahead_and_behind,
     code_written_and_called, the_host_patches_between_runs, lanes_patch_differently,

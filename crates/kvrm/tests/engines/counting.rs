@@ -10,6 +10,8 @@ for_every_engine! {
     limits_across_long_straight_code,
 }
 
+for_llvmpipe! { every_limit_stops_exactly_there, many_runs_are_one_run }
+
 /// Programs with loops, calls, computed branches, system calls and faults.
 fn programs() -> Vec<(&'static str, Vec<u8>)> {
     vec![

@@ -10,6 +10,8 @@ for_every_engine! {
     returns_with_many_kinds_of_flags,
 }
 
+for_llvmpipe! { flags_from_both_sides_of_a_branch }
+
 /// Flag-setting instructions on X1 and X2 (and into X1, which is an operand).
 fn setters() -> Vec<(&'static str, Vec<u8>)> {
     vec![

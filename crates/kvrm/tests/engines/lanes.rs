@@ -9,6 +9,8 @@ for_every_engine! {
     lanes_keep_their_registers_apart, one_lane_of_many_is_reset,
 }
 
+for_llvmpipe! { any_number_of_lanes, lanes_stop_in_different_ways }
+
 for_split_engines! {
     any_number_of_lanes, threads_make_no_difference, lanes_keep_their_registers_apart,
     one_lane_of_many_is_reset,

@@ -2,7 +2,8 @@
 //!
 //! A test is a function of a [`Subject`](support::Subject): an engine and its settings. The macro
 //! [`for_every_engine`] makes a test of it for each of them; a new engine is added there. Those of several
-//! lanes with private memory go through [`for_split_engines`], too.
+//! lanes with private memory go through [`for_split_engines`], too, and those of what is translated through
+//! [`for_llvmpipe`].
 
 /// Makes tests of functions that take a `Subject`, one for each there is.
 macro_rules! for_every_engine {
@@ -12,9 +13,15 @@ macro_rules! for_every_engine {
         for_every_engine! { @module cpu_switching, SWITCHING, []: $($test)* }
         for_every_engine! { @module cpu, CPU, []: $($test)* }
         for_every_engine! { @module eval, EVAL, []: $($test)* }
-        for_every_engine! { @module wgpu, WGPU, []: $($test)* }
         for_every_engine! { @module wgpu_interpreting, WGPU_INTERPRETING, []: $($test)* }
-        for_every_engine! { @module wgpu_switching, WGPU_SWITCHING, []: $($test)* }
+        for_every_engine! {
+            @module wgpu, WGPU,
+            [#[ignore = "takes minutes on a driver of the CPU: cargo xtask gpu-check"]]: $($test)*
+        }
+        for_every_engine! {
+            @module wgpu_switching, WGPU_SWITCHING,
+            [#[ignore = "takes minutes on a driver of the CPU: cargo xtask gpu-check"]]: $($test)*
+        }
         for_every_engine! {
             @module cuda, CUDA, [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }
@@ -48,6 +55,15 @@ macro_rules! for_split_engines {
             @module cuda_split, CUDA_SPLIT,
             [#[ignore = "needs an NVIDIA GPU: cargo xtask gpu-check"]]: $($test)*
         }
+    };
+}
+
+/// Makes tests of the same functions for translated code of the engine `wgpu`. Llvmpipe takes long to compile that: tests of
+/// what translated code may do wrong are enough.
+macro_rules! for_llvmpipe {
+    ($($test:ident),* $(,)?) => {
+        for_every_engine! { @module llvmpipe_translating, WGPU, []: $($test)* }
+        for_every_engine! { @module llvmpipe_switching, WGPU_SWITCHING, []: $($test)* }
     };
 }
 

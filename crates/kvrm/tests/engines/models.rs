@@ -16,6 +16,8 @@ for_every_engine! {
     batches_are_committed_together, rolled_back_code, a_rolled_back_run_can_be_repeated,
 }
 
+for_llvmpipe! { stores_to_read_only_memory_fault, read_only_code_is_run_by_all_lanes }
+
 fn machine(subject: Subject, model: MemoryModel, lanes: usize, code: &[u8]) -> Machine {
     load(subject.builder().lanes(lanes).threads(2).model(model), code)
 }

@@ -9,6 +9,8 @@ use crate::support::Subject;
 
 for_every_engine! { all_rows, few_words, a_lane_each }
 
+for_llvmpipe! { few_words, a_lane_each }
+
 /// Programs of all instructions, in random states.
 fn all_rows(subject: Subject) {
     check(subject, 0x1_0000, programs(subject), bytes(subject, 1024));

@@ -9,6 +9,8 @@ for_every_engine! {
     a_lock_protects_plain_memory, wide_counters_come_out_exact, every_atomic_operation,
 }
 
+for_llvmpipe! { messages_arrive, a_lock_protects_plain_memory }
+
 /// Numbers of lanes and threads to try.
 const CREWS: [(usize, usize); 4] = [(2, 1), (2, 2), (7, 2), (16, 4)];
 

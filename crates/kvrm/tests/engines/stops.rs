@@ -11,6 +11,8 @@ for_every_engine! {
     faults_in_the_middle_of_a_block, a_stopped_lane_stops_again, jumps_to_any_small_address,
 }
 
+for_llvmpipe! { faults_in_the_middle_of_a_block, faulting_instructions_do_nothing }
+
 /// Runs until the stop, which happens `count` instructions in and `offset` bytes after the start.
 fn expect(machine: &mut Machine, stop: Stop, count: u64, offset: u64) {
     assert_eq!(run(machine), stop);
