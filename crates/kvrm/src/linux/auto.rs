@@ -37,8 +37,6 @@ pub use story::Placement;
 const TICK: Duration = Duration::from_millis(100);
 /// Calls after which a program is no longer in a lane of a GPU.
 const LEAVING: [&str; 4] = ["clone", "clone3", "execve", "execveat"];
-/// Rows of a GPU that have ended, for it to be judged by how.
-const SOME: u64 = 16;
 
 /// How a GPU is found, if there is one.
 pub(super) type Find = Box<dyn Fn() -> Option<Device> + Send + Sync>;
@@ -309,10 +307,10 @@ impl Auto {
 
     /// Ends a trial when it was long enough: then the GPU may have more lanes, or no more rows.
     fn judge(&self, gpu: &mut Gpu, cpu: &OnCpu, lanes: usize) {
-        if gpu.ended + gpu.left >= SOME && gpu.left > gpu.ended {
+        let policy = &self.setup.policy;
+        if policy.is_left(gpu.ended, gpu.left) {
             return self.stop(gpu, Story::Left);
         }
-        let policy = &self.setup.policy;
         let (now, mark) = (self.mark(gpu, cpu), gpu.mark);
         let running = self.loans.len();
         if now.ran - mark.ran < policy.trial || running == 0 {
@@ -397,8 +395,18 @@ pub(super) fn start(
     builder.spawn(move || run(&shared, &results, threads)).map_err(Error::NoThread)
 }
 
+/// Lends nothing more when it is dropped: rows must not wait for a GPU that is not there.
+struct Closing<'a>(&'a Loans);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 fn run(shared: &Arc<Shared>, results: &SyncSender<LaneOutcome>, threads: usize) {
     let Some(auto) = &shared.auto else { return };
+    let _closing = Closing(&auto.loans);
     let Some(find) = &auto.setup.find else { return };
     if auto.most_lanes() == 0 || !auto.wait(shared) {
         return;

@@ -30,6 +30,8 @@ pub struct Policy {
     /// By how much both together must be faster than `cpu` was, once the GPU has as many lanes as it may have. Less is
     /// within what rows differ by.
     pub gain: f64,
+    /// Rows of a GPU that have ended, for it to be judged by how many of them left it.
+    pub judged: u64,
 }
 
 impl Default for Policy {
@@ -41,6 +43,7 @@ impl Default for Policy {
             first_lot: 4096,
             trial: 1.0,
             gain: 0.05,
+            judged: 16,
         }
     }
 }
@@ -123,10 +126,10 @@ impl Policy {
         let rest = cpu.time_for(left);
         if cpu.elapsed < self.watched || rest < self.start {
             Chance::Short
-        } else if cpu.busy < cpu.elapsed * cpu.workers / 2.0 {
-            Chance::Idle
         } else if cpu.leavers * 2.0 > cpu.ended {
             Chance::Leavers
+        } else if cpu.busy < cpu.elapsed * cpu.workers / 2.0 {
+            Chance::Idle
         } else if rest < self.start + self.lane_seconds(cpu, None) {
             Chance::Few
         } else {
@@ -152,6 +155,11 @@ impl Policy {
     pub(super) fn is_worth_it(&self, before: f64, cpu: f64, gpu: f64, may_grow: bool) -> bool {
         let least = if may_grow { 1.0 } else { 1.0 + self.gain };
         cpu + gpu >= before * least
+    }
+
+    /// True if most of a GPU's rows are not done in its lanes.
+    pub(super) fn is_left(&self, ended: u64, left: u64) -> bool {
+        ended.saturating_add(left) >= self.judged && left > ended
     }
 
     /// How many of the rows that are left a GPU may take now, up to `room`, so that it is not the last to be done: a row that
@@ -267,6 +275,13 @@ mod tests {
         assert!(!is_worth_it(50.0, 40.0, false) && !is_worth_it(50.0, 40.0, true));
         // A little more may become much more with more lanes.
         assert!(is_worth_it(90.0, 12.0, true) && !is_worth_it(90.0, 12.0, false));
+    }
+
+    #[test]
+    fn a_gpu_that_rows_leave_is_of_no_use() {
+        let policy = Policy::default();
+        assert!(!policy.is_left(0, 15) && policy.is_left(0, 16) && policy.is_left(100, 101));
+        assert!(!policy.is_left(100, 100));
     }
 
     #[test]
