@@ -20,20 +20,22 @@ use tempfile::TempDir;
 
 use device::{Manner, device};
 
+/// Few enough for evaluators.
+const LIMITS: Limits = Limits {
+    instructions: 30_000,
+    memory: 3 << 30,
+    file_bytes: 16 << 10,
+    files: 1000,
+    open_files: 100,
+    threads: 20,
+    output: 64 << 10,
+};
+
 fn program() -> (TempDir, Process) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
     program::write(&path);
-    let limits = Limits {
-        instructions: 300_000,
-        memory: 3 << 30,
-        file_bytes: 16 << 10,
-        files: 1000,
-        open_files: 100,
-        threads: 20,
-        output: 64 << 10,
-    };
-    (folder, process(&path).limits(limits))
+    (folder, process(&path).limits(LIMITS))
 }
 
 fn process(path: &Path) -> Process {
@@ -116,7 +118,7 @@ fn check_works_beside_cpu(device: Device) {
     let mut seen = [0, 0];
     let all = all(&mut runs, &enough, |ran| {
         seen[usize::from(ran.engine == EngineKind::Wgpu)] += 1;
-        seen[1] >= 40 && seen[0] >= 40
+        seen.iter().all(|seen| *seen >= 20)
     });
     let placement = runs.placement();
     let on_gpu = on_wgpu(&all);
@@ -303,6 +305,7 @@ fn programs_with_processes_end_on_the_cpu() {
         .map(|lane| Row::new().arg(format!("forks {lane}")))
         .take_while(move |_| !ended.load(Ordering::Relaxed));
     let policy = Policy { judged: 4, ..eager() };
+    let process = process.limits(Limits { instructions: 2000, ..LIMITS });
     let many = many(process).deciding(policy, device(Manner::Works).0);
     let mut runs = many.run(rows).unwrap();
     let watch = runs.watch();
