@@ -32,7 +32,8 @@ class LaneTable:
 
     Columns as NumPy arrays: lane; ending, as text; status, the exit code, or -1 if it did not exit; signal, the number of
     the signal that killed it, or 0; instructions; system_calls; engine, as text. As lists: stdout, stderr, files, limits_hit,
-    and crash and error, which are None for most. results: the LaneResults.
+    and crash and error, which are None for most. results: the LaneResults. placement: where the lanes ran and why, in a
+    sentence; None for a part of a table.
 
     >>> import kvrm
     >>> table = kvrm.run_many("guests/linux/collatz", argv=[(n, 1) for n in range(1, 101)])
@@ -42,8 +43,9 @@ class LaneTable:
     [72, 96]
     """
 
-    def __init__(self, results: list[LaneResult]) -> None:
+    def __init__(self, results: list[LaneResult], placement: str | None = None) -> None:
         self.results = results
+        self.placement = placement
 
     def __len__(self) -> int:
         return len(self.results)

@@ -118,6 +118,9 @@ def run_many(
     lanes: how many lanes there are, if no list says so; otherwise how many may be under way at a time. threads: of this
     computer to run on; 0 means one per core. progress: show a bar.
 
+    engine: "auto", the default, begins on the CPU, and lets a GPU run some of the lanes if they are done sooner then;
+    table.placement says what was decided, and why.
+
     Other arguments are those of kvrm.run. Limits, and timeout, are those of each lane; max_output is "16M" by default. There
     is no strace, no on_syscall, and there are no writable_binds. keep has a folder for each lane, named by its number.
 
@@ -144,7 +147,7 @@ def run_many(
         ended.close()
         if bar is not None:
             bar.close(len(results))
-    return LaneTable(sorted(results, key=lambda result: result.lane))
+    return LaneTable(sorted(results, key=lambda result: result.lane), run.placement())
 
 
 class _Run:
@@ -162,6 +165,11 @@ class _Run:
                 yield _result(LaneResult, self._args, outcome)
         finally:
             self._started.close()
+
+    def placement(self) -> str:
+        """Where the lanes were, and why there."""
+        text: str = self._started.placement()
+        return text
 
 
 def _start(
@@ -193,7 +201,7 @@ def _start(
         if total < 0:
             raise ValueError("lanes must not be negative")
     setup = _setup(command, {"max_output": "16M", **options})
-    return _Run(command, start_lanes(setup, _rows(columns, total), at_a_time, threads), total)
+    return _Run(command, start_lanes(setup, _rows(columns, total), total, at_a_time, threads), total)
 
 
 class _Column:

@@ -130,6 +130,15 @@ def test_a_table_is_chosen_from(program: str) -> None:
     assert repr(table[[]]) == "<kvrm.LaneTable: 0 lanes, 0 failed, 0 instructions>"
 
 
+def test_a_table_says_where_its_lanes_were(program: str) -> None:
+    table = kvrm.run_many(program, stdin=[b"1", b"2"])
+    assert table.placement is not None
+    assert table.placement.startswith("2 lanes on cpu (a lane took ")
+    assert table.placement.endswith(": the rest was done in less time than a GPU needs to start)")
+    assert table[:1].placement is None
+    assert kvrm.run_many(program, lanes=1, engine="eval").placement == "1 lane on eval"
+
+
 def test_a_table_is_shown(tmp_path: Path) -> None:
     path = place(tmp_path, HELLO)
     table = kvrm.run_many(path, lanes=12)

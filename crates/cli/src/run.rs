@@ -85,8 +85,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR", default_value = "/")]
     cwd: OsString,
 
-    /// Engine to run on; auto is cpu. On a GPU (cuda, wgpu), a program that makes a second thread or process goes on on
-    /// the cpu
+    /// Engine to run on. On a GPU (cuda, wgpu), a program that makes a second thread or process goes on on the cpu. auto is
+    /// cpu; many lanes begin there, and a GPU runs some of them if they are done sooner then
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine_parser())]
     engine: EngineKind,
 

@@ -13,6 +13,7 @@
 //! # Ok::<(), kvrm::Error>(())
 //! ```
 
+mod auto;
 mod guest;
 mod lanes;
 mod many;
@@ -22,11 +23,16 @@ mod process;
 mod rows;
 mod runner;
 
+pub use auto::Placement;
+#[doc(hidden)]
+pub use auto::Policy;
 pub use kvrm_linux::vfs::{Change, ChangeKind};
 pub use kvrm_linux::{
     Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Move, Reason, Request, Signal,
     Status, Stream, calls,
 };
+#[doc(hidden)]
+pub use lanes::Device;
 pub use many::{LaneOutcome, Many, Runs, Watch};
 pub use outcome::{Outcome, WrittenFile};
 pub use plan::make_guests;

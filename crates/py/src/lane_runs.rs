@@ -37,8 +37,8 @@ struct RowSetup<'py>(
     Vec<(PyBackedBytes, Bound<'py, PyAny>)>,
 );
 
-/// A Python iterator of rows.
-struct PyRows(Py<PyAny>);
+/// A Python iterator of rows, and how many there are, if that is known.
+struct PyRows(Py<PyAny>, Option<usize>);
 
 impl Iterator for PyRows {
     type Item = Result<Row, RowError>;
@@ -49,7 +49,13 @@ impl Iterator for PyRows {
             rows.next().map(|row| row?.extract::<RowSetup<'_>>()?.row()).transpose()
         };
         // Without an interpreter, nobody wants more.
-        Python::try_attach(next)?.map_err(RowError::from).transpose()
+        let row = Python::try_attach(next)?.map_err(RowError::from).transpose();
+        self.1 = self.1.map(|left| left.saturating_sub(1));
+        row
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, self.1)
     }
 }
 
@@ -76,6 +82,7 @@ pub(crate) fn start_lanes(
     py: Python<'_>,
     setup: Setup<'_>,
     rows: Py<PyAny>,
+    total: Option<usize>,
     lanes: Option<&Bound<'_, PyAny>>,
     threads: &Bound<'_, PyAny>,
 ) -> PyResult<LaneRuns> {
@@ -89,7 +96,7 @@ pub(crate) fn start_lanes(
     if let Some(timeout) = timeout {
         many = many.timeout(timeout);
     }
-    let runs = py.detach(|| guarded(|| many.run_with(PyRows(rows), control)))?;
+    let runs = py.detach(|| guarded(|| many.run_with(PyRows(rows, total), control)))?;
     let watch = runs.watch();
     Ok(LaneRuns { runs: Mutex::new(Some(runs)), watch })
 }
@@ -118,6 +125,11 @@ impl LaneRuns {
     /// Lanes that run, lanes that have ended, and instructions so far.
     fn progress(&self) -> (u64, u64, u64) {
         (self.watch.running(), self.watch.ended(), self.watch.instructions())
+    }
+
+    /// Where lanes were, and why there.
+    fn placement(&self) -> String {
+        self.watch.placement().to_string()
     }
 
     /// Ends the run.

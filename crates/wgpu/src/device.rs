@@ -88,6 +88,8 @@ pub struct DeviceInfo {
     pub backend: String,
     /// The driver, with its version.
     pub driver: String,
+    /// It is the CPU, with a driver that emulates a GPU.
+    pub software: bool,
     /// Why it cannot be used, if it cannot.
     pub unfit: Option<&'static str>,
 }
@@ -101,6 +103,7 @@ pub fn devices() -> Vec<DeviceInfo> {
             name: info.name.clone(),
             backend: info.backend.to_string(),
             driver: format!("{} {}", info.driver, info.driver_info),
+            software: info.device_type == wgpu::DeviceType::Cpu,
             unfit: unfit(&info, adapter.features()),
         }
     };

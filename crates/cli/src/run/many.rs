@@ -112,8 +112,8 @@ pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<()> {
     let (before, total) = (done.len() as u64, plan.total()?);
     let resumed = (before, summary.instructions);
     let control = progress::cancellable(None);
-    let runs = plan.start(done, &control)?;
-    let engine = runs.engine().name();
+    let runs = plan.start(done, total, &control)?;
+    let watch = runs.watch();
     let display = Display::new(runs.watch(), total, before);
     let mut work = Work { plan: &plan, table, summary, display };
     let result = work.take_all(runs);
@@ -122,7 +122,8 @@ pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<()> {
     // What has ended is kept, whatever happened then.
     let kept = table.map_or(Ok(()), |mut table| table.flush());
     let complete = result.is_ok() && kept.is_ok() && !control.was_cancelled();
-    let how = summary::Run { engine, elapsed: start.elapsed(), resumed, complete };
+    let placement = watch.placement();
+    let how = summary::Run { placement, elapsed: start.elapsed(), resumed, complete };
     match plan.many.json {
         true => summary.write_json(&how, out)?,
         false => summary.write(&how, out)?,
@@ -269,7 +270,12 @@ impl<'r> Plan<'r> {
         limits
     }
 
-    fn start(&self, done: HashSet<u64>, control: &Arc<RunControl>) -> Result<Runs> {
+    fn start(
+        &self,
+        done: HashSet<u64>,
+        total: Option<u64>,
+        control: &Arc<RunControl>,
+    ) -> Result<Runs> {
         let (run, many) = (self.run, self.many);
         let args = &run.command[1..][..self.common];
         let mut process =
@@ -284,14 +290,14 @@ impl<'r> Plan<'r> {
         if let Some(timeout) = run.timeout.time() {
             lanes = lanes.timeout(timeout);
         }
-        Ok(lanes.run_with(self.inputs(done)?, control.clone())?)
+        Ok(lanes.run_with(self.inputs(done, total)?, control.clone())?)
     }
 
     fn differs(&self, variable: &OsStr) -> bool {
         inputs::variable(variable).is_some_and(|(_, value)| template::differs(value))
     }
 
-    fn inputs(&self, done: HashSet<u64>) -> Result<Inputs> {
+    fn inputs(&self, done: HashSet<u64>, total: Option<u64>) -> Result<Inputs> {
         let (run, many) = (self.run, self.many);
         let args_from = many.args_from.as_deref().map(|path| Source::lines("--args-from", path));
         let stdin_from =
@@ -311,6 +317,7 @@ impl<'r> Plan<'r> {
             stdin_from,
             env_from,
             count: if self.has_source() { None } else { many.lanes },
+            left: total.map(|total| total.saturating_sub(done.len() as u64)),
             done,
             next: 0,
         })

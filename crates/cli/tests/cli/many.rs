@@ -170,12 +170,18 @@ fn without_a_table_the_outcomes_are_printed() {
     assert!(lines[1].starts_with("1 SIGSEGV at 0x400") && lines[1].ends_with(" lane 1"), "{text}");
     assert_eq!(lines[2..4], ["1 exit code 99 lane 3", "1 limit of instructions lane 4"]);
     assert!(lines[4].starts_with("5 lanes on cpu: 3 failed; "), "{text}");
+    assert!(lines[5].starts_with("auto: 5 lanes on cpu (a lane took "), "{text}");
+    let text = folder.output(&format!("{options} --engine cpu ./program"));
+    assert!(!text.contains("auto:"), "{text}");
     let json: Value =
         serde_json::from_str(&folder.output(&format!("{options} --json ./program"))).unwrap();
     assert_eq!(
         (&json["lanes"], &json["failed"], &json["complete"]),
         (&json!(5), &json!(3), &json!(true))
     );
+    assert_eq!(json["engines"], json!({"cpu": 5}));
+    let why = json["why"].as_str().unwrap();
+    assert!(why.ends_with(": the rest was done in less time than a GPU needs to start"), "{why}");
     let first =
         json!({"outcome": "exit code 0", "lanes": 2, "example_lane": 0, "example_output": "hello"});
     assert_eq!(json["outcomes"][0], first);

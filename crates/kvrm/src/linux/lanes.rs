@@ -8,16 +8,17 @@
 //!
 //! All lanes begin with the [`Base`], the program of the first row up to where it uses something of its own. A [`Station`] lets the
 //! lanes of its engine run, and serves those that stop. A program that needs more than a lane, a second thread for example,
-//! leaves it and goes on on the `cpu` engine.
+//! leaves it and goes on on the `cpu` engine. A [`Side`] says which rows a GPU has: all, or those that it does beside `cpu`.
 
 mod arguments;
 mod base;
+mod device;
 mod feed;
 mod guest;
 mod image;
+mod side;
 mod station;
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -27,15 +28,19 @@ use kvrm_linux::memory;
 
 use super::many::{LaneOutcome, Shared};
 use super::rows::Row;
-use crate::{EngineKind, Error, MachineBuilder, Result};
+use crate::{Error, MachineBuilder, Result};
 use base::Base;
 use feed::Feed;
-use guest::lock;
 use image::Image;
-use station::{Program, Server, Station};
+use side::Taken;
+use station::{Leaving, Server, Station};
+
+pub use device::Device;
+pub(super) use guest::lock;
+pub(super) use side::Side;
 
 /// Engines on a device: one runs while lanes of the other are served.
-const ENGINES: usize = 2;
+pub(super) const ENGINES: usize = 2;
 /// The most lanes, if nobody says how many there are.
 const USUAL_LANES: usize = 1 << 16;
 
@@ -46,16 +51,16 @@ pub(super) fn start(
     lanes: usize,
     threads: usize,
 ) -> Result<JoinHandle<()>> {
-    let (shared, results) = (shared.clone(), results.clone());
-    let run = move || match shared.rows.next() {
+    let (side, results) = (Arc::new(Side::whole(shared)), results.clone());
+    let device = Device::of(shared.runner.engine());
+    let run = move || match side.next_row() {
         None => {}
-        Some(Err(error)) => shared.fail(error),
+        Some(Err(error)) => side.shared.fail(error),
         Some(Ok(first)) => {
-            shared.taken.fetch_add(1, Ordering::Release);
-            if let Err(error) = run_all(&shared, &results, first, [lanes, threads]) {
-                shared.fail(error);
-                shared.control.cancel();
-                shared.ended.fetch_add(1, Ordering::Release);
+            side.begin(1);
+            if let Err(error) = run_all(&side, &results, &device, first, [lanes, threads]) {
+                side.fail(error);
+                side.abandon(1);
             }
         }
     };
@@ -63,28 +68,49 @@ pub(super) fn start(
     builder.spawn(run).map_err(Error::NoThread)
 }
 
+/// Runs rows on a GPU beside workers of the `cpu` engine, as many as it may take.
+pub(super) fn run_beside(
+    side: &Arc<Side>,
+    results: &SyncSender<LaneOutcome>,
+    device: &Device,
+    lanes: usize,
+    threads: usize,
+) -> Result<()> {
+    match side.next_row() {
+        None => Ok(()),
+        Some(Err(error)) => {
+            side.shared.fail(error);
+            Ok(())
+        }
+        Some(Ok(first)) => run_all(side, results, device, first, [lanes, threads]),
+    }
+}
+
 /// Runs all rows, of which the first was taken. Failures of stations are noted there.
 fn run_all(
-    shared: &Arc<Shared>,
+    side: &Arc<Side>,
     results: &SyncSender<LaneOutcome>,
-    first: (u64, Row),
+    device: &Device,
+    first: (Taken, Row),
     [lanes, threads]: [usize; 2],
 ) -> Result<()> {
-    let base = Arc::new(Base::new(&shared.runner, &first.1, threads, &shared.control)?);
+    let shared = &side.shared;
+    let base = Arc::new(Base::new(&shared.runner, &first.1, threads, &side.control)?);
     let wanted = lanes.min(shared.rows.most()).clamp(1, USUAL_LANES);
-    let engines = engines(shared.runner.engine(), wanted, &base.image)?;
-    let (leaving, left) = channel::<Box<Program>>();
+    let engines = engines(device, wanted, &base.image)?;
+    side.lanes_begin(engines.iter().map(|engine| engine.config().lanes).sum());
+    let (leaving, left) = channel();
     let mut stations = Vec::new();
     for engine in engines {
         let server = Server {
-            shared: shared.clone(),
+            side: side.clone(),
             results: results.clone(),
             leaving: leaving.clone(),
             engine: Arc::new(Mutex::new(engine)),
             base: base.clone(),
             threads,
         };
-        stations.push(Station::new(server, Feed::new(shared)?));
+        stations.push(Station::new(server, Feed::new(side)?));
     }
     drop(leaving);
     stations[0].begin_with(first);
@@ -94,32 +120,34 @@ fn run_all(
             scope.spawn(|| station.run());
         }
         for _ in 0..threads {
-            scope.spawn(|| finish_all(shared, results, &left));
+            scope.spawn(|| finish_all(side, results, &left));
         }
     });
     Ok(())
 }
 
 /// Runs programs to their end that have left their lanes, until no more come.
-fn finish_all(
-    shared: &Shared,
-    results: &SyncSender<LaneOutcome>,
-    left: &Mutex<Receiver<Box<Program>>>,
-) {
+fn finish_all(side: &Side, results: &SyncSender<LaneOutcome>, left: &Mutex<Receiver<Leaving>>) {
     loop {
         let next = lock(left).recv();
-        let Ok(program) = next else { return };
-        program.finish(shared, results);
+        let again = match next {
+            Ok(Leaving::Program(program)) => program.finish(side, results),
+            Ok(Leaving::Again(row)) => Some(row),
+            Err(_) => return,
+        };
+        if let Some((lane, row)) = again.and_then(|row| side.take_back(row)) {
+            side.shared.run_one(lane, row, results);
+        }
     }
 }
 
 /// Builds engines with so many lanes together, or as many as there is room for.
-fn engines(kind: EngineKind, lanes: usize, image: &Image) -> Result<Vec<Box<dyn Engine>>> {
+fn engines(device: &Device, lanes: usize, image: &Image) -> Result<Vec<Box<dyn Engine>>> {
     let parts = ENGINES.min(lanes);
     let mut lanes = lanes.div_ceil(parts);
     loop {
         let engines: std::result::Result<Vec<_>, _> =
-            (0..parts).map(|_| engine(kind, lanes, image)).collect();
+            (0..parts).map(|_| engine(device, lanes, image)).collect();
         match engines {
             Err(EngineError::DeviceFull(_)) if lanes > 1 => lanes /= 2,
             engines => return Ok(engines?),
@@ -128,19 +156,13 @@ fn engines(kind: EngineKind, lanes: usize, image: &Image) -> Result<Vec<Box<dyn 
 }
 
 fn engine(
-    kind: EngineKind,
+    device: &Device,
     lanes: usize,
     image: &Image,
 ) -> std::result::Result<Box<dyn Engine>, EngineError> {
     let config =
         Config { lanes, model: MemoryModel::Private, ..MachineBuilder::mapped_config(memory::TOP) };
-    let mut engine: Box<dyn Engine> = match kind {
-        EngineKind::Cuda => Box::new(kvrm_cuda::build(config, 0)?.keeping_handlers()),
-        EngineKind::Wgpu => Box::new(kvrm_wgpu::build(config, None)?.keeping_handlers()),
-        EngineKind::Auto | EngineKind::Cpu | EngineKind::Eval => {
-            unreachable!("programs on the host run each on a machine of its own")
-        }
-    };
+    let mut engine = device.build(config)?;
     image.write(&mut *engine)?;
     Ok(engine)
 }

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! Workers take a row when they have room for one, so rows may be endless, and wait when nobody takes their results. What a
-//! lane does depends on its row alone: not on other lanes, on their order or on the number of threads.
+//! lane does depends on its row alone: not on other lanes, on their order or on the number of threads. With the engine `auto`,
+//! workers are those of `cpu`, and a GPU may take rows [beside them](super::auto).
 
+use std::any::Any;
 use std::panic;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +23,8 @@ use std::time::Duration;
 use kvrm_engine::RunControl;
 use kvrm_linux::{Ending, Input};
 
-use super::lanes;
+use super::auto::{self, Auto, Placement, Policy};
+use super::lanes::{self, Device};
 use super::outcome::Outcome;
 use super::process::Process;
 use super::rows::{IntoRow, Row, Rows};
@@ -58,6 +61,9 @@ pub struct Many {
     lanes: usize,
     threads: usize,
     timeout: Option<Duration>,
+    /// What `auto` goes by, and the GPU that it may use, if those are not the usual ones.
+    policy: Policy,
+    device: Option<Device>,
 }
 
 impl Many {
@@ -65,7 +71,8 @@ impl Many {
     /// [run](Many::run): the host's standard input, calls of the host's functions at system calls, files that lanes would
     /// write on the host.
     pub fn new(process: Process) -> Many {
-        Many { process, lanes: usize::MAX, threads: 0, timeout: None }
+        let (policy, device) = (Policy::default(), None);
+        Many { process, lanes: usize::MAX, threads: 0, timeout: None, policy, device }
     }
 
     /// How many lanes may be under way at a time; as many as the engine can do something for by default. There may be more
@@ -87,6 +94,13 @@ impl Many {
         self
     }
 
+    /// Makes the engine `auto` go by another policy, and use this GPU when it wants one, for tests.
+    #[doc(hidden)]
+    pub fn deciding(mut self, policy: Policy, device: Device) -> Many {
+        (self.policy, self.device) = (policy, Some(device));
+        self
+    }
+
     /// Runs the program with each of these rows. Results come as lanes end, in any order. Rows are read when there is room
     /// for them, on threads of the run.
     pub fn run<R>(self, rows: R) -> Result<Runs>
@@ -102,17 +116,30 @@ impl Many {
         R: IntoIterator<Item: IntoRow + 'static, IntoIter: Send + 'static>,
     {
         let stdin = self.check()?;
+        let control = Arc::new(RunControl::part_of(&control));
+        let Many { process, lanes, timeout, policy, device, .. } = self;
+        let threads = threads(self.threads);
+        let auto = (process.plan.engine == EngineKind::Auto).then(|| {
+            let find = move || device.clone().or_else(Device::find);
+            let find = (!process.plan.realtime).then(|| Box::new(find) as auto::Find);
+            let workers = lanes.min(threads).max(1);
+            let lanes = (lanes < usize::MAX).then_some(lanes);
+            Auto::new(auto::Setup { policy, find, workers, lanes, timeout }, &control)
+        });
         let shared = Arc::new(Shared {
-            runner: Runner::new(self.process.plan, stdin)?,
-            keep: self.process.keep,
-            timeout: self.timeout,
+            runner: Runner::new(process.plan, stdin)?,
+            keep: process.keep,
+            timeout,
             rows: Rows::new(rows),
-            control: Arc::new(RunControl::part_of(&control)),
+            control,
+            auto,
             taken: AtomicU64::new(0),
             ended: AtomicU64::new(0),
+            results: [AtomicU64::new(0), AtomicU64::new(0)],
             failure: Mutex::new(None),
+            panicked: Mutex::new(None),
         });
-        Runs::start(shared, self.lanes, threads(self.threads))
+        Runs::start(shared, lanes, threads)
     }
 
     /// Refuses what lanes cannot share; their standard input.
@@ -175,13 +202,22 @@ pub(super) struct Shared {
     pub(super) rows: Rows,
     /// Ends the run: the caller has cancelled it, or has dropped it, or it has failed.
     pub(super) control: Arc<RunControl>,
+    /// With the engine `auto`.
+    pub(super) auto: Option<Auto>,
     /// Lanes that have begun.
     pub(super) taken: AtomicU64,
     /// Those whose results were handed over, or that have none.
     pub(super) ended: AtomicU64,
+    /// Results of lanes that began on the engine of the run, and on a GPU beside it.
+    results: [AtomicU64; 2],
     /// Why there are no more results than there are.
     failure: Mutex<Option<Error>>,
+    /// What making a row has panicked with, where nobody waits for who made it.
+    panicked: Mutex<Option<Panic>>,
 }
+
+/// What somebody has panicked with.
+pub(super) type Panic = Box<dyn Any + Send>;
 
 impl Watch {
     /// Lanes that have begun and not ended.
@@ -198,6 +234,11 @@ impl Watch {
     pub fn instructions(&self) -> u64 {
         self.0.control.executed()
     }
+
+    /// Where the lanes are that have ended, and why there.
+    pub fn placement(&self) -> Placement {
+        self.0.placement()
+    }
 }
 
 impl Runs {
@@ -210,23 +251,32 @@ impl Runs {
             let workers = vec![lanes::start(&shared, &sender, lanes, threads)?];
             return Ok(Runs { shared, results, workers });
         }
-        let (mut workers, threads) = (Vec::new(), lanes.min(threads).max(1));
-        for _ in 0..threads {
-            let (shared, sender) = (shared.clone(), sender.clone());
+        let (mut workers, wanted) = (Vec::new(), lanes.min(threads).max(1));
+        for _ in 0..wanted {
+            let working = Working { shared: shared.clone(), results: sender.clone() };
             let builder = thread::Builder::new().name("kvrm lanes".to_string());
-            match builder.spawn(move || shared.work(&sender)) {
+            match builder.spawn(move || working.work()) {
                 Ok(worker) => workers.push(worker),
                 // Fewer do as well.
                 Err(error) if workers.is_empty() => return Err(Error::NoThread(error)),
-                Err(_) => break,
+                Err(_) => {}
             }
+        }
+        if shared.auto.is_some() {
+            // Without it, lanes stay on the CPU.
+            workers.extend(auto::start(&shared, &sender, threads).ok());
         }
         Ok(Runs { shared, results, workers })
     }
 
-    /// The engine that lanes begin on.
+    /// The engine that lanes begin on. With `auto`, that is `cpu`, and [`placement`](Runs::placement) says where they were.
     pub fn engine(&self) -> EngineKind {
         self.shared.runner.engine()
+    }
+
+    /// Where the lanes are that have ended, and why there.
+    pub fn placement(&self) -> Placement {
+        self.shared.placement()
     }
 
     /// Watches the run while somebody else takes its results.
@@ -251,6 +301,9 @@ impl Runs {
             if left.is_zero() {
                 return Poll::Pending;
             }
+        }
+        if let Some(panicked) = self.shared.panicked().take() {
+            panic::resume_unwind(panicked);
         }
         Poll::Ready(self.shared.failure().take().map(Err))
     }
@@ -289,28 +342,58 @@ impl Drop for Runs {
     }
 }
 
-impl Shared {
+/// A worker of the engine of the run.
+struct Working {
+    shared: Arc<Shared>,
+    results: SyncSender<LaneOutcome>,
+}
+
+impl Working {
     /// Runs row after row.
-    fn work(&self, results: &SyncSender<LaneOutcome>) {
-        while !self.control.is_cancelled() {
-            let (lane, row) = match self.rows.next() {
-                Some(Ok(row)) => row,
-                // Lanes that have begun end as they would without it.
-                Some(Err(error)) => return self.fail(error),
-                None => return,
-            };
-            self.taken.fetch_add(1, Ordering::Release);
-            match self.run_row(lane, row) {
-                // Nobody takes it if the run was dropped, which has cancelled it.
-                Ok(Some(ran)) => drop(results.send(ran)),
-                Ok(None) => {}
-                Err(error) => {
-                    self.fail(error);
-                    self.control.cancel();
+    fn work(&self) {
+        let shared = &self.shared;
+        while !shared.control.is_cancelled() {
+            let (lane, row) = match shared.rows.next() {
+                Some(Ok(row)) => {
+                    shared.taken.fetch_add(1, Ordering::Release);
+                    row
                 }
-            }
-            self.ended.fetch_add(1, Ordering::Release);
+                // Lanes that have begun end as they would without it.
+                Some(Err(error)) => {
+                    shared.fail(error);
+                    continue;
+                }
+                None => match shared.auto.as_ref().and_then(|auto| auto.take_over(shared)) {
+                    Some(row) => row,
+                    None => return,
+                },
+            };
+            shared.run_one(lane, row, &self.results);
         }
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if let Some(auto) = &self.shared.auto {
+            auto.leave();
+        }
+    }
+}
+
+impl Shared {
+    /// Runs the program with a row that was taken, and hands the result over.
+    pub(super) fn run_one(&self, lane: u64, row: Row, results: &SyncSender<LaneOutcome>) {
+        match self.run_row(lane, row) {
+            // Nobody takes it if the run was dropped, which has cancelled it.
+            Ok(Some(ran)) => drop(results.send(ran)),
+            Ok(None) => {}
+            Err(error) => {
+                self.fail(error);
+                self.control.cancel();
+            }
+        }
+        self.ended.fetch_add(1, Ordering::Release);
     }
 
     /// Notes why the run ends early. The first reason counts.
@@ -322,11 +405,25 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes that making a row has panicked, which ends the run.
+    pub(super) fn panic(&self, panicked: Panic) {
+        self.panicked().get_or_insert(panicked);
+        self.control.cancel();
+    }
+
+    fn panicked(&self) -> MutexGuard<'_, Option<Panic>> {
+        self.panicked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs the program with a row; `None` if the run was cancelled before its end.
     fn run_row(&self, lane: u64, row: Row) -> Result<Option<LaneOutcome>> {
-        let control = self.control_of_lane();
+        let control = self.control_of_lane(&self.control);
+        let began = self.auto.as_ref().map(Auto::begin);
         let result = self.runner.run(row, self.keep_of(lane), &control);
-        self.ran(lane, &control, result)
+        if let (Some(auto), Some(began)) = (&self.auto, began) {
+            auto.end(began, result.as_ref().ok());
+        }
+        self.ran(lane, self.runner.engine(), &control, result)
     }
 
     /// Where the files go that a lane writes, if they are kept.
@@ -334,9 +431,9 @@ impl Shared {
         self.keep.as_ref().map(|directory| directory.join(lane.to_string()))
     }
 
-    /// A control for a lane that is about to begin.
-    pub(super) fn control_of_lane(&self) -> RunControl {
-        let control = RunControl::part_of(&self.control);
+    /// A control for a lane that is about to begin, as a part of this one.
+    pub(super) fn control_of_lane(&self, whole: &Arc<RunControl>) -> RunControl {
+        let control = RunControl::part_of(whole);
         match self.timeout {
             Some(timeout) => control.with_timeout(timeout),
             None => control,
@@ -347,6 +444,7 @@ impl Shared {
     pub(super) fn ran(
         &self,
         lane: u64,
+        engine: EngineKind,
         control: &RunControl,
         result: Result<Outcome>,
     ) -> Result<Option<LaneOutcome>> {
@@ -358,7 +456,17 @@ impl Shared {
             Err(error @ (Error::Program(_) | Error::Sandbox(_))) => Err(error),
             Err(host) => return Err(host),
         };
-        Ok(Some(LaneOutcome { lane, engine: self.runner.engine(), result }))
+        let is_beside = engine != self.runner.engine();
+        self.results[usize::from(is_beside)].fetch_add(1, Ordering::Relaxed);
+        Ok(Some(LaneOutcome { lane, engine, result }))
+    }
+
+    fn placement(&self) -> Placement {
+        let results = self.results.each_ref().map(|count| count.load(Ordering::Relaxed));
+        match &self.auto {
+            Some(auto) => auto.placement(results),
+            None => Placement { lanes: vec![(self.runner.engine(), results[0])], why: None },
+        }
     }
 
     fn running(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! What differs between the lanes of one program.
 
 use std::error::Error as StdError;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::plan::Plan;
@@ -103,12 +104,15 @@ type Iter = Box<dyn Iterator<Item = std::result::Result<Row, RowError>> + Send>;
 pub(super) struct Rows {
     left: Mutex<Left>,
     most: usize,
+    ended: AtomicBool,
 }
 
 struct Left {
     /// None after the end.
     iter: Option<Iter>,
     next: u64,
+    /// Rows that were made for somebody who did not want them any more.
+    returned: Vec<(u64, Row)>,
 }
 
 impl Rows {
@@ -118,7 +122,8 @@ impl Rows {
     {
         let iter: Iter = Box::new(rows.into_iter().map(IntoRow::into_row));
         let most = iter.size_hint().1.unwrap_or(usize::MAX);
-        Rows { left: Mutex::new(Left { iter: Some(iter), next: 0 }), most }
+        let left = Left { iter: Some(iter), next: 0, returned: Vec::new() };
+        Rows { left: Mutex::new(left), most, ended: AtomicBool::new(false) }
     }
 
     /// The most rows that there are, as far as anybody knows.
@@ -126,17 +131,73 @@ impl Rows {
         self.most
     }
 
+    /// True if no more rows will be made.
+    pub(super) fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire) || self.left.is_poisoned()
+    }
+
     /// The next row and its number. There is none after one that could not be made.
     pub(super) fn next(&self) -> Option<Result<(u64, Row)>> {
+        let next = self.next_if(|_, _| Some(()))?;
+        Some(next.map(|((), lane, row)| (lane, row)))
+    }
+
+    /// The next row, for somebody who may not want it any more when it has been made: then it is there for others.
+    pub(super) fn next_if<T>(
+        &self,
+        take: impl FnOnce(u64, &Row) -> Option<T>,
+    ) -> Option<Result<(T, u64, Row)>> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lane, row) = match left.returned.pop() {
+            Some(returned) => returned,
+            None => match self.make(&mut left)? {
+                Ok(made) => made,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        match take(lane, &row) {
+            Some(taken) => Some(Ok((taken, lane, row))),
+            None => {
+                left.returned.push((lane, row));
+                None
+            }
+        }
+    }
+
+    fn make(&self, left: &mut Left) -> Option<Result<(u64, Row)>> {
         // If making the row panics, there are no others.
         let mut iter = left.iter.take()?;
-        let row = match iter.next()? {
-            Ok(row) => row,
-            Err(error) => return Some(Err(Error::Rows(error))),
+        let row = match iter.next() {
+            Some(Ok(row)) => row,
+            ended => {
+                self.ended.store(true, Ordering::Release);
+                return ended?.err().map(|error| Err(Error::Rows(error)));
+            }
         };
         let lane = row.lane.unwrap_or(left.next);
-        *left = Left { iter: Some(iter), next: lane.saturating_add(1) };
+        (left.iter, left.next) = (Some(iter), lane.saturating_add(1));
         Some(Ok((lane, row)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_nobody_wanted_is_there_for_others() {
+        let rows = Rows::new([Row::new().arg("a"), Row::new().arg("b")]);
+        assert!(rows.next_if(|_, _| None::<()>).is_none());
+        assert!(!rows.have_ended());
+        let lanes: Vec<_> = std::iter::from_fn(|| rows.next()).map(|row| row.unwrap()).collect();
+        assert_eq!(lanes, [(0, Row::new().arg("a")), (1, Row::new().arg("b"))]);
+        assert!(rows.have_ended());
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_made_is_the_last() {
+        let rows = Rows::new([Err("bad"), Ok(Row::new())]);
+        assert!(rows.next().unwrap().is_err());
+        assert!(rows.have_ended() && rows.next().is_none());
     }
 }

@@ -129,6 +129,8 @@ pub(super) struct Inputs {
     pub(super) env_from: Option<Source>,
     /// How many rows there are if no source says so.
     pub(super) count: Option<u64>,
+    /// How many rows are left, if that is known.
+    pub(super) left: Option<u64>,
     /// Lanes that a table has already.
     pub(super) done: HashSet<u64>,
     pub(super) next: u64,
@@ -193,9 +195,16 @@ impl Iterator for Inputs {
             let lane = self.next;
             match self.row().transpose()? {
                 Ok(_) if self.done.contains(&lane) => {}
-                row => return Some(row),
+                row => {
+                    self.left = self.left.map(|left| left.saturating_sub(1));
+                    return Some(row);
+                }
             }
         }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, self.left.and_then(|left| usize::try_from(left).ok()))
     }
 }
 

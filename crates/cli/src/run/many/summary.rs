@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
+use kvrm::linux::Placement;
 use serde::Serialize;
 
 use super::record::{Form, Record};
@@ -45,12 +46,15 @@ struct Json {
     instructions: u64,
     seconds: f64,
     complete: bool,
+    /// Lanes of this run, by the engine that they began on, and why there, if the engine was `auto`.
+    engines: BTreeMap<&'static str, u64>,
+    why: Option<String>,
     outcomes: Vec<Kind>,
 }
 
 /// How the run went.
 pub(super) struct Run {
-    pub(super) engine: &'static str,
+    pub(super) placement: Placement,
     pub(super) elapsed: Duration,
     /// Lanes that were in the table before, and their instructions.
     pub(super) resumed: (u64, u64),
@@ -85,6 +89,7 @@ impl Summary {
 
     /// Prints it as JSON.
     pub(super) fn write_json(&self, run: &Run, out: &mut impl Write) -> Result<()> {
+        let engines = &run.placement.lanes;
         let json = Json {
             lanes: self.lanes,
             failed: self.failed,
@@ -92,6 +97,8 @@ impl Summary {
             instructions: self.instructions,
             seconds: run.elapsed.as_secs_f64(),
             complete: run.complete,
+            engines: engines.iter().map(|(engine, lanes)| (engine.name(), *lanes)).collect(),
+            why: run.placement.why.clone(),
             outcomes: self.outcomes(),
         };
         write_json(out, &json)
@@ -122,17 +129,22 @@ impl Summary {
             0 => String::new(),
             lanes => format!(", {} of them before", text::thousands(lanes)),
         };
+        let engines = &run.placement.lanes;
+        let names: Vec<_> = engines.iter().map(|(engine, _)| engine.name()).collect();
         let speed = (self.instructions - instructions) as f64 / run.elapsed.as_secs_f64();
         writeln!(
             out,
             "{} on {}{resumed}: {} failed; {} instructions in {}, {}/s",
             text::lanes(self.lanes as usize),
-            run.engine,
+            names.join(" and "),
             text::thousands(self.failed),
             text::thousands(self.instructions),
             text::seconds(run.elapsed),
             text::short(speed)
         )?;
+        if run.placement.why.is_some() {
+            writeln!(out, "auto: {}", run.placement)?;
+        }
         Ok(())
     }
 }

@@ -1,19 +1,20 @@
 //! Rows for lanes that are free, read on a thread of its own: making a row may take as long as it likes, and lanes that run do
 //! not wait for it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::super::many::Shared;
 use super::super::rows::Row;
+use super::side::{Side, Taken};
 use crate::{Error, Result};
 
 /// Rows on the way to somebody who asks for them.
 pub(super) struct Feed {
     wanted: Sender<()>,
-    rows: Receiver<(u64, Row)>,
+    rows: Receiver<(Taken, Row)>,
     /// Rows that were asked for and have not come.
     asked: usize,
     ended: bool,
@@ -21,17 +22,18 @@ pub(super) struct Feed {
 
 impl Feed {
     /// Begins to read rows when they are wanted.
-    pub(super) fn new(shared: &Arc<Shared>) -> Result<Feed> {
+    pub(super) fn new(side: &Arc<Side>) -> Result<Feed> {
         let (wanted, asked) = channel::<()>();
         let (sender, rows) = channel();
-        let shared = shared.clone();
+        let side = side.clone();
         let read = move || {
             for () in asked {
-                match shared.rows.next() {
-                    Some(Ok(row)) => drop(sender.send(row)),
+                match catch_unwind(AssertUnwindSafe(|| side.next_row())) {
+                    Ok(Some(Ok(row))) => drop(sender.send(row)),
                     // Lanes that have begun end as they would without it.
-                    Some(Err(error)) => return shared.fail(error),
-                    None => return,
+                    Ok(Some(Err(error))) => return side.shared.fail(error),
+                    Ok(None) => return,
+                    Err(panicked) => return side.shared.panic(panicked),
                 }
             }
         };
@@ -46,9 +48,19 @@ impl Feed {
         self.ended
     }
 
-    /// Takes up to so many rows, those that are there; waits up to `patience` for the first.
-    pub(super) fn take(&mut self, most: usize, patience: Duration) -> Vec<(u64, Row)> {
-        while self.asked < most && !self.ended {
+    /// True if rows were asked for that have not come.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.asked > 0 && !self.ended
+    }
+
+    /// Takes up to `most` rows, those that are there, and asks for more, up to `wanted`; waits up to `patience` for the first.
+    pub(super) fn take(
+        &mut self,
+        most: usize,
+        wanted: usize,
+        patience: Duration,
+    ) -> Vec<(Taken, Row)> {
+        while self.asked < wanted && !self.ended {
             self.asked += 1;
             // Who does not listen any more has sent all there are.
             let _ = self.wanted.send(());
@@ -60,6 +72,8 @@ impl Feed {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => self.ended = true,
             }
+        } else if !self.ended {
+            thread::sleep(patience);
         }
         while rows.len() < most {
             match self.rows.try_recv() {

@@ -19,7 +19,7 @@ use super::image::Image;
 pub(super) type SharedEngine = Mutex<Box<dyn Engine>>;
 
 /// Locks an engine, or a lane. Somebody who panicked while they had it ends the run anyway.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in super::super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

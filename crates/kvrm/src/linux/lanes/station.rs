@@ -12,13 +12,14 @@ use std::time::Duration;
 use kvrm_engine::{Lacking, MemoryChange, Piece, RunControl, Stop};
 use kvrm_linux::{Kernel, Next};
 
-use super::super::many::{LaneOutcome, Shared};
+use super::super::many::LaneOutcome;
 use super::super::rows::Row;
 use super::super::runner::ended;
 use super::arguments::{self, Known};
 use super::base::Base;
 use super::feed::Feed;
 use super::guest::{SharedEngine, SharedLane, lock};
+use super::side::{Fate, Side, Taken};
 use crate::Result;
 
 /// How long somebody without anything to do waits before looking again.
@@ -26,8 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A program that runs in a lane, or has left it.
 pub(super) struct Program {
-    /// The number of its row.
-    row: u64,
+    row: Taken,
     kernel: Kernel,
     control: RunControl,
     lane: SharedLane,
@@ -42,25 +42,33 @@ pub(super) struct Station {
     /// What runs in each lane of the engine.
     programs: Vec<Option<Box<Program>>>,
     /// A row that was taken before.
-    first: Option<(u64, Row)>,
+    first: Option<(Taken, Row)>,
 }
 
 /// What serves lanes that have stopped, on many threads.
 pub(super) struct Server {
-    pub(super) shared: Arc<Shared>,
+    pub(super) side: Arc<Side>,
     pub(super) results: SyncSender<LaneOutcome>,
     /// Where programs go that do not stay in their lane.
-    pub(super) leaving: Sender<Box<Program>>,
+    pub(super) leaving: Sender<Leaving>,
     pub(super) engine: Arc<SharedEngine>,
     pub(super) base: Arc<Base>,
     /// Threads that serve.
     pub(super) threads: usize,
 }
 
+/// What is to be done elsewhere.
+pub(super) enum Leaving {
+    /// A program goes on.
+    Program(Box<Program>),
+    /// A row is run again from the beginning.
+    Again(Taken),
+}
+
 /// What is to do for a lane.
 enum Task {
     /// Its next program.
-    Begin(u64, Row),
+    Begin(Taken, Row),
     /// What stopped it, and how many instructions it has completed.
     Stopped(Box<Program>, Option<Stop>, u64),
 }
@@ -76,32 +84,30 @@ impl Station {
     }
 
     /// Has a row that was taken before.
-    pub(super) fn begin_with(&mut self, first: (u64, Row)) {
+    pub(super) fn begin_with(&mut self, first: (Taken, Row)) {
         self.first = Some(first);
     }
 
     /// Runs rows until there are no more, or the run is cancelled.
     pub(super) fn run(mut self) {
         if let Err(error) = self.run_all() {
-            self.server.shared.fail(error);
-            self.server.shared.control.cancel();
+            self.server.side.fail(error);
         }
-        let left = self.programs.iter().flatten().count() as u64;
-        self.server.shared.ended.fetch_add(left, Ordering::Release);
+        self.server.side.abandon(self.programs.iter().flatten().count());
     }
 
     fn run_all(&mut self) -> Result<()> {
         let mut stopped = Vec::new();
-        while !self.server.shared.control.is_cancelled() {
+        while !self.server.side.control.is_cancelled() {
             let mut tasks = self.look(&stopped)?;
-            self.begin(&mut tasks);
+            let may_have_more = self.begin(&mut tasks);
             let is_idle = tasks.is_empty() && self.programs.iter().all(Option::is_none);
-            if is_idle && self.feed.has_ended() {
+            if is_idle && !may_have_more {
                 return Ok(());
             }
             let served = self.server.serve(tasks)?;
             self.go_on(served)?;
-            stopped = lock(&self.server.engine).advance(&self.server.shared.control)?;
+            stopped = lock(&self.server.engine).advance(&self.server.side.control)?;
         }
         Ok(())
     }
@@ -134,23 +140,27 @@ impl Station {
         Ok(tasks)
     }
 
-    /// Takes rows for lanes that are free.
-    fn begin(&mut self, tasks: &mut Vec<(usize, Task)>) {
+    /// Takes rows for lanes that are free. False if there will never be more.
+    fn begin(&mut self, tasks: &mut Vec<(usize, Task)>) -> bool {
         let mut free = vec![true; self.programs.len()];
         tasks.iter().for_each(|(lane, _)| free[*lane] = false);
         let is_free = |lane: &usize| free[*lane] && self.programs[*lane].is_none();
         let free: Vec<usize> = (0..self.programs.len()).filter(is_free).collect();
         let is_idle = tasks.is_empty() && free.len() == self.programs.len();
         let patience = if is_idle && self.first.is_none() { PATIENCE } else { Duration::ZERO };
-        let wanted = free.len().saturating_sub(usize::from(self.first.is_some()));
-        let mut rows = self.feed.take(wanted, patience);
-        self.server.shared.taken.fetch_add(rows.len() as u64, Ordering::Release);
+        let most = free.len().saturating_sub(usize::from(self.first.is_some()));
+        let lanes = self.programs.len();
+        let allowed = self.server.side.allowance(lanes, [most, lanes - free.len()]);
+        let wanted = allowed.unwrap_or(0).min(most);
+        let mut rows = self.feed.take(most, wanted, patience);
+        self.server.side.begin(rows.len());
         if !free.is_empty() {
             rows.extend(self.first.take());
         }
         tasks.extend(
             free.into_iter().zip(rows).map(|(lane, (row, of))| (lane, Task::Begin(row, of))),
         );
+        !self.feed.has_ended() && (allowed.is_some() || self.feed.is_waiting())
     }
 
     /// Brings the engine up to date, and lets lanes go on.
@@ -235,6 +245,9 @@ impl Server {
                 None => return Ok(None),
             },
             Task::Stopped(mut program, stop, executed) => {
+                if !self.side.has(program.row) {
+                    return Ok(None);
+                }
                 program.kernel.stopped(stop, executed)?;
                 program
             }
@@ -242,14 +255,19 @@ impl Server {
         self.prepare(program)
     }
 
-    /// Loads the program of a row; none, if it cannot be loaded.
-    fn load(&self, lane: usize, row: u64, of: Row) -> Result<Option<Box<Program>>> {
-        let control = self.shared.control_of_lane();
-        let (kernel, host) = match self.base.begin(&self.shared.runner, of, lane) {
+    /// Loads the program of a row; none, if it cannot be loaded, or somebody else has the row.
+    fn load(&self, lane: usize, row: Taken, of: Row) -> Result<Option<Box<Program>>> {
+        if !self.side.has(row) {
+            return Ok(None);
+        }
+        let control = self.side.control_of_lane();
+        let (kernel, host) = match self.base.begin(&self.side.shared.runner, of, lane) {
             Ok(begun) => begun,
             Err(error) => {
-                let ended = self.shared.ran(row, &control, Err(error));
-                return self.send(ended).map(|()| None);
+                if let ControlFlow::Continue(refused) = self.side.refused(row, error)? {
+                    self.send(Some(refused));
+                }
+                return Ok(None);
             }
         };
         lock(&host).settle(&self.engine, lane);
@@ -259,28 +277,37 @@ impl Server {
     /// Finds out how a program goes on: here, elsewhere, or not at all.
     fn prepare(&self, mut program: Box<Program>) -> Result<Then> {
         if program.has_left() {
+            self.side.leave();
             // If nobody is there to take it, the run has been cancelled.
-            drop(self.leaving.send(program));
+            drop(self.leaving.send(Leaving::Program(program)));
             return Ok(None);
         }
         match program.kernel.next(u64::MAX, &program.control)? {
             Next::Run { instructions } => Ok(Some((program, instructions))),
             Next::End(ending) => {
                 let Program { row, kernel, control, .. } = &mut *program;
-                let outcome = ended(kernel, ending, self.shared.keep_of(*row));
-                self.send(self.shared.ran(*row, control, outcome)).map(|()| None)
+                match self.side.fate(*row, ending, control, true) {
+                    Fate::Result => {
+                        let outcome = ended(kernel, ending, self.side.shared.keep_of(row.lane));
+                        self.send(self.side.ran(*row, control, outcome)?);
+                    }
+                    Fate::Again => {
+                        self.side.leave();
+                        drop(self.leaving.send(Leaving::Again(*row)));
+                    }
+                    Fate::Nothing => {}
+                }
+                Ok(None)
             }
             Next::Pause => unreachable!("there is nothing to pause for"),
         }
     }
 
     /// Hands a result over, if there is one.
-    fn send(&self, ran: Result<Option<LaneOutcome>>) -> Result<()> {
-        let ran = ran?;
+    fn send(&self, ran: Option<LaneOutcome>) {
         // Nobody takes it if the run was dropped, which has cancelled it.
         ran.into_iter().for_each(|ran| drop(self.results.send(ran)));
-        self.shared.ended.fetch_add(1, Ordering::Release);
-        Ok(())
+        self.side.shared.ended.fetch_add(1, Ordering::Release);
     }
 
     /// Lets a program leave for whose memory the engine has no room.
@@ -307,19 +334,26 @@ impl Program {
         Arc::strong_count(&self.lane) == 1
     }
 
-    /// Runs to its end on the machine that it went to.
-    pub(super) fn finish(mut self, shared: &Shared, results: &SyncSender<LaneOutcome>) {
-        let outcome = match self.kernel.run(&self.control) {
-            Ok(ending) => ended(&mut self.kernel, ending, shared.keep_of(self.row)),
+    /// Runs to its end on the machine that it went to. The row, if it is to be run again.
+    pub(super) fn finish(
+        mut self,
+        side: &Side,
+        results: &SyncSender<LaneOutcome>,
+    ) -> Option<Taken> {
+        let Program { row, kernel, control, .. } = &mut self;
+        let outcome = match kernel.run(control) {
+            Ok(ending) => match side.fate(*row, ending, control, false) {
+                Fate::Result => ended(kernel, ending, side.shared.keep_of(row.lane)),
+                Fate::Again => return Some(*row),
+                Fate::Nothing => return None,
+            },
             Err(error) => Err(error.into()),
         };
-        match shared.ran(self.row, &self.control, outcome) {
+        match side.ran(*row, control, outcome) {
             Ok(ran) => ran.into_iter().for_each(|ran| drop(results.send(ran))),
-            Err(error) => {
-                shared.fail(error);
-                shared.control.cancel();
-            }
+            Err(error) => side.fail(error),
         }
-        shared.ended.fetch_add(1, Ordering::Release);
+        side.shared.ended.fetch_add(1, Ordering::Release);
+        None
     }
 }
