@@ -12,9 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kvrm::EngineKind;
-use kvrm::linux::{
-    Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, Snapshot, Status,
-};
+use kvrm::linux::{Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, Snapshot, Status};
 
 use crate::args::{self, TimeoutArgs};
 use crate::failure::{Failure, Result};

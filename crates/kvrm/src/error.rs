@@ -42,7 +42,9 @@ pub enum Error {
     #[error("no snapshot can be made where {0}: leave that out")]
     NotOfSnapshot(&'static str),
     /// A Linux program that goes on from a snapshot is told something that belongs to its beginning.
-    #[error("{0} belongs to the beginning of a program, and not to going on from a snapshot: leave that out")]
+    #[error(
+        "{0} belongs to the beginning of a program, and not to going on from a snapshot: leave that out"
+    )]
     BeforeSnapshot(&'static str),
     /// There is no row for a lane of a Linux program.
     #[error("{0}")]

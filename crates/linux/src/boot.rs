@@ -134,7 +134,8 @@ impl Places {
                 let bytes = kernel.program_file(tid, *node);
                 bytes.map_or(Vec::new(), |bytes| symbols::offsets_of(&bytes, name))
             });
-            let within = offsets.iter().filter_map(|at| start.checked_add(at.checked_sub(*offset)?));
+            let within =
+                offsets.iter().filter_map(|at| start.checked_add(at.checked_sub(*offset)?));
             addresses.extend(within.filter(|address| address < end));
         }
         addresses.sort_unstable();

@@ -192,7 +192,8 @@ fn map(
     let parts = [(start, split.min(end), backing), (split.min(end), end, Backing::Anonymous)];
     for (start, end, backing) in parts {
         if start < end {
-            let area = Area { end, access: access(segment), backing, beyond: false, label: Label::None };
+            let area =
+                Area { end, access: access(segment), backing, beyond: false, label: Label::None };
             memory.map(Placement::Fixed(start), end - start, area)?;
         }
     }

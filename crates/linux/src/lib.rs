@@ -57,8 +57,8 @@ mod thread;
 mod uses;
 pub mod vfs;
 
-pub use boot::{NoPoint, Point, Reached};
 pub use answer::{Answer, Interrupted, Refusal, Wait};
+pub use boot::{NoPoint, Point, Reached};
 pub use clock::{Clock, Time};
 pub use console::{Console, Got, HostSignals, Input, Sink, Stream};
 pub use errno::{Errno, Result};

@@ -75,7 +75,9 @@ pub enum SnapshotError {
     #[error("the program has more files at that point than the limits of files allow")]
     FileLimit,
     /// A process may open more files.
-    #[error("the program was told that it may have more files open than the limit of open files allows")]
+    #[error(
+        "the program was told that it may have more files open than the limit of open files allows"
+    )]
     OpenFileLimit,
     /// What it has printed cannot be printed.
     #[error("cannot print what the program has printed before that point: {0}")]

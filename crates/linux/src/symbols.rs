@@ -41,7 +41,7 @@ pub(crate) fn offsets_of(bytes: &[u8], name: &str) -> Vec<u64> {
         };
         let symbols = file.symbols().chain(file.dynamic_symbols());
         let functions = symbols.filter(|symbol| {
-            let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
+            let is_function = symbol.kind() == SymbolKind::Text && !symbol.is_undefined();
             is_function && symbol.name_bytes().is_ok_and(|found| found == name.as_bytes())
         });
         Ok(functions.filter_map(|symbol| in_file(symbol.address())).collect())

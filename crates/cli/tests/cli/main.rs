@@ -6,4 +6,6 @@ mod exec;
 mod folder;
 #[cfg(unix)]
 mod many;
+#[cfg(unix)]
+mod snapshots;
 mod verify;

@@ -186,7 +186,8 @@ impl Placed {
             args.truncate(1);
             args.extend(self.plan.args.iter().cloned());
         }
-        let mut env: Vec<Vec<u8>> = about.env.iter().map(|(variable, _)| variable.clone()).collect();
+        let mut env: Vec<Vec<u8>> =
+            about.env.iter().map(|(variable, _)| variable.clone()).collect();
         for (key, value) in &self.plan.env {
             let start = [&key[..], b"="].concat();
             let variable = [&start[..], value].concat();

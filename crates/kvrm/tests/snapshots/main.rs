@@ -131,7 +131,8 @@ fn what_cannot_be_kept_is_refused() {
     assert!(error(program().bind_writable(folder.path(), "/w"), "first-read").starts_with(refused));
     assert!(error(program().keep("x"), "first-read").starts_with(refused));
     assert!(
-        error(program(), "main").ends_with("program nor anything that it has loaded has a function main"),
+        error(program(), "main")
+            .ends_with("program nor anything that it has loaded has a function main"),
         "{}",
         error(program(), "main")
     );
@@ -163,7 +164,10 @@ fn limits_count_from_the_beginning() {
     }
     let error = |limits| Process::of(&snapshot).limits(limits).run().unwrap_err().to_string();
     let memory = error(Limits { memory: 4096, ..Limits::default() });
-    assert!(memory.ends_with("more memory at that point than the limit of memory allows"), "{memory}");
+    assert!(
+        memory.ends_with("more memory at that point than the limit of memory allows"),
+        "{memory}"
+    );
     let files = error(Limits { files: 0, ..Limits::default() });
     assert!(files.ends_with("more files at that point than the limits of files allow"), "{files}");
     let open = error(Limits { open_files: 8, ..Limits::default() });
@@ -190,7 +194,10 @@ fn files_of_the_host_must_be_as_they_were() {
     let changed = error(Process::of(&snapshot).bind(&moved, guest));
     assert!(changed.contains("has changed since the program saw it, or is gone"), "{changed}");
     let unknown = error(Process::of(&snapshot).bind(&moved, "/elsewhere"));
-    assert!(unknown.ends_with("it was made without anything of the host as /elsewhere"), "{unknown}");
+    assert!(
+        unknown.ends_with("it was made without anything of the host as /elsewhere"),
+        "{unknown}"
+    );
     let seed = error(Process::of(&snapshot).seed(1));
     assert!(seed.starts_with("the seed of random numbers belongs to the beginning"), "{seed}");
 }

@@ -75,7 +75,8 @@ impl Memory {
             pages.push((at / PAGE) as u32);
             bytes.extend_from_slice(&page);
             if pages.len() == PIECE {
-                pieces.push(Piece { pages: std::mem::take(&mut pages), bytes: Packed::new(&bytes) });
+                pieces
+                    .push(Piece { pages: std::mem::take(&mut pages), bytes: Packed::new(&bytes) });
                 bytes.clear();
             }
         }

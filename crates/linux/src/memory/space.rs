@@ -7,7 +7,8 @@ use kvrm_engine::EngineError;
 use super::areas::MOST_AREAS;
 use super::charged::{Budget, Charged};
 use super::{
-    Area, Areas, BOTTOM, Backing, Label, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down, page_up,
+    Area, Areas, BOTTOM, Backing, Label, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down,
+    page_up,
 };
 use crate::Errno;
 use crate::answer::{Answer, Refusal};

@@ -47,8 +47,8 @@ impl State {
             must(is_possible(&thread.registers), "registers")?;
             must(thread.progress < MANY, "a system call")?;
             if let Some((file, _)) = thread.fifo {
-                let is_pipe = self.files.has(file)
-                    && matches!(self.files.get(file).kind, Kind::Pipe { .. });
+                let is_pipe =
+                    self.files.has(file) && matches!(self.files.get(file).kind, Kind::Pipe { .. });
                 must(is_pipe, "a pipe")?;
             }
         }

@@ -145,7 +145,8 @@ impl Kernel {
 
     /// Goes on from a snapshot.
     pub fn resume(snapshot: &Snapshot, resume: Resume) -> Result<Kernel, SnapshotError> {
-        let Resume { make_guest, mut make_first, mut console, limits, given, strace, hook } = resume;
+        let Resume { make_guest, mut make_first, mut console, limits, given, strace, hook } =
+            resume;
         let bytes = &snapshot.bytes[snapshot.state..];
         let (state, left) = postcard::take_from_bytes::<State>(bytes)
             .map_err(|_| SnapshotError::Damaged("the state of the program"))?;

@@ -10,8 +10,8 @@ use super::contents::Contents;
 use super::host::{Host, HostStat, Place};
 use super::limits::Usage;
 use super::node::{Attributes, Directory, Entry, Id, Kind, Name, Node, NodeId, Nodes, Source};
-use super::saved::Given;
 use super::proc::{Descriptor, Generated, ProcFile, ProcLink, Processes, SystemFile};
+use super::saved::Given;
 use super::stat::{Device, FileType};
 use super::table::host_node;
 use super::walk::{At, Found, NAME};
@@ -333,10 +333,7 @@ fn given_as(host: &Path, guest: &[u8]) -> Given {
     Given { guest: guest.to_vec(), host: host.into_os_string().into_vec() }
 }
 
-fn root_node(
-    host: &mut Host,
-    path: &Path,
-) -> std::result::Result<(Arc<Place>, Node), SetupError> {
+fn root_node(host: &mut Host, path: &Path) -> std::result::Result<(Arc<Place>, Node), SetupError> {
     let given = host.given(path);
     let (place, stat) = given.map_err(|error| SetupError::Host { path: path.to_owned(), error })?;
     if stat.file_type != FileType::Directory {

@@ -212,7 +212,8 @@ impl Vfs {
         limits: Limits,
     ) -> Result<Vfs, SnapshotError> {
         saved.check(given.len())?;
-        let Saved { nodes: saved, next, root, mounts, mut usage, now, places: saved_places } = saved;
+        let Saved { nodes: saved, next, root, mounts, mut usage, now, places: saved_places } =
+            saved;
         usage.change_limits(limits);
         if !usage.fits() {
             return Err(SnapshotError::FileLimit);
