@@ -7,5 +7,8 @@ mod folder;
 #[cfg(unix)]
 mod many;
 #[cfg(unix)]
+#[path = "../../../kvrm/tests/many/program.rs"]
+mod program;
+#[cfg(unix)]
 mod snapshots;
 mod verify;

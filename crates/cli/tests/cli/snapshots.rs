@@ -5,9 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::folder::Folder;
-
-#[path = "../../../kvrm/tests/many/program.rs"]
-mod program;
+use crate::program;
 
 /// A folder with the program.
 fn folder() -> Folder {
@@ -67,7 +65,7 @@ fn lanes_go_on_from_a_snapshot() {
     let saved = folder.kvrm("run --boot-until first-read --save s.snap ./program answer");
     assert_eq!(saved.code, 0, "{}", saved.stderr);
     assert_eq!(table("s.snap", "on.jsonl"), whole);
-    assert_eq!(table("--threads 1 --lanes 3 s.snap", "on.jsonl"), whole);
+    assert_eq!(table("--threads 1 --lanes 3 s.snap", "one.jsonl"), whole);
     assert_eq!(table("--boot-until first-read ./program answer", "boot.jsonl"), whole);
 }
 

@@ -11,11 +11,14 @@ use crate::kernel::{FIRST, LAST};
 use crate::memory::TOP;
 use crate::pipes::{MOST_BYTES, Pipe};
 use crate::process::{Pid, Process, State as Life};
+use crate::report::Report;
 use crate::scheduler::ALONE;
 use crate::thread::Thread;
 
 /// What is counted in a run, at the most: it may grow for a lifetime without an overflow.
 const MANY: u64 = 1 << 62;
+/// The same of each system call, all of which are added up.
+const MANY_CALLS: u64 = 1 << 40;
 
 /// Makes the error if something is not as it must be.
 fn must(holds: bool, what: &'static str) -> Result<(), SnapshotError> {
@@ -28,6 +31,8 @@ impl State {
         let counts = [self.happened, self.numbers.ticket, self.report.instructions];
         must(counts.iter().chain(&self.clock).all(|count| *count < MANY), "a count")?;
         must(self.report.instructions == about.instructions, "the count of instructions")?;
+        let Report { instructions: _, calls, unknown, limits: _, crash: _, moved: _ } = &self.report;
+        must(calls.values().chain(unknown.values()).all(|count| *count < MANY_CALLS), "a count")?;
         must(self.console.written() < MANY && self.segments.are_possible(), "a count")?;
         must(self.numbers.thread <= LAST && self.turns.last <= LAST, "the number of a thread")?;
         self.check_threads()?;
