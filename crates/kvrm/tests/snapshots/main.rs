@@ -222,11 +222,12 @@ fn seal(bytes: &mut [u8]) {
 /// the file anew.
 #[test]
 fn the_format_is_what_its_number_says() {
-    let (_folder, path) = folder();
+    let (folder, path) = folder();
     // A snapshot knows when the files that it needs were changed last.
     let long_ago = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
     std::fs::File::open(&path).unwrap().set_modified(long_ago).unwrap();
-    let program = || Process::new("/program").bind(&path, "/program").arg("one").env("A", "1");
+    let bound = || Process::new("/bound/program").bind(folder.path(), "/bound");
+    let program = || bound().arg("one").env("A", "1");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/golden.snap");
     if std::env::var_os("KVRM_BLESS").is_some() {
         let snapshot = program().boot_until(&Point::FirstRead).unwrap();
@@ -234,7 +235,7 @@ fn the_format_is_what_its_number_says() {
     }
     let snapshot = Snapshot::open(golden).unwrap();
     let whole = program().stdin(INPUT).run().unwrap();
-    let ran = Process::of(&snapshot).bind(&path, "/program").stdin(INPUT).run();
+    let ran = Process::of(&snapshot).bind(folder.path(), "/bound").stdin(INPUT).run();
     assert_eq!(facts(&ran.expect("FORMAT is another one")), facts(&whole));
 }
 

@@ -31,7 +31,8 @@ impl State {
         let counts = [self.happened, self.numbers.ticket, self.report.instructions];
         must(counts.iter().chain(&self.clock).all(|count| *count < MANY), "a count")?;
         must(self.report.instructions == about.instructions, "the count of instructions")?;
-        let Report { instructions: _, calls, unknown, limits: _, crash: _, moved: _ } = &self.report;
+        let Report { instructions: _, calls, unknown, limits: _, crash: _, moved: _ } =
+            &self.report;
         must(calls.values().chain(unknown.values()).all(|count| *count < MANY_CALLS), "a count")?;
         must(self.console.written() < MANY && self.segments.are_possible(), "a count")?;
         must(self.numbers.thread <= LAST && self.turns.last <= LAST, "the number of a thread")?;
