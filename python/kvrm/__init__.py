@@ -52,7 +52,7 @@ __all__ = [
 if sys.platform != "win32":
     from kvrm._kvrm import SystemCall
     from kvrm._lane_table import LaneTable
-    from kvrm._linux import Crash, ProcessError, ProcessResult, run
+    from kvrm._linux import Crash, ProcessError, ProcessResult, Saved, run, save
     from kvrm._many import LaneResult, iter_many, run_many
 
     __all__ += [
@@ -61,10 +61,12 @@ if sys.platform != "win32":
         "LaneTable",
         "ProcessError",
         "ProcessResult",
+        "Saved",
         "SystemCall",
         "iter_many",
         "run",
         "run_many",
+        "save",
     ]
 
 

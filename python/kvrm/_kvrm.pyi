@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 if sys.platform != "win32":
-    __all__ += ["LaneRuns", "SystemCall", "run_program", "start_lanes"]
+    __all__ += ["LaneRuns", "SystemCall", "run_program", "save_program", "start_lanes"]
 
     @final
     class SystemCall:
@@ -42,6 +42,7 @@ if sys.platform != "win32":
         def write(self, address: int, data: _Data) -> None: ...
 
     def run_program(setup: dict[str, Any]) -> dict[str, Any]: ...
+    def save_program(setup: dict[str, Any], until: str) -> tuple[bytes, int, int]: ...
     @final
     class LaneRuns:
         def next(self) -> dict[str, Any] | None: ...

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, SupportsIndex, TypeVar, Union
 
-from kvrm._kvrm import SystemCall, run_program
+from kvrm._kvrm import SystemCall, run_program, save_program
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -164,7 +164,7 @@ def run(
     order of threads are virtual: the same call gives the same result each time.
 
     args: the program and its arguments, or only the program: a path on the host, or a path or name in root, or a path
-    in files. stdin: what it reads. files: files that it finds, by path. env: its environment. cwd: where it begins.
+    in files; or a file that kvrm.save has made. stdin: what it reads. files: files that it finds, by path. env: its environment. cwd: where it begins.
     root: a folder of the host that becomes its /. binds: files and folders of the host, by their path in the guest, or
     several that have the same path there. What the program changes in these stays in memory; what it changes in
     writable_binds is changed on the host.
@@ -215,6 +215,84 @@ def run(
     }
     outcome = run_program(_setup(command, options))
     return _result(ProcessResult, tuple(os.fsdecode(arg) for arg in command), outcome)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A program that kvrm.save has kept: args, the program and its arguments; file, the path of the file; instructions that
+    it had executed; pages of its memory that are not zero; size of the file in bytes.
+    """
+
+    args: tuple[str, ...]
+    file: str
+    instructions: int
+    pages: int
+    size: int
+
+
+def save(
+    args: _Path | Sequence[_Path],
+    file: _Path,
+    until: str | SupportsIndex,
+    *,
+    files: Mapping[str, Buffer] | Mapping[bytes, Buffer] | None = None,
+    env: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
+    cwd: _Path = "/",
+    root: _Path | None = None,
+    binds: _Paths = (),
+    max_instructions: SupportsIndex | None = None,
+    max_memory: SupportsIndex | str = "4G",
+    max_file_bytes: SupportsIndex | str = "1G",
+    max_files: SupportsIndex = 1 << 20,
+    max_open_files: SupportsIndex = 1024,
+    max_processes: SupportsIndex = 1024,
+    max_output: SupportsIndex | str | None = None,
+    seed: SupportsIndex = 0,
+    timeout: float | None = None,
+) -> Saved:
+    """Runs a Linux program to a point, and keeps it in a file as it is there. kvrm.run and kvrm.run_many go on from that
+    file, with args or program being its path.
+
+    until: the first instruction of a function of the program or a library, by its name; the address of an instruction, as a
+    number; or "first-read", just before it first reads its standard input or asks how much there is. No point can be after
+    that. A program that does not reach the point raises OSError. The other arguments are those of kvrm.run.
+
+    What goes on does what one run would have done: its output has what it has printed before, and its instructions are counted
+    from the beginning. Its standard input may be any. Arguments and variables of the environment are as they were, or others
+    of the same lengths, if it has not used them before. Limits are not kept.
+
+    >>> import kvrm, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "start.snap")
+    ...     saved = kvrm.save(["guests/linux/collatz", "27", "1"], file, until=0x4001a0)
+    ...     result = kvrm.run(file)
+    ...     table = kvrm.run_many(file, argv=[("27", "1"), ("97", "1")])
+    >>> saved.instructions, result.instructions, table.stdout
+    (5, 1140, [b'000000000000006f\\n', b'0000000000000076\\n'])
+    """
+    command = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
+    options = {
+        "files": files,
+        "env": env,
+        "cwd": cwd,
+        "root": root,
+        "binds": binds,
+        "max_instructions": max_instructions,
+        "max_memory": max_memory,
+        "max_file_bytes": max_file_bytes,
+        "max_files": max_files,
+        "max_open_files": max_open_files,
+        "max_processes": max_processes,
+        "max_output": max_output,
+        "seed": seed,
+        "timeout": timeout,
+    }
+    point = until if isinstance(until, str) else hex(until.__index__())
+    snapshot, instructions, pages = save_program(_setup(command, options), point)
+    with open(file, "wb") as out:
+        out.write(snapshot)
+    names = tuple(os.fsdecode(arg) for arg in command)
+    return Saved(names, os.fsdecode(file), instructions, pages, len(snapshot))
 
 
 def _setup(command: Sequence[_Path], options: Mapping[str, Any]) -> dict[str, Any]:

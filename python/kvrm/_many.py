@@ -111,7 +111,7 @@ def run_many(
 
     Every lane does what kvrm.run would do with the same arguments, and can do nothing to other lanes.
 
-    program: the program, or a list of it and arguments that all lanes have. argv: further arguments of each lane, one or a
+    program: the program, or a list of it and arguments that all lanes have; or a file that kvrm.save has made. argv: further arguments of each lane, one or a
     list; numbers are written in decimal. stdin, files, env: as in kvrm.run, of each lane, or the same for all. What differs
     from lane to lane is a list, an array or an iterator with a value for each lane, or a function of the lane's number.
 

@@ -347,3 +347,38 @@ def test_signals_of_the_host_that_are_handled() -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert handled == [1]
+
+
+def test_a_program_goes_on_from_a_file(engine: str, tmp_path: Path) -> None:
+    program, file, other = tmp_path / "program", tmp_path / "start.snap", tmp_path / "other"
+    program.write_bytes(COPY)
+    program.chmod(0o755)
+    saved = kvrm.save(program, file, until="first-read")
+    assert (saved.args, saved.file, saved.size) == ((str(program),), str(file), file.stat().st_size)
+    assert saved.pages > 0
+    whole = kvrm.run(program, stdin=b"some text")
+    assert saved.instructions < whole.instructions
+    result = kvrm.run(file, stdin=b"some text", engine=engine)
+    assert (result.stdout, result.stderr, result.exit_code) == (b"some text", b"some text", whole.exit_code)
+    assert (result.instructions, result.syscalls) == (whole.instructions, whole.syscalls)
+    table = kvrm.run_many(file, stdin=[b"1", b"22", b""], engine=engine)
+    assert table.stdout == [b"1", b"22", b""]
+    with pytest.raises(OSError, match="the snapshot was made with no arguments"):
+        kvrm.run([file, "more"])
+    with pytest.raises(ValueError, match="the seed of random numbers belongs to the beginning"):
+        kvrm.run(file, seed=1)
+    with pytest.raises(OSError, match="has a function nothing"):
+        kvrm.save(program, other, until="nothing")
+    with pytest.raises(ValueError, match="is no point in a program"):
+        kvrm.save(program, other, until=3)
+    program.write_bytes(FOREVER)
+    with pytest.raises(TimeoutError):
+        kvrm.save(program, other, until="nothing", timeout=0.1)
+    assert not other.exists()
+    program.write_bytes(BROKEN)
+    with pytest.raises(OSError, match="has changed since the program saw it"):
+        kvrm.run(file)
+    assert kvrm.save(program, other, until="broken").instructions == 0
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(OSError, match="its checksum is wrong"):
+        kvrm.run(file)

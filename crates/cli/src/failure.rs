@@ -88,9 +88,10 @@ impl From<kvrm::Error> for Failure {
             kvrm::Error::Engine(_) | kvrm::Error::NoThread(_) => Failure::Host(error.to_string()),
             kvrm::Error::Program(_) => Failure::NotExecutable(error.to_string()),
             kvrm::Error::NoProgram(_) => Failure::NotFound(error.to_string()),
-            kvrm::Error::Sandbox(_) | kvrm::Error::Keep { .. } | kvrm::Error::Rows(_) => {
-                Failure::Host(error.to_string())
-            }
+            kvrm::Error::Sandbox(_)
+            | kvrm::Error::Snapshot(_)
+            | kvrm::Error::Keep { .. }
+            | kvrm::Error::Rows(_) => Failure::Host(error.to_string()),
             // Everything else is about a number or name that came from the command line.
             _ => Failure::Usage(error.to_string()),
         }

@@ -1,5 +1,6 @@
 //! `kvrm run`: runs a Linux program, once or in many lanes.
 
+mod boot;
 mod many;
 mod report;
 
@@ -11,11 +12,12 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kvrm::EngineKind;
-use kvrm::linux::{Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, Status};
+use kvrm::linux::{Ending, HostSignals, Limit, Limits, Outcome, Process, Signal, Snapshot, Status};
 
 use crate::args::{self, TimeoutArgs};
 use crate::failure::{Failure, Result};
 use crate::progress;
+use boot::BootArgs;
 use many::ManyArgs;
 
 /// Options of `kvrm run`.
@@ -38,6 +40,10 @@ Examples:
       65,536 times, each with another argument; a table of what every lane did
   kvrm run --stdin-from inputs --results out.jsonl --timeout 10s --max-instructions 1G ./program
       once for every file in the folder inputs; add --resume to go on after Ctrl-C
+  kvrm run --boot-until first-read --save start.snap --root debian-arm64 python3 -c 'print(input()[::-1])'
+      starts Python, and keeps it as it is when it reads standard input for the first time
+  kvrm run --stdin-from lines.txt start.snap
+      goes on from there with each of these lines, without starting Python again
 
 The program sees an in-memory file system, its own file and what it is given, and nothing else: no other files, no network, \
 no other processes, and of the environment only what --env sets. Time, random numbers, process numbers and the order of \
@@ -48,6 +54,8 @@ can do anything to another. Limits, and the time of --timeout, are those of each
 input is empty without --stdin-from. {lane} stands for the lane's number in arguments and --env, and {{lane}} for {lane}; \
 other braces stay as they are. --keep puts the files of a lane into a folder with its number.
 
+--boot-until runs the program on the cpu to a point: the first instruction of a FUNCTION of the program or of a library, the instruction at an ADDRESS, or first-read, just before it first reads its standard input or asks how much there is; none of these can be after the first read. What it prints up to there is printed when it goes on. A file of --save goes on wherever its format is known, on any engine. Going on does what one run would have done, to the number of instructions; limits are not kept, and count from the beginning. Standard input may be any; arguments and --env may be others of the same lengths, if the program has not used them before; what belongs to its beginning (--cwd, --seed, --realtime) cannot be given again. --root and --bind say where folders are now that were elsewhere.
+
 Exit code with lanes: 0 if all have ended, however they ended; 1 if the host failed or a row is wrong, 2 if the command line \
 is wrong, 130 after Ctrl-C.
 
@@ -55,7 +63,8 @@ Exit code: the program's own. If a signal ends the program, the same signal ends
 signal's number. 1 if the host failed, 2 if the command line is wrong, 124 if the time of --timeout was over, 125 if a limit \
 ended the run or every thread waited for ever, 126 if the program cannot be executed, 127 if it is not found.")]
 pub(crate) struct Run {
-    /// The program and its arguments. A name without / is looked for in the folders for programs of --root
+    /// The program and its arguments. A name without / is looked for in the folders for programs of --root. Or a file of
+    /// --save, to go on from there
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -103,6 +112,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     timeout: TimeoutArgs,
+
+    #[command(flatten)]
+    boot: BootArgs,
 
     #[command(flatten)]
     many: ManyArgs,
@@ -173,8 +185,15 @@ fn engine_parser() -> impl TypedValueParser<Value = EngineKind> {
 
 impl Run {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
+        if self.boot.save.is_some() {
+            return boot::save(self);
+        }
         if self.many.are_given() {
             return many::run(self, out);
+        }
+        if self.boot.boot_until.is_some() {
+            let message = "--boot-until is of no use alone: add --save FILE, or run many lanes";
+            return Err(Failure::Usage(message.into()));
         }
         out.flush()?;
         let control = progress::for_activities();
@@ -192,11 +211,19 @@ impl Run {
     }
 
     fn process(&self) -> Result<Process> {
+        let mut process = self.alone()?.inherit(signals());
+        if let Some(directory) = &self.keep {
+            process = process.keep(directory);
+        }
+        Ok(process)
+    }
+
+    /// A program with everything that one run has, but for the host's streams.
+    fn alone(&self) -> Result<Process> {
         let mut process = self
             .base()?
             .args(self.command[1..].iter().map(|arg| arg.as_bytes()))
-            .limits(self.limits.limits())
-            .inherit(signals());
+            .limits(self.limits.limits());
         for variable in &self.env {
             process = add_variable(process, variable);
         }
@@ -208,7 +235,12 @@ impl Run {
 
     /// What is the same for one run and for all lanes: nothing of what lanes can have of their own.
     fn base(&self) -> Result<Process> {
-        let mut process = Process::new(&self.command[0])
+        let program = &self.command[0];
+        let process = match Snapshot::is_one(program) {
+            true => Process::of(&Snapshot::open(program)?),
+            false => Process::new(program),
+        };
+        let mut process = process
             .engine(self.engine)
             .directory(self.cwd.as_bytes())
             .seed(self.seed)
@@ -218,9 +250,6 @@ impl Run {
         }
         for bind in &self.bind {
             process = add_bind(process, bind)?;
-        }
-        if let Some(directory) = &self.keep {
-            process = process.keep(directory);
         }
         Ok(process)
     }

@@ -35,6 +35,17 @@ pub enum Error {
     /// Lanes of a Linux program cannot do or share something.
     #[error("in many lanes, {0}: run one lane, or leave that out")]
     NotOfMany(&'static str),
+    /// There is no snapshot of a Linux program, or none that it can go on from.
+    #[error("{0}")]
+    Snapshot(String),
+    /// What is asked for goes not together with a snapshot of a Linux program.
+    #[error("no snapshot can be made where {0}: leave that out")]
+    NotOfSnapshot(&'static str),
+    /// A Linux program that goes on from a snapshot is told something that belongs to its beginning.
+    #[error(
+        "{0} belongs to the beginning of a program, and not to going on from a snapshot: leave that out"
+    )]
+    BeforeSnapshot(&'static str),
     /// There is no row for a lane of a Linux program.
     #[error("{0}")]
     Rows(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -22,14 +22,15 @@ mod plan;
 mod process;
 mod rows;
 mod runner;
+mod snapshot;
 
 pub use auto::Placement;
 #[doc(hidden)]
 pub use auto::Policy;
 pub use kvrm_linux::vfs::{Change, ChangeKind};
 pub use kvrm_linux::{
-    Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Move, Reason, Request, Signal,
-    Status, Stream, calls,
+    Crash, Decision, Ending, Errno, HostSignals, Limit, Limits, Move, NoPoint, Point, Reason,
+    Request, Signal, Status, Stream, calls,
 };
 #[doc(hidden)]
 pub use lanes::Device;
@@ -38,3 +39,4 @@ pub use outcome::{Outcome, WrittenFile};
 pub use plan::make_guests;
 pub use process::Process;
 pub use rows::{IntoRow, Row, RowError};
+pub use snapshot::Snapshot;

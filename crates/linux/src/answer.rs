@@ -1,6 +1,7 @@
 //! What becomes of a system call.
 
 use kvrm_engine::EngineError;
+use serde::{Deserialize, Serialize};
 
 use crate::Errno;
 use crate::clock::Time;
@@ -22,7 +23,7 @@ pub enum Refusal {
 }
 
 /// What a thread waits for, beside whatever its call looks at when it is made again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// The time when it is made again in any case.
     pub until: Option<Time>,
@@ -31,7 +32,7 @@ pub struct Wait {
 }
 
 /// What a call gives that a signal interrupts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Interrupted {
     /// `EINTR`, or it is made again if the handler has `SA_RESTART`.
     #[default]

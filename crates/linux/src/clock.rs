@@ -5,11 +5,13 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 use crate::opening::timespec;
 use crate::vfs::Timespec;
 
 /// A moment: nanoseconds since the run began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Time(pub u64);
 
 /// Nanoseconds in a second.
@@ -57,6 +59,20 @@ impl Clock {
             }
         };
         Clock { source }
+    }
+
+    /// Instructions that were executed and nanoseconds that were slept, by which a virtual clock goes on elsewhere; `None`
+    /// for the host's.
+    pub(crate) fn virtual_time(&self) -> Option<[u64; 2]> {
+        match self.source {
+            Source::Virtual { executed, slept } => Some([executed, slept]),
+            Source::Host { .. } => None,
+        }
+    }
+
+    /// A clock that goes on from there.
+    pub(crate) fn at([executed, slept]: [u64; 2]) -> Clock {
+        Clock { source: Source::Virtual { executed, slept } }
     }
 
     /// Counts instructions.

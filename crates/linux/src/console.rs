@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kvrm_engine::RunControl;
+use serde::{Deserialize, Serialize};
 
 use crate::host_input::HostInput;
 use crate::layout::Termios;
@@ -17,7 +18,7 @@ use crate::{Result, terminal};
 const MOST_CAPTURED: u64 = 1 << 30;
 
 /// One of the three streams that a program begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stream {
     /// Standard input.
     Input,
@@ -38,6 +39,8 @@ pub struct Console {
     signals: HostSignals,
     /// Input was read or counted since somebody last asked.
     used: bool,
+    /// The run has begun elsewhere, where none of its streams was a terminal.
+    no_terminals: bool,
     /// How the terminal was before the guest changed it.
     before: Option<(Stream, Termios)>,
 }
@@ -88,6 +91,21 @@ pub enum Sink {
     Host,
 }
 
+/// What a snapshot has of the streams of a run.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    outputs: [Vec<u8>; 2],
+    written: u64,
+    awaited: bool,
+}
+
+impl Saved {
+    /// Bytes that were written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+}
+
 /// What reading gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got {
@@ -111,7 +129,16 @@ impl Console {
 
     /// Any combination.
     pub fn new(input: Input, outputs: [Sink; 2], signals: HostSignals) -> Console {
-        Console { input, outputs, written: 0, awaited: false, signals, used: false, before: None }
+        Console {
+            input,
+            outputs,
+            written: 0,
+            awaited: false,
+            signals,
+            used: false,
+            no_terminals: false,
+            before: None,
+        }
     }
 
     /// Reads standard input.
@@ -172,6 +199,7 @@ impl Console {
     /// True if the stream is a terminal of the host.
     pub fn is_terminal(&self, stream: Stream) -> bool {
         match stream {
+            _ if self.no_terminals => false,
             Stream::Input => matches!(self.input, Input::Host(_)) && io::stdin().is_terminal(),
             Stream::Output => matches!(self.outputs[0], Sink::Host) && io::stdout().is_terminal(),
             Stream::Error => matches!(self.outputs[1], Sink::Host) && io::stderr().is_terminal(),
@@ -200,6 +228,31 @@ impl Console {
         let mut console = Console::new(Input::Bytes(input), [out?, err?], HostSignals::default());
         (console.written, console.awaited) = (self.written, self.awaited);
         Some(console)
+    }
+
+    /// What a snapshot has of it: what was captured. Input is not in it; `None` if the host has one of the outputs.
+    pub(crate) fn save(&self) -> Option<Saved> {
+        let captured = |sink: &Sink| match sink {
+            Sink::Captured(text) => Some(text.clone()),
+            Sink::Host => None,
+        };
+        let [out, err] = self.outputs.each_ref().map(captured);
+        Some(Saved { outputs: [out?, err?], written: self.written, awaited: self.awaited })
+    }
+
+    /// Goes on as a run that has printed something already, which is printed now. None of its streams is a terminal, as
+    /// none was before.
+    pub(crate) fn go_on(&mut self, saved: Saved) -> io::Result<()> {
+        let Saved { outputs: [out, err], written, awaited } = saved;
+        for (stream, text) in [(Stream::Output, out), (Stream::Error, err)] {
+            match (&mut self.outputs[usize::from(stream == Stream::Error)], stream) {
+                (Sink::Captured(captured), _) => *captured = text,
+                (Sink::Host, Stream::Error) => drop(write_some(io::stderr(), &text)?),
+                (Sink::Host, _) => drop(write_some(io::stdout().lock(), &text)?),
+            }
+        }
+        (self.written, self.awaited, self.no_terminals) = (written, awaited, true);
+        Ok(())
     }
 
     /// What was captured.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Errno;
 use crate::console::Stream;
 use crate::files::{FileId, Files, Kind, Mode, OpenFile};
 
 /// An open file of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Descriptor {
     /// Which.
     pub file: FileId,
@@ -16,7 +18,7 @@ pub(crate) struct Descriptor {
 }
 
 /// The open files of a process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Descriptors(BTreeMap<u32, Descriptor>);
 
 impl Descriptors {

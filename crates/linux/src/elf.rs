@@ -8,7 +8,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use crate::Errno;
 use crate::answer::Answer;
 use crate::memory::{
-    Area, Backing, Memory, PAGE, PROGRAM, Permissions, Placement, TOP, page_down, page_up,
+    Area, Backing, Label, Memory, PAGE, PROGRAM, Permissions, Placement, TOP, page_down, page_up,
 };
 use crate::vfs::NodeId;
 
@@ -148,7 +148,7 @@ impl Image {
             access: Permissions::NONE,
             backing: Backing::Anonymous,
             beyond: false,
-            label: "",
+            label: Label::None,
         };
         let hint = if as_interpreter { 0 } else { PROGRAM };
         memory.map(Placement::Anywhere(hint), len, area)
@@ -192,7 +192,8 @@ fn map(
     let parts = [(start, split.min(end), backing), (split.min(end), end, Backing::Anonymous)];
     for (start, end, backing) in parts {
         if start < end {
-            let area = Area { end, access: access(segment), backing, beyond: false, label: "" };
+            let area =
+                Area { end, access: access(segment), backing, beyond: false, label: Label::None };
             memory.map(Placement::Fixed(start), end - start, area)?;
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::console::Stream;
 use crate::pipes::Pipes;
 use crate::process::Alarm;
@@ -24,7 +26,7 @@ pub(crate) fn next_free(last: &mut u32, is_taken: impl Fn(u32) -> bool) -> u32 {
 pub(crate) type FileId = u32;
 
 /// An open file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OpenFile {
     /// What it is.
     pub kind: Kind,
@@ -39,7 +41,7 @@ pub(crate) struct OpenFile {
 }
 
 /// What an open file is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// A file or directory, which is retained.
     Node(NodeId),
@@ -80,7 +82,7 @@ pub(crate) enum Kind {
 }
 
 /// What a socket moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Moves {
     /// Bytes, one after another (`SOCK_STREAM`).
     Bytes,
@@ -91,7 +93,7 @@ pub(crate) enum Moves {
 }
 
 /// How a file was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mode {
     /// To be read.
     pub reads: bool,
@@ -108,7 +110,7 @@ pub(crate) struct Mode {
 }
 
 /// A set of files that are waited for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Epoll {
     /// By descriptor and file.
     pub interests: BTreeMap<(u32, FileId), Interest>,
@@ -117,7 +119,7 @@ pub(crate) struct Epoll {
 }
 
 /// What is waited for of one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Interest {
     /// `EPOLL…`.
     pub events: u32,
@@ -139,7 +141,7 @@ impl OpenFile {
 }
 
 /// All open files of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Files {
     files: BTreeMap<FileId, OpenFile>,
     last: FileId,
@@ -164,6 +166,11 @@ impl Files {
         }
         self.files.insert(number, file);
         number
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FileId, &OpenFile)> {
+        self.files.iter().map(|(number, file)| (*number, file))
     }
 
     /// How many there are.

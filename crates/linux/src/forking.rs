@@ -76,7 +76,7 @@ impl Kernel {
     }
 
     /// Brings all vector registers from machines to the threads that they belong to.
-    fn save_all_vectors(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn save_all_vectors(&mut self) -> Result<(), EngineError> {
         for held in self.memories.values_mut() {
             let Some(owner) = held.loaded.take() else { continue };
             let vectors = held.memory.guest.vectors()?;

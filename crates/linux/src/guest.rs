@@ -40,6 +40,28 @@ pub trait Guest: Send {
         control: &RunControl,
     ) -> Result<(Option<Stop>, u64), EngineError>;
 
+    /// The same, but stops with [`Stop::Breakpoint`] before it executes an instruction at one of these addresses, which are in
+    /// order; it does not begin at one.
+    fn run_to(
+        &mut self,
+        instructions: u64,
+        addresses: &[u64],
+        control: &RunControl,
+    ) -> Result<(Option<Stop>, u64), EngineError> {
+        // Whoever can do so otherwise does.
+        for executed in 0..instructions {
+            let is_there = executed > 0 && addresses.binary_search(&self.registers()?.pc).is_ok();
+            if is_there {
+                return Ok((Some(Stop::Breakpoint { imm: None }), executed));
+            }
+            let (stop, more) = self.run(1, control)?;
+            if stop != Some(Stop::MaxCycles) {
+                return Ok((stop, executed + more));
+            }
+        }
+        Ok((Some(Stop::MaxCycles), instructions))
+    }
+
     /// Makes another one with the same memory; its registers are zero. Both go on separately.
     fn fork(&mut self) -> Result<Box<dyn Guest>, EngineError>;
 

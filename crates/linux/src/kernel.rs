@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::EngineError;
 use kvrm_random::Random;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::console::Console;
@@ -30,7 +31,7 @@ use crate::{Errno, Refusal};
 /// The number of a run's first process.
 pub const FIRST: Pid = 1000;
 /// The last number that is given away before they begin again, as Linux has it.
-const LAST: Pid = 1 << 22;
+pub(crate) const LAST: Pid = 1 << 22;
 
 /// Everything that a run's processes see.
 pub struct Kernel {
@@ -68,7 +69,7 @@ pub struct Kernel {
 }
 
 /// The last of each kind of number that was given away.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Numbers {
     pub(crate) thread: Tid,
     pub(crate) memory: u32,
@@ -199,7 +200,7 @@ impl Kernel {
         let memory = self.hold(loaded.memory);
         let [args, env] = loaded.strings;
         let more = args.len() - command.args.len();
-        self.strings = Strings { memory, args, env, more };
+        self.strings = Strings { memory, args, env, more, used: Vec::new() };
         let process = Process {
             parent: 1,
             group: FIRST,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::clock::{Clock, SECOND};
 use crate::files::{Files, Kind};
 use crate::kernel::Held;
-use crate::memory::{Area, Backing, PAGE, Permissions};
+use crate::memory::{Area, Backing, Label, PAGE, Permissions};
 use crate::process::{Pid, Process, State};
 use crate::resources::Limits;
 use crate::thread::{Thread, Tid};
@@ -121,7 +121,10 @@ fn map_line(start: u64, area: &Area) -> String {
         letter(Permissions::EXECUTE, 'x'),
         if shared { 's' } else { 'p' },
     );
-    if label.is_empty() { line } else { format!("{line:<72} {label}") }
+    match label {
+        Label::None => line,
+        label => format!("{line:<72} {}", label.text()),
+    }
 }
 
 /// Strings, each with a zero behind it.

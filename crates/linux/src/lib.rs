@@ -17,6 +17,7 @@
 //! Guests see the files that they are given ([`vfs`]), and nothing else of the host.
 
 mod answer;
+mod boot;
 pub mod calls;
 mod clock;
 mod console;
@@ -47,6 +48,7 @@ mod resources;
 mod scheduler;
 mod shared;
 mod signals;
+mod snapshot;
 mod start;
 mod strace;
 mod symbols;
@@ -56,6 +58,7 @@ mod uses;
 pub mod vfs;
 
 pub use answer::{Answer, Interrupted, Refusal, Wait};
+pub use boot::{NoPoint, Point, Reached};
 pub use clock::{Clock, Time};
 pub use console::{Console, Got, HostSignals, Input, Sink, Stream};
 pub use errno::{Errno, Result};
@@ -70,5 +73,6 @@ pub use report::{Crash, Ending, Report};
 pub use resources::{Limit, Limits};
 pub use scheduler::Next;
 pub use signals::Signal;
+pub use snapshot::{About, Resume, Snapshot, SnapshotError};
 pub use strace::Strace;
 pub use uses::FirstUses;

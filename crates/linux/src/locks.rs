@@ -1,5 +1,7 @@
 //! Locks of files.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Errno;
 use crate::files::FileId;
 use crate::process::Pid;
@@ -9,7 +11,7 @@ use crate::vfs::NodeId;
 const MOST: usize = 1 << 16;
 
 /// Who has a lock. Those of different kinds of call do not meet, except records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Owner {
     /// `fcntl(F_SETLK)`.
     Process(Pid),
@@ -26,7 +28,7 @@ impl Owner {
 }
 
 /// A lock of a part of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lock {
     pub(crate) node: NodeId,
     pub(crate) owner: Owner,
@@ -44,7 +46,7 @@ impl Lock {
 }
 
 /// All locks of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Locks(Vec<Lock>);
 
 impl Locks {

@@ -6,11 +6,13 @@
 
 mod areas;
 mod charged;
+mod saved;
 mod space;
 
-pub use areas::{Area, Areas, Backing};
+pub use areas::{Area, Areas, Backing, Label};
 pub use charged::Budget;
 pub use kvrm_mem::Permissions;
+pub(crate) use saved::Saved;
 pub(crate) use space::out_of_memory;
 pub use space::{Memory, Placement, Remap};
 

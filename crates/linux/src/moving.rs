@@ -6,6 +6,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use kvrm_engine::EngineError;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Refusal};
 use crate::guest::Guest;
@@ -14,7 +15,7 @@ use crate::memory::out_of_memory;
 use crate::thread::Tid;
 
 /// That a program was moved to another machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
     /// Instructions that it had executed.
     pub instructions: u64,
@@ -23,7 +24,7 @@ pub struct Move {
 }
 
 /// Why a program was moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// It made a second thread or process.
     Second,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::files::next_free;
 use crate::vfs::NodeId;
 
@@ -15,10 +17,10 @@ pub(crate) const MESSAGE: usize = 768;
 pub(crate) const ATOMIC: usize = 4096;
 
 /// Bytes that all pipes may hold before new ones hold less, as on Linux.
-const MOST_BYTES: usize = 1 << 26;
+pub(crate) const MOST_BYTES: usize = 1 << 26;
 
 /// A pipe.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pipe {
     /// What was written and not read.
     pub bytes: VecDeque<u8>,
@@ -91,7 +93,7 @@ impl Pipe {
 }
 
 /// All pipes of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pipes {
     pipes: BTreeMap<u32, Pipe>,
     last: u32,
@@ -121,6 +123,11 @@ impl Pipes {
     pub(crate) fn of_fifo(&mut self, node: NodeId) -> u32 {
         let found = self.pipes.iter().find(|(_, pipe)| pipe.node == Some(node));
         found.map(|(number, _)| *number).unwrap_or_else(|| self.add(Some(node)))
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Pipe)> {
+        self.pipes.iter().map(|(number, pipe)| (*number, pipe))
     }
 
     /// One of them.

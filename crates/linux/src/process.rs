@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Time;
 use crate::descriptors::Descriptors;
 use crate::resources::Resources;
@@ -14,7 +16,7 @@ use crate::vfs::NodeId;
 pub(crate) type Pid = u32;
 
 /// A process.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Process {
     /// Who is told when it ends; 1 is nobody.
     pub parent: Pid,
@@ -63,7 +65,7 @@ pub(crate) struct Process {
 }
 
 /// Whether a process runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// It does.
     Running {
@@ -82,7 +84,7 @@ pub(crate) enum State {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// By itself, with this exit code.
     Exited(u8),
@@ -105,7 +107,7 @@ impl Status {
 }
 
 /// The program of a process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Program {
     /// Its file.
     pub node: NodeId,
@@ -122,7 +124,7 @@ pub(crate) struct Program {
 }
 
 /// A timer that sends a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Alarm {
     /// When next.
     pub at: Time,
@@ -131,7 +133,7 @@ pub(crate) struct Alarm {
 }
 
 /// A timer of `timer_create`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Timer {
     /// When it goes off, if it is set.
     pub alarm: Option<Alarm>,
@@ -148,7 +150,7 @@ pub(crate) struct Timer {
 }
 
 /// Instructions that were executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Executed {
     /// By the process.
     pub own: u64,

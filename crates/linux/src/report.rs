@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
+use serde::{Deserialize, Serialize};
+
 use crate::calls;
 use crate::moving::Move;
 use crate::resources::Limit;
 use crate::signals::Signal;
 
 /// What happened in a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Instructions of all threads.
     pub instructions: u64,
@@ -39,7 +41,7 @@ pub enum Ending {
 }
 
 /// What a process died of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crash {
     /// The signal.
     pub signal: Signal,

@@ -1,5 +1,7 @@
 //! Limits: those of a whole run, and those that a process can ask for.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt::{self, Display, Formatter};
 
 use linux_raw_sys::general as raw;
@@ -38,7 +40,7 @@ impl Default for Limits {
 }
 
 /// A limit of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Limit {
     /// Of instructions.
     Instructions,
@@ -71,7 +73,7 @@ impl Display for Limit {
 }
 
 /// `RLIMIT_…` of a process, soft and hard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Resources([[u64; 2]; raw::RLIM_NLIMITS as usize]);
 
 impl Resources {
@@ -135,6 +137,12 @@ impl Resources {
     /// How many files may be open.
     pub(crate) fn open_files(&self) -> u64 {
         self.0[raw::RLIMIT_NOFILE as usize][0]
+    }
+
+    /// How many files may be open, once a process asks for it.
+    pub(crate) fn open_files_at_most(&self) -> u64 {
+        let [soft, hard] = self.0[raw::RLIMIT_NOFILE as usize];
+        soft.max(hard)
     }
 
     /// How large a file may become.

@@ -2,6 +2,7 @@
 
 use kvrm_engine::{EngineError, FaultKind, RunControl, Stop};
 use linux_raw_sys::general as raw;
+use serde::{Deserialize, Serialize};
 
 use crate::Errno;
 use crate::answer::{Interrupted, Refusal};
@@ -19,7 +20,7 @@ use crate::thread::{Tid, Waiting};
 /// Instructions of a turn where other threads wait for theirs.
 const TURN: u64 = 50_000;
 /// Instructions of a turn where no other thread can run.
-const ALONE: u64 = 1_000_000;
+pub(crate) const ALONE: u64 = 1_000_000;
 /// Instructions that processes have to end when the first one has, and in real time nanoseconds.
 const AFTERWARDS: u64 = SECOND;
 /// Nanoseconds of the host's time between two looks whether the run was cancelled.
@@ -49,23 +50,23 @@ pub enum Next {
 }
 
 /// Whose turn it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Turns {
     /// Who had the last turn, or has one.
-    last: Tid,
-    current: Option<Turn>,
+    pub(crate) last: Tid,
+    pub(crate) current: Option<Turn>,
     /// When processes end that go on after the first: in instructions, and in time.
     ends_at: Option<(u64, Time)>,
 }
 
 /// A thread's turn.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    tid: Tid,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) tid: Tid,
     /// Instructions that are left of it.
-    left: u64,
+    pub(crate) left: u64,
     /// It was interrupted for a pause: nothing has happened since its last instruction.
-    paused: bool,
+    pub(crate) paused: bool,
 }
 
 impl Turns {
@@ -338,7 +339,7 @@ impl Kernel {
         self.threads.keys().all(|other| *other == tid || !self.can_run(*other))
     }
 
-    fn count(&mut self, tid: Tid, instructions: u64) {
+    pub(crate) fn count(&mut self, tid: Tid, instructions: u64) {
         self.clock.count(instructions);
         self.report.instructions += instructions;
         self.process_of(tid).executed.own += instructions;

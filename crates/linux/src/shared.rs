@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::kernel::Kernel;
 use crate::memory::{Area, Backing, PAGE};
 use crate::thread::Tid;
 
 /// Shared anonymous memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Segments {
     /// What pages hold, by segment and offset; those that are not there are zero.
     pages: BTreeMap<(u64, u64), Arc<[u8]>>,
@@ -27,6 +29,13 @@ impl Segments {
     pub(crate) fn add(&mut self) -> u64 {
         self.last += 1;
         self.last
+    }
+
+    /// False if those of a snapshot are not such as a run has.
+    pub(crate) fn are_possible(&self) -> bool {
+        let page = |(_, offset): &(u64, u64)| offset.is_multiple_of(PAGE) && *offset < 1 << 62;
+        let whole = self.pages.iter().all(|(at, bytes)| page(at) && bytes.len() as u64 == PAGE);
+        whole && self.last < 1 << 62 && self.most <= 2 * self.pages.len() + 1024
     }
 
     /// True if a page holds other bytes than were known, which it has from now on.

@@ -1,13 +1,30 @@
 //! Signals: their numbers, what processes do about them, and what handlers are told.
 
+use serde::{Deserialize, Serialize};
+
 mod delivery;
 mod frame;
 
 pub(crate) use frame::stack_flags;
 
 /// The number of a signal, 1 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Signal(u8);
+
+impl From<Signal> for u8 {
+    fn from(signal: Signal) -> u8 {
+        signal.0
+    }
+}
+
+impl TryFrom<u8> for Signal {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Signal, &'static str> {
+        Signal::from_number(number.into()).ok_or("there is no such signal")
+    }
+}
 
 macro_rules! signals {
     ($($name:ident = $number:literal $default:ident,)*) => {
@@ -92,7 +109,7 @@ impl Signal {
 }
 
 /// A set of signals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Signals(u64);
 
 impl Signals {
@@ -141,7 +158,7 @@ impl Signals {
 }
 
 /// What a process does about a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Action {
     /// The address of the handler, [`DEFAULT`](Action::DEFAULT) or [`IGNORE`](Action::IGNORE).
     pub handler: u64,
@@ -170,8 +187,23 @@ impl Action {
 }
 
 /// What a process does about every signal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Action>", into = "Vec<Action>")]
 pub(crate) struct Actions([Action; 64]);
+
+impl From<Actions> for Vec<Action> {
+    fn from(actions: Actions) -> Vec<Action> {
+        actions.0.to_vec()
+    }
+}
+
+impl TryFrom<Vec<Action>> for Actions {
+    type Error = &'static str;
+
+    fn try_from(actions: Vec<Action>) -> Result<Actions, &'static str> {
+        actions.try_into().map(Actions).map_err(|_| "there is an action for each of 64 signals")
+    }
+}
 
 impl Actions {
     /// What Linux does by itself.
@@ -206,7 +238,7 @@ impl Actions {
 }
 
 /// A signal that was sent, and what its handler is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Info {
     /// Which.
     pub signal: Signal,
@@ -217,7 +249,7 @@ pub(crate) struct Info {
 }
 
 /// Where a signal comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Cause {
     /// A process sent it.
     Sent {
@@ -294,7 +326,7 @@ impl Info {
 }
 
 /// Signals that have not been delivered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pending(Vec<Info>);
 
 impl Pending {
@@ -337,7 +369,7 @@ fn priority(info: &Info) -> (bool, Signal) {
 }
 
 /// A stack for handlers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SignalStack {
     /// Its lowest address.
     pub start: u64,

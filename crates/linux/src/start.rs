@@ -8,7 +8,7 @@ use linux_raw_sys::auxvec::*;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::elf::Loaded;
-use crate::memory::{Area, Backing, Memory, PAGE, Permissions, Placement, STACK};
+use crate::memory::{Area, Backing, Label, Memory, PAGE, Permissions, Placement, STACK};
 
 /// `AT_MINSIGSTKSZ`: the least that a signal's frame takes, which ARM64's Linux gives as this without SVE.
 const LEAST_SIGNAL_STACK: u64 = 4720;
@@ -141,7 +141,7 @@ impl Stack<'_> {
 /// Maps the code that handlers of signals return to; programs have no vDSO, which would have it.
 fn map_signal_return(memory: &mut Memory) -> Answer {
     let access = Permissions::READ | Permissions::EXECUTE;
-    let label = "[sigreturn]";
+    let label = Label::SignalReturn;
     let area = Area { end: 0, access, backing: Backing::Anonymous, beyond: false, label };
     let at = memory.map(Placement::Anywhere(0), PAGE, area)?;
     let code: Vec<u8> = RETURN_FROM_SIGNAL.iter().flat_map(|word| word.to_le_bytes()).collect();

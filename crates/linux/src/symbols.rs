@@ -6,6 +6,7 @@ use object::{LittleEndian, Object, ObjectSymbol, SymbolKind};
 use crate::kernel::Kernel;
 use crate::memory::Backing;
 use crate::thread::Tid;
+use crate::vfs::NodeId;
 
 /// Bytes of a file that symbols are looked for in, at the most.
 const MOST_BYTES: u64 = 1 << 30;
@@ -16,9 +17,36 @@ impl Kernel {
         let (start, area) = self.held_of(tid).memory.areas().find(addr)?;
         let Backing::File { node, offset, .. } = area.backing else { return None };
         let in_file = offset + (addr - start);
-        let bytes = self.read_whole(tid, node, MOST_BYTES.min(self.limits.memory)).ok()?;
-        function_at(&bytes, in_file)
+        function_at(&self.program_file(tid, node)?, in_file)
     }
+
+    /// The bytes of a program or library, unless there are too many.
+    pub(crate) fn program_file(&mut self, tid: Tid, node: NodeId) -> Option<Vec<u8>> {
+        self.read_whole(tid, node, MOST_BYTES.min(self.limits.memory)).ok()
+    }
+}
+
+/// Where functions of a name begin in a program's file.
+pub(crate) fn offsets_of(bytes: &[u8], name: &str) -> Vec<u64> {
+    let find = || -> object::Result<Vec<u64>> {
+        let file = ElfFile64::<LittleEndian>::parse(bytes)?;
+        let segments = file.elf_header().program_headers(LittleEndian, bytes)?;
+        let in_file = |addr: u64| {
+            segments.iter().find_map(|segment| {
+                let behind = addr.checked_sub(segment.p_vaddr.get(LittleEndian))?;
+                let is_in = segment.p_type.get(LittleEndian) == object::elf::PT_LOAD
+                    && behind < segment.p_filesz.get(LittleEndian);
+                segment.p_offset.get(LittleEndian).checked_add(behind).filter(|_| is_in)
+            })
+        };
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        let functions = symbols.filter(|symbol| {
+            let is_function = symbol.kind() == SymbolKind::Text && !symbol.is_undefined();
+            is_function && symbol.name_bytes().is_ok_and(|found| found == name.as_bytes())
+        });
+        Ok(functions.filter_map(|symbol| in_file(symbol.address())).collect())
+    };
+    find().unwrap_or_default()
 }
 
 /// The function whose code is at an offset in a program's file.

@@ -1,6 +1,7 @@
 //! Threads.
 
 use kvrm_a64::state::{CpuState, VectorState};
+use serde::{Deserialize, Serialize};
 
 use crate::answer::Wait;
 use crate::clock::Time;
@@ -13,13 +14,15 @@ use crate::vfs::NodeId;
 pub(crate) type Tid = u32;
 
 /// A thread.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Thread {
     /// Its process.
     pub pid: Pid,
     /// Its registers, while it does not run.
+    #[serde(with = "crate::snapshot::plain")]
     pub registers: CpuState,
     /// Its vector registers, while those of the machine are another thread's.
+    #[serde(with = "crate::snapshot::plain")]
     pub vectors: VectorState,
     /// Signals that are not delivered to it.
     pub mask: Signals,
@@ -50,7 +53,7 @@ pub(crate) struct Thread {
 }
 
 /// A system call that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     /// For what.
     pub wait: Wait,
@@ -59,7 +62,7 @@ pub(crate) struct Waiting {
 }
 
 /// A thread in a queue of a futex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FutexWait {
     /// Which.
     pub key: FutexKey,
@@ -76,7 +79,7 @@ pub(crate) struct FutexWait {
 }
 
 /// What a futex is known by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FutexKey {
     /// In the memory with that number, at that address.
     Private(u32, u64),

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kvrm_engine::EngineError;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::{FIRST, Kernel};
 use crate::process::Program;
@@ -30,7 +31,7 @@ pub struct FirstUses {
 }
 
 /// Where arguments and environment are in the memory of the first process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Strings {
     /// The number of the memory.
     pub(crate) memory: u32,
@@ -39,6 +40,9 @@ pub(crate) struct Strings {
     pub(crate) env: Vec<Range<u64>>,
     /// How many arguments there are more than were given.
     pub(crate) more: usize,
+    /// Those that were used before a snapshot was made, with which the run began: arguments, then variables. None are there
+    /// if it did not begin so.
+    pub(crate) used: Vec<bool>,
 }
 
 /// What is known of a run that is watched.
@@ -52,6 +56,11 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
+    /// True if the input was used.
+    pub(crate) fn has_input(&self) -> bool {
+        self.input.is_some()
+    }
+
     /// Notes that somebody asks for arguments or environment otherwise than by their bytes.
     pub(crate) fn ask_for_strings(&self) {
         self.asked.set(true);
@@ -60,15 +69,17 @@ impl Uses {
 
 impl Kernel {
     /// Finds out from now on when what the run was given is first used; false if its machine cannot tell. The program has
-    /// been loaded, and has executed nothing.
+    /// been loaded, and has executed nothing, or goes on from a snapshot. What was used before that counts as used at once.
     pub fn watch(&mut self) -> Result<bool, EngineError> {
-        let Strings { memory, args, env, .. } = &self.strings;
+        let Strings { memory, args, env, more: _, used } = &self.strings;
         let ranges: Vec<_> = args.iter().chain(env).cloned().collect();
         let held = self.memories.get_mut(memory).expect("the program is loaded");
         if !held.memory.guest.watch(&ranges)? {
             return Ok(false);
         }
-        self.uses = Some(Uses { strings: vec![None; ranges.len()], ..Uses::default() });
+        let was_used = |index| used.get(index).is_some_and(|used| *used).then_some(0);
+        let strings = (0..ranges.len()).map(was_used).collect();
+        self.uses = Some(Uses { strings, ..Uses::default() });
         Ok(true)
     }
 
@@ -80,6 +91,15 @@ impl Kernel {
         let given = args.get(self.strings.more + 1..).unwrap_or_default();
         let args = [Some(0)].into_iter().chain(given.iter().copied()).collect();
         Some(FirstUses { args, env: env.to_vec(), input: uses.input })
+    }
+
+    /// Which strings were used, as [`Strings`] has it; all, if the run is not watched.
+    pub(crate) fn strings_used(&self) -> Vec<bool> {
+        let Strings { args, env, .. } = &self.strings;
+        match &self.uses {
+            Some(uses) => uses.strings.iter().map(Option::is_some).collect(),
+            None => vec![true; args.len() + env.len()],
+        }
     }
 
     /// Notes what a memory's machine has found out in its last run, before which so many instructions had been completed, and

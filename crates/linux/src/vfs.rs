@@ -15,6 +15,7 @@
 
 mod attributes;
 mod changes;
+mod check;
 mod contents;
 mod create;
 mod host;
@@ -28,6 +29,7 @@ mod open;
 mod proc;
 mod remove;
 mod rename;
+mod saved;
 mod standard;
 mod stat;
 mod table;
@@ -49,6 +51,8 @@ pub use node::NodeId;
 pub use open::OpenFlags;
 pub use proc::{Descriptor, HOSTNAME, ProcFile, ProcLink, Processes, RELEASE, SystemFile};
 pub use rename::RenameMode;
+pub use saved::Given;
+pub(crate) use saved::Saved;
 pub use stat::{Device, DeviceNumber, DirectoryEntry, FileType, Stat, StatFs, Timespec};
 pub use walk::{At, Found};
 
@@ -105,6 +109,8 @@ pub struct Vfs {
     now: Timespec,
     /// Files of the host that have lost their names but are still open.
     nameless: Vec<Weak<File>>,
+    /// What of the host the guest was given, and the numbers of its places.
+    given: Vec<(Given, u64)>,
 }
 
 impl Vfs {
@@ -121,6 +127,7 @@ impl Vfs {
             usage: self.usage.clone(),
             now: self.now,
             nameless: self.nameless.clone(),
+            given: self.given.clone(),
         })
     }
 

@@ -54,9 +54,13 @@ pub(crate) fn exception(error: Error) -> PyErr {
             Ok(raised) => *raised,
             Err(_) => PyValueError::new_err(text),
         },
-        Error::NotOfMany(_) => PyValueError::new_err(text),
+        Error::NotOfMany(_) | Error::NotOfSnapshot(_) | Error::BeforeSnapshot(_) => {
+            PyValueError::new_err(text)
+        }
         Error::NoProgram(_) => PyFileNotFoundError::new_err(text),
-        Error::Program(_) | Error::Sandbox(_) | Error::Keep { .. } => PyOSError::new_err(text),
+        Error::Program(_) | Error::Sandbox(_) | Error::Snapshot(_) | Error::Keep { .. } => {
+            PyOSError::new_err(text)
+        }
         Error::Engine(
             EngineError::SharedMemoryIsWhole
             | EngineError::NotMapped(_)

@@ -39,7 +39,7 @@ mod _kvrm {
     use crate::machine::Machine;
     #[cfg(unix)]
     #[pymodule_export]
-    use crate::program::run_program;
+    use crate::program::{run_program, save_program};
     #[pymodule_export]
     use crate::result::{Progress, RunResult};
     #[pymodule_export]

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use kvrm::linux::{Crash, Ending, Limit, Limits, Outcome, Process, Status};
+use kvrm::linux::{Crash, Ending, Limit, Limits, Outcome, Point, Process, Snapshot, Status};
 use kvrm::{EngineKind, RunControl};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -53,6 +53,29 @@ pub(crate) fn run_program<'py>(py: Python<'py>, setup: Setup<'py>) -> PyResult<B
     result(py, &outcome?, control.timed_out())
 }
 
+/// Runs a program to a point: the snapshot, and how many instructions and pages it has. kvrm.save is for users.
+#[pyfunction]
+pub(crate) fn save_program<'py>(
+    py: Python<'py>,
+    setup: Setup<'py>,
+    until: &str,
+) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
+    let point: Point = until.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
+    let raised = Raised::default();
+    let control = with_signals(run::control(seconds(setup.timeout)?), raised.clone());
+    let control = Arc::new(control);
+    let process = setup.process(&control, &raised)?;
+    let kept = py.detach(|| guarded(|| process.boot_until_with(&point, &control)));
+    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    if control.timed_out() {
+        return Err(PyTimeoutError::new_err(format!("the time was over before {until}")));
+    }
+    let snapshot = kept?;
+    Ok((PyBytes::new(py, snapshot.bytes()), snapshot.instructions(), snapshot.pages()))
+}
+
 impl Setup<'_> {
     pub(crate) fn process(self, control: &Arc<RunControl>, raised: &Raised) -> PyResult<Process> {
         let engine: EngineKind = self.engine.parse().map_err(exception)?;
@@ -60,7 +83,12 @@ impl Setup<'_> {
             .args
             .split_first()
             .ok_or_else(|| PyValueError::new_err("args is empty: it begins with the program"))?;
-        let mut process = Process::new(path_of(program))
+        let path = path_of(program);
+        let process = match Snapshot::is_one(&path) {
+            true => Process::of(&Snapshot::open(&path).map_err(exception)?),
+            false => Process::new(path),
+        };
+        let mut process = process
             .args(args)
             .directory(&self.cwd)
             .stdin(arguments::bytes(&self.stdin)?)

@@ -21,6 +21,17 @@ impl Random {
         random
     }
 
+    /// Returns the seed whose sequence is what is left of this one.
+    ///
+    /// ```
+    /// let mut random = kvrm_random::Random::new(7);
+    /// random.next();
+    /// assert_eq!(kvrm_random::Random::new(random.seed()).next(), random.next());
+    /// ```
+    pub fn seed(&self) -> u64 {
+        self.0
+    }
+
     /// Returns 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "an endless sequence, never `None`")]
     pub fn next(&mut self) -> u64 {

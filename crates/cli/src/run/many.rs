@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use clap::ArgGroup;
 use kvrm::RunControl;
-use kvrm::linux::{Limit, Limits, Many, Runs};
+use kvrm::linux::{Limit, Limits, Many, Process, Runs};
 
 use super::Run;
 use crate::args;
@@ -283,6 +283,14 @@ impl<'r> Plan<'r> {
         for variable in run.env.iter().filter(|text| !self.differs(text)) {
             process = super::add_variable(process, variable);
         }
+        if let Some(point) = &run.boot.boot_until {
+            self.check_boot()?;
+            let snapshot = super::boot::run(process, point, RunControl::part_of(control), run)?;
+            process = Process::of(&snapshot).engine(run.engine).limits(self.limits());
+        }
+        if let Some(directory) = &run.keep {
+            process = process.keep(directory);
+        }
         let mut lanes = Many::new(process).threads(many.threads.into());
         if let Some(most) = many.lanes {
             lanes = lanes.lanes(usize::try_from(most).unwrap_or(usize::MAX));
@@ -291,6 +299,23 @@ impl<'r> Plan<'r> {
             lanes = lanes.timeout(timeout);
         }
         Ok(lanes.run_with(self.inputs(done, total)?, control.clone())?)
+    }
+
+    /// Lanes that begin at the same point are the same up to there.
+    fn check_boot(&self) -> Result<()> {
+        let (run, many) = (self.run, self.many);
+        let own = [
+            (self.common < run.command.len() - 1, "{lane} in arguments"),
+            (run.env.iter().any(|text| self.differs(text)), "{lane} in --env"),
+            (many.args_from.is_some(), "--args-from"),
+            (many.env_from.is_some(), "--env-from"),
+        ];
+        match own.iter().find(|(is_own, _)| *is_own) {
+            Some((_, what)) => Err(Failure::Usage(format!(
+                "--boot-until is for lanes that differ in their standard input alone, and not with {what}: lanes begin where they differ anyway"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn differs(&self, variable: &OsStr) -> bool {

@@ -6,4 +6,9 @@ mod exec;
 mod folder;
 #[cfg(unix)]
 mod many;
+#[cfg(unix)]
+#[path = "../../../kvrm/tests/many/program.rs"]
+mod program;
+#[cfg(unix)]
+mod snapshots;
 mod verify;

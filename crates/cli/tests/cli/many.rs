@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::folder::Folder;
-
-#[path = "../../../kvrm/tests/many/program.rs"]
-mod program;
+use crate::program;
 
 /// A folder with the program.
 fn folder() -> Folder {

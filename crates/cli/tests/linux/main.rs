@@ -18,6 +18,7 @@ mod many;
 mod place;
 mod programs;
 mod python;
+mod snapshots;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -118,11 +118,20 @@ impl Guest for EngineGuest {
         instructions: u64,
         control: &RunControl,
     ) -> Result<(Option<Stop>, u64), EngineError> {
+        self.run_to(instructions, &[], control)
+    }
+
+    fn run_to(
+        &mut self,
+        instructions: u64,
+        addresses: &[u64],
+        control: &RunControl,
+    ) -> Result<(Option<Stop>, u64), EngineError> {
         let engine = self.engine.as_mut().expect("it is there until it is dropped");
         self.before = engine.status(LANE)?.count;
         engine.run(&RunRequest {
             max_cycles: instructions,
-            breakpoints: &[],
+            breakpoints: addresses,
             single_launch: false,
             continues: false,
             control,

@@ -8,10 +8,12 @@ use kvrm_cpu::CpuMachines;
 use kvrm_engine::{Engine, EngineError, EvalEngine};
 use kvrm_linux::vfs::{self, Bind, GivenFile, Vfs};
 use kvrm_linux::{
-    Clock, Command, Console, Failure, Hook, Kernel, Limits, MakeGuest, Setup, Strace, memory,
+    Clock, Command, Console, Failure, Hook, Kernel, Limits, MakeGuest, Resume, Setup, Strace,
+    memory,
 };
 
 use super::guest::EngineGuest;
+use super::snapshot::{Snapshot, cannot_resume, given_now};
 use crate::{EngineKind, Error, MachineBuilder, Result};
 
 /// Where programs without a slash in their name are looked for.
@@ -33,6 +35,8 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) realtime: bool,
     pub(super) engine: EngineKind,
+    /// What it goes on from, instead of the program's beginning.
+    pub(super) snapshot: Option<Snapshot>,
 }
 
 /// A plan whose program was found.
@@ -58,6 +62,7 @@ impl Plan {
             seed: 0,
             realtime: false,
             engine: EngineKind::Auto,
+            snapshot: None,
         }
     }
 
@@ -75,6 +80,10 @@ impl Plan {
 
     /// Finds the program in the root, or gives the guest the host's file.
     pub(super) fn place(mut self) -> Result<Placed> {
+        if self.snapshot.is_some() {
+            self.check_going_on()?;
+            return Ok(Placed { plan: self, path: Vec::new() });
+        }
         let given = self.program.as_os_str().as_bytes().to_vec();
         let is_given = |path: &[u8]| self.files.iter().any(|file| file.path == path);
         if given.first() == Some(&b'/') && (self.is_in_root(&given) || is_given(&given)) {
@@ -99,6 +108,22 @@ impl Plan {
         let guest = host.clone().into_os_string().into_vec();
         self.binds.push(Bind { host, guest: guest.clone(), writable: false });
         Ok(Placed { plan: self, path: guest })
+    }
+
+    /// Refuses what a program can only begin with.
+    fn check_going_on(&self) -> Result<()> {
+        let refused = [
+            (self.name.is_some(), "another name of the program"),
+            (self.directory != b"/", "the directory that it begins in"),
+            (self.seed != 0, "the seed of random numbers"),
+            (self.realtime, "the real time"),
+            (!self.files.is_empty(), "a file in memory"),
+            (self.binds.iter().any(|bind| bind.writable), "a folder that can be written"),
+        ];
+        match refused.iter().find(|(is_asked, _)| *is_asked) {
+            Some((_, what)) => Err(Error::BeforeSnapshot(what)),
+            None => Ok(()),
+        }
     }
 
     /// True if the guest will have something at that path because of its root or a bind. Links are the guest's business.
@@ -131,13 +156,53 @@ impl Placed {
         &mut self.plan
     }
 
+    /// The program, as it is called.
+    pub(super) fn program(&self) -> &Path {
+        &self.plan.program
+    }
+
+    /// What it goes on from, if it does not begin.
+    pub(super) fn snapshot(&self) -> Option<&Snapshot> {
+        self.plan.snapshot.as_ref()
+    }
+
     /// Its arguments, with its name, and its environment.
     pub(super) fn strings(&self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        if let Some(snapshot) = self.snapshot() {
+            return self.strings_after(snapshot);
+        }
         let Plan { name, program, args, env, .. } = &self.plan;
         let name = name.clone().unwrap_or_else(|| program.as_os_str().as_bytes().to_vec());
         let args = [name].into_iter().chain(args.iter().cloned()).collect();
         let env = env.iter().map(|(key, value)| [&key[..], b"=", value].concat()).collect();
         (args, env)
+    }
+
+    /// The same where it goes on: what is not given is as it was.
+    fn strings_after(&self, snapshot: &Snapshot) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let about = snapshot.0.about();
+        let mut args: Vec<Vec<u8>> = about.args.iter().map(|(arg, _)| arg.clone()).collect();
+        if !self.plan.args.is_empty() {
+            args.truncate(1);
+            args.extend(self.plan.args.iter().cloned());
+        }
+        let mut env: Vec<Vec<u8>> =
+            about.env.iter().map(|(variable, _)| variable.clone()).collect();
+        for (key, value) in &self.plan.env {
+            let start = [&key[..], b"="].concat();
+            let variable = [&start[..], value].concat();
+            match env.iter_mut().find(|known| known.starts_with(&start)) {
+                Some(known) => *known = variable,
+                None => env.push(variable),
+            }
+        }
+        (args, env)
+    }
+
+    /// Why it cannot go on with its arguments and its environment, if it cannot.
+    pub(super) fn refused_strings(&self) -> Option<String> {
+        let (args, env) = self.strings();
+        self.snapshot()?.refuses(&args, &env)
     }
 
     /// True if it sees the host's time.
@@ -159,6 +224,23 @@ impl Placed {
         hook: Option<Hook>,
     ) -> Result<Kernel> {
         let (args, env) = self.strings();
+        if let Some(snapshot) = self.snapshot() {
+            if let Some(why) = self.refused_strings() {
+                return Err(Error::Snapshot(why));
+            }
+            let resume = Resume {
+                make_guest: machines.others.clone(),
+                make_first: machines.first.clone(),
+                console,
+                limits: self.plan.limits.clone(),
+                given: given_now(snapshot, self.plan.root.as_ref(), &self.plan.binds)?,
+                strace,
+                hook,
+            };
+            let mut kernel = Kernel::resume(&snapshot.0, resume).map_err(cannot_resume)?;
+            kernel.give_strings(&args, &env)?;
+            return Ok(kernel);
+        }
         let Placed { plan, path } = self;
         let vfs = Vfs::new(vfs::Setup {
             root: plan.root,

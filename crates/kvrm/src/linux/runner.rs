@@ -33,6 +33,8 @@ const MOST_KEPT: usize = 1 << 20;
 pub(super) struct Runner {
     placed: Placed,
     machines: Machines,
+    /// What lanes go on from on the host, if the program does not begin.
+    resumed: Option<Prefix>,
     stdin: Vec<u8>,
     shapes: Mutex<Shapes>,
 }
@@ -131,11 +133,21 @@ impl Scout {
 impl Runner {
     /// What is wrong for every lane is an error here, and not a result of each of them.
     pub(super) fn new(plan: Plan, stdin: Vec<u8>) -> Result<Runner> {
-        let placed = plan.place()?;
+        let mut placed = plan.place()?;
+        let has_many = placed.snapshot().is_some_and(|snapshot| !snapshot.0.about().is_single);
+        if placed.engine().is_gpu() && has_many {
+            // Lanes of a GPU have one thread.
+            placed.plan_mut().engine = EngineKind::Cpu;
+        }
         let machines = placed.machines();
         let tried = if placed.engine().is_gpu() { &machines.on_host() } else { &machines };
-        placed.clone().load(tried, Console::captured(Vec::new()), None, None)?;
-        Ok(Runner { placed, machines, stdin, shapes: Mutex::default() })
+        let mut kernel = placed.clone().load(tried, Console::captured(Vec::new()), None, None)?;
+        let mut resumed = None;
+        if placed.snapshot().is_some() && !placed.engine().is_gpu() {
+            kernel.freeze()?;
+            resumed = Some(Prefix(Mutex::new(kernel)));
+        }
+        Ok(Runner { placed, machines, resumed, stdin, shapes: Mutex::default() })
     }
 
     /// The engine that lanes begin on.
@@ -154,12 +166,27 @@ impl Runner {
     }
 
     /// What a lane begins with because of its row.
-    pub(super) fn given(&self, mut row: Row) -> Given {
+    pub(super) fn given(&self, mut row: Row) -> Result<Given> {
         let mut placed = self.placed.clone();
         let stdin = row.stdin.take().unwrap_or_else(|| self.stdin.clone());
+        if placed.snapshot().is_some() && !row.files.is_empty() {
+            let why = "a lane that goes on from a snapshot has no files of its own";
+            return Err(Error::Program(why.into()));
+        }
         row.apply(placed.plan_mut());
+        if let Some(why) = placed.refused_strings() {
+            return Err(Error::Program(why));
+        }
         let (args, env) = placed.strings();
-        Given { placed, args, env, stdin }
+        Ok(Given { placed, args, env, stdin })
+    }
+
+    /// The program with what a lane is given.
+    fn load(&self, given: &Given) -> Result<Kernel> {
+        match &self.resumed {
+            Some(resumed) => fork(resumed, given),
+            None => given.load(&self.machines),
+        }
     }
 
     /// Runs the program with a row, until its end or until the control says so. Files that it has written are put into `keep`.
@@ -170,7 +197,7 @@ impl Runner {
         control: &RunControl,
     ) -> Result<Outcome> {
         let files = row.files.clone();
-        let given = self.given(row);
+        let given = self.given(row)?;
         let lengths = |strings: &[Vec<u8>]| strings.iter().map(Vec::len).collect();
         let shape = Shape { args: lengths(&given.args), env: lengths(&given.env), files };
         let scout = match self.scout(&shape) {
@@ -186,7 +213,7 @@ impl Runner {
             Common::Until(instructions) => self.prefix(&scout, instructions, control)?,
         };
         match prefix {
-            Some(prefix) => self.run_from(&prefix, given, keep, control),
+            Some(prefix) => finish(fork(&prefix, &given)?, keep, control),
             None => self.run_alone(&given, keep, control),
         }
     }
@@ -197,27 +224,7 @@ impl Runner {
         keep: Option<PathBuf>,
         control: &RunControl,
     ) -> Result<Outcome> {
-        finish(given.load(&self.machines)?, keep, control)
-    }
-
-    /// Copies a prefix, and goes on with what a lane has of its own.
-    fn run_from(
-        &self,
-        prefix: &Prefix,
-        given: Given,
-        keep: Option<PathBuf>,
-        control: &RunControl,
-    ) -> Result<Outcome> {
-        let Given { args, env, stdin, .. } = given;
-        let forked = lock(&prefix.0).fork(stdin);
-        let mut kernel = forked.map_err(|error| match error {
-            CannotFork::Host(error) => Error::Engine(error),
-            CannotFork::HostStreams | CannotFork::HostDirectories | CannotFork::HostTime => {
-                unreachable!("nobody makes a prefix of what the host has a part in")
-            }
-        })?;
-        kernel.give_strings(&args, &env)?;
-        finish(kernel, keep, control)
+        finish(self.load(given)?, keep, control)
     }
 
     // Scouts.
@@ -251,7 +258,7 @@ impl Runner {
     ) -> Result<Outcome> {
         let mut uses = None;
         let run = || {
-            let mut kernel = given.load(&self.machines)?;
+            let mut kernel = self.load(&given)?;
             // What depends on the host cannot be repeated.
             let may_repeat = !self.placed.is_realtime();
             let is_watched = may_repeat && kernel.watch()?;
@@ -323,7 +330,7 @@ impl Runner {
         instructions: u64,
         control: &RunControl,
     ) -> Result<Option<Arc<Prefix>>> {
-        let mut kernel = scout.given.load(&self.machines)?;
+        let mut kernel = self.load(&scout.given)?;
         if kernel.run_until(instructions, control)?.is_some() {
             return Ok(None);
         }
@@ -373,6 +380,19 @@ impl Shapes {
             self.prefixes.pop_front();
         }
     }
+}
+
+/// Copies a prefix, and gives it what a lane has of its own.
+fn fork(prefix: &Prefix, given: &Given) -> Result<Kernel> {
+    let forked = lock(&prefix.0).fork(given.stdin.clone());
+    let mut kernel = forked.map_err(|error| match error {
+        CannotFork::Host(error) => Error::Engine(error),
+        CannotFork::HostStreams | CannotFork::HostDirectories | CannotFork::HostTime => {
+            unreachable!("nobody makes a prefix of what the host has a part in")
+        }
+    })?;
+    kernel.give_strings(&given.args, &given.env)?;
+    Ok(kernel)
 }
 
 fn finish(mut kernel: Kernel, keep: Option<PathBuf>, control: &RunControl) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use super::Call;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::files::Kind;
-use crate::memory::{Area, Backing, PAGE, Permissions, Placement, Remap, TOP, page_up};
+use crate::memory::{Area, Backing, Label, PAGE, Permissions, Placement, Remap, TOP, page_up};
 use crate::vfs::NodeId;
 
 pub(super) fn brk(call: &mut Call<'_>) -> Answer {
@@ -40,7 +40,7 @@ pub(super) fn mmap(call: &mut Call<'_>) -> Answer {
             false => Backing::Anonymous,
             true => Backing::Shared { segment: call.kernel.segments.add(), offset: 0 },
         };
-        let area = Area { end: 0, access, backing, beyond: false, label: "" };
+        let area = Area { end: 0, access, backing, beyond: false, label: Label::None };
         return map(call, placement, len, area);
     }
     let node = mappable(call, shared, access)?;
@@ -80,7 +80,7 @@ fn map_file(
     let size = call.kernel.node_size(call.tid, node)?;
     let there = page_up(size.saturating_sub(offset)).unwrap_or(TOP).min(len);
     let backing = Backing::File { node, offset, shared };
-    let area = Area { end: 0, access, backing, beyond: false, label: "" };
+    let area = Area { end: 0, access, backing, beyond: false, label: Label::None };
     let at = map(call, placement, len, Area { access: Permissions::NONE, ..area })?;
     if there > 0 {
         // It counts, whatever may be done with it.

@@ -3,11 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{BOTTOM, Permissions, TOP};
+use serde::{Deserialize, Serialize};
+
+use super::{BOTTOM, PAGE, Permissions, TOP};
 use crate::vfs::NodeId;
 
+/// Areas that a process may have, as Linux's `vm.max_map_count`.
+pub(super) const MOST_AREAS: usize = 65_530;
+/// No file or segment is as long as this.
+const FAR: u64 = 1 << 62;
+
 /// What an area shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Backing {
     /// Memory of the process's own.
     Anonymous,
@@ -53,27 +60,88 @@ impl Backing {
     }
 }
 
+/// What an area is for, as `/proc/self/maps` tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Label {
+    /// It does not tell.
+    #[default]
+    None,
+    /// The heap.
+    Heap,
+    /// The first thread's stack.
+    Stack,
+    /// The code that handlers of signals return to.
+    SignalReturn,
+}
+
+impl Label {
+    /// The text.
+    pub fn text(self) -> &'static str {
+        match self {
+            Label::None => "",
+            Label::Heap => "[heap]",
+            Label::Stack => "[stack]",
+            Label::SignalReturn => "[sigreturn]",
+        }
+    }
+}
+
 /// Pages that were mapped together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Area {
     /// The address behind the last byte.
     pub end: u64,
     /// What the guest may do with it.
+    #[serde(with = "crate::snapshot::permissions")]
     pub access: Permissions,
     /// What it shows.
     pub backing: Backing,
     /// It lies behind the end of its file, where accesses raise SIGBUS.
     pub beyond: bool,
-    /// What it is for, as in `/proc/self/maps`.
-    pub label: &'static str,
+    /// What it is for.
+    pub label: Label,
 }
 
 /// The areas of a process, which do not overlap, by their first address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<u64, Area>", into = "BTreeMap<u64, Area>")]
 pub struct Areas {
     areas: BTreeMap<u64, Area>,
     /// How many are shared.
     shared: usize,
+}
+
+impl From<Areas> for BTreeMap<u64, Area> {
+    fn from(areas: Areas) -> BTreeMap<u64, Area> {
+        areas.areas
+    }
+}
+
+/// Areas from elsewhere: they must be such as a kernel makes.
+impl TryFrom<BTreeMap<u64, Area>> for Areas {
+    type Error = &'static str;
+
+    fn try_from(areas: BTreeMap<u64, Area>) -> Result<Areas, &'static str> {
+        let mut free = BOTTOM;
+        for (start, area) in &areas {
+            let (is_whole, last) = match area.backing {
+                Backing::Anonymous => (true, 0),
+                Backing::Shared { offset, .. } | Backing::File { offset, .. } => {
+                    (offset.is_multiple_of(PAGE), offset)
+                }
+            };
+            let is_whole = is_whole && start.is_multiple_of(PAGE) && area.end.is_multiple_of(PAGE);
+            if !is_whole || *start < free || *start >= area.end || area.end > TOP || last >= FAR {
+                return Err("areas of memory are not as they can be");
+            }
+            free = area.end;
+        }
+        if areas.len() > MOST_AREAS {
+            return Err("there are too many areas of memory");
+        }
+        let shared = areas.values().filter(|area| area.backing.is_shared()).count();
+        Ok(Areas { areas, shared })
+    }
 }
 
 impl Areas {

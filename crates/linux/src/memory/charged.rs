@@ -34,6 +34,11 @@ impl Budget {
         self.0.hit.load(Ordering::Relaxed)
     }
 
+    /// Says that somebody asked for more, or not.
+    pub(crate) fn set_hit(&self, hit: bool) {
+        self.0.hit.store(hit, Ordering::Relaxed);
+    }
+
     /// The same limit for another run, of which nothing is used.
     pub(crate) fn anew(&self) -> Budget {
         let hit = AtomicBool::new(self.was_hit());
@@ -71,6 +76,14 @@ pub(super) struct Charged {
 impl Charged {
     pub(super) fn new(budget: &Budget) -> Charged {
         Charged { ranges: BTreeMap::new(), bytes: 0, budget: budget.clone() }
+    }
+
+    /// These, which are in order and apart.
+    pub(super) fn of(ranges: &[Range<u64>], budget: &Budget) -> Result<Charged, Errno> {
+        let bytes = ranges.iter().map(|part| part.end - part.start).sum();
+        budget.take(bytes)?;
+        let ranges = ranges.iter().map(|part| (part.start, part.end)).collect();
+        Ok(Charged { ranges, bytes, budget: budget.clone() })
     }
 
     /// The same for a copy of the process.

@@ -4,16 +4,15 @@ use std::ops::Range;
 
 use kvrm_engine::EngineError;
 
+use super::areas::MOST_AREAS;
 use super::charged::{Budget, Charged};
 use super::{
-    Area, Areas, BOTTOM, Backing, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down, page_up,
+    Area, Areas, BOTTOM, Backing, Label, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down,
+    page_up,
 };
 use crate::Errno;
 use crate::answer::{Answer, Refusal};
 use crate::guest::Guest;
-
-/// Areas that a process may have, as Linux's `vm.max_map_count`.
-const MOST_AREAS: usize = 65_530;
 
 /// Where something is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +29,10 @@ pub enum Placement {
 pub struct Memory {
     /// The machine.
     pub guest: Box<dyn Guest>,
-    areas: Areas,
-    heap: Range<u64>,
+    pub(super) areas: Areas,
+    pub(super) heap: Range<u64>,
     /// Pages that count towards the limit.
-    charged: Charged,
+    pub(super) charged: Charged,
 }
 
 impl Memory {
@@ -325,7 +324,7 @@ impl Memory {
         if new < old {
             self.clear(new..old)?;
         } else if new > old {
-            let label = "[heap]";
+            let label = Label::Heap;
             let access = Permissions::READ | Permissions::WRITE;
             let area = Area { end: new, access, backing: Backing::Anonymous, beyond: false, label };
             if self.areas.within(old..new).next().is_some() || self.add(old, area).is_err() {
@@ -343,7 +342,7 @@ impl Memory {
             access: Permissions::READ | Permissions::WRITE,
             backing: Backing::Anonymous,
             beyond: false,
-            label: "[stack]",
+            label: Label::Stack,
         };
         let usual = MAPPINGS - STACK;
         let is_free = self.areas.within(usual - PAGE..MAPPINGS).next().is_none();
@@ -436,7 +435,7 @@ pub enum Remap {
 }
 
 /// What the machine lets a guest do with an area.
-fn effective(area: &Area) -> Permissions {
+pub(super) fn effective(area: &Area) -> Permissions {
     if area.beyond { Permissions::NONE } else { area.access }
 }
 

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::Usage;
 use crate::Result;
+use crate::snapshot::Bytes;
 
 /// Bytes of a file that are allocated together.
 const CHUNK: u64 = 1 << 16;
@@ -13,9 +16,13 @@ const SMALLEST: u64 = 64;
 /// What a chunk counts as besides its bytes.
 const CHUNK_COST: u64 = 64;
 
+/// No file is longer.
+const LONGEST: u64 = 1 << 63;
+
 /// The contents of a file: chunks that may be missing. A chunk may be shorter than [`CHUNK`]; what is missing of it,
 /// and what lies behind the length of the file, is zero.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(try_from = "Saved", into = "Saved")]
 pub(super) struct Contents {
     /// Copies have them in common until they change them.
     chunks: BTreeMap<u64, Arc<Vec<u8>>>,
@@ -23,7 +30,46 @@ pub(super) struct Contents {
     held: u64,
 }
 
+/// Contents in a snapshot.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    chunks: BTreeMap<u64, Bytes>,
+    len: u64,
+}
+
+impl From<Contents> for Saved {
+    fn from(contents: Contents) -> Saved {
+        let Contents { chunks, len, held: _ } = contents;
+        let bytes = |(index, chunk)| (index, Bytes(Arc::unwrap_or_clone(chunk)));
+        Saved { chunks: chunks.into_iter().map(bytes).collect(), len }
+    }
+}
+
+impl TryFrom<Saved> for Contents {
+    type Error = &'static str;
+
+    fn try_from(saved: Saved) -> std::result::Result<Contents, &'static str> {
+        let wrong = "a file in memory is not as it can be";
+        let Saved { chunks, len } = saved;
+        let fits = |(index, Bytes(chunk)): (&u64, &Bytes)| {
+            chunk.len() as u64 <= CHUNK && *index < LONGEST / CHUNK
+        };
+        if len > LONGEST || !chunks.iter().all(fits) {
+            return Err(wrong);
+        }
+        let chunks: BTreeMap<_, _> =
+            chunks.into_iter().map(|(index, Bytes(chunk))| (index, Arc::new(chunk))).collect();
+        let held = chunks.values().map(|chunk| chunk.len() as u64).sum();
+        Ok(Contents { chunks, len, held })
+    }
+}
+
 impl Contents {
+    /// What it counts as.
+    pub(super) fn cost(&self) -> u64 {
+        self.held + CHUNK_COST * self.chunks.len() as u64
+    }
+
     /// Contents that are elsewhere, of which only the length is known.
     pub(super) fn of_length(len: u64) -> Contents {
         Contents { len, ..Contents::default() }

@@ -52,6 +52,19 @@ enum At {
 }
 
 impl Place {
+    /// Its number.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The directory that it is in, and its name there; `None` if a run was given it.
+    pub(super) fn above(&self) -> Option<(Arc<Place>, Name)> {
+        match self.at() {
+            At::Below(above, name) => Some((above, name)),
+            At::Top(_) | At::Nowhere => None,
+        }
+    }
+
     fn at(&self) -> At {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

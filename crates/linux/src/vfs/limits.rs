@@ -1,12 +1,14 @@
 //! How much memory files may take.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Errno, Result};
 
 /// Bytes that a name in a directory counts as, however long it is: so renaming never needs more.
-const NAME: u64 = 320;
+pub(super) const NAME: u64 = 320;
 
 /// How much the files of a run may take beyond what the guest is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes of contents in memory, as they are allocated, and of the targets of links; a name in a directory counts
     /// as 320 bytes.
@@ -16,7 +18,7 @@ pub struct Limits {
 }
 
 /// A limit that was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// [`Limits::bytes`].
     Bytes,
@@ -25,11 +27,13 @@ pub enum Limit {
 }
 
 /// What is used of the limits.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Usage {
     limits: Limits,
     bytes: u64,
     nodes: u64,
+    /// What counted before there were limits: what the guest is given.
+    given: Limits,
     hit: Option<Limit>,
 }
 
@@ -37,13 +41,30 @@ impl Usage {
     /// Without limits, until [`Usage::limit`] sets them.
     pub(super) fn unlimited() -> Usage {
         let limits = Limits { bytes: u64::MAX, nodes: u64::MAX };
-        Usage { limits, bytes: 0, nodes: 0, hit: None }
+        let given = Limits { bytes: 0, nodes: 0 };
+        Usage { limits, bytes: 0, nodes: 0, given, hit: None }
     }
 
     /// Sets limits for what comes on top of what is there now.
     pub(super) fn limit(&mut self, limits: Limits) {
-        self.limits.bytes = limits.bytes.saturating_add(self.bytes);
-        self.limits.nodes = limits.nodes.saturating_add(self.nodes);
+        self.given = Limits { bytes: self.bytes, nodes: self.nodes };
+        self.change_limits(limits);
+    }
+
+    /// Sets other limits than those before.
+    pub(super) fn change_limits(&mut self, limits: Limits) {
+        self.limits.bytes = limits.bytes.saturating_add(self.given.bytes);
+        self.limits.nodes = limits.nodes.saturating_add(self.given.nodes);
+    }
+
+    /// True if no more is used than the limits allow.
+    pub(super) fn fits(&self) -> bool {
+        self.bytes <= self.limits.bytes && self.nodes <= self.limits.nodes
+    }
+
+    /// What counted before there were limits.
+    pub(super) fn given(&self) -> Limits {
+        self.given
     }
 
     pub(super) fn take_bytes(&mut self, bytes: u64) -> Result<()> {

@@ -1,13 +1,17 @@
 //! What the guest is given: the root, directories of the host, and files.
 
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
 use super::host::{Host, HostStat, Place};
 use super::limits::Usage;
 use super::node::{Attributes, Directory, Entry, Id, Kind, Name, Node, NodeId, Nodes, Source};
 use super::proc::{Descriptor, Generated, ProcFile, ProcLink, Processes, SystemFile};
+use super::saved::Given;
 use super::stat::{Device, FileType};
 use super::table::host_node;
 use super::walk::{At, Found, NAME};
@@ -39,14 +43,14 @@ pub enum SetupError {
 }
 
 /// A file system that is mounted.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Mount {
     path: Vec<u8>,
     kind: MountKind,
 }
 
 /// Kinds of file systems.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum MountKind {
     Overlay,
     Proc,
@@ -132,15 +136,20 @@ impl Vfs {
     pub fn new(setup: Setup) -> std::result::Result<Vfs, SetupError> {
         let mut host = Host::new();
         let attributes = Attributes::new(0o755, setup.time);
+        let mut given = Vec::new();
         let root = match &setup.root {
             None => Node::new(Kind::Directory(Directory::default()), Source::Memory, attributes, 0),
-            Some(path) => root_node(&mut host, path)?,
+            Some(path) => {
+                let (place, node) = root_node(&mut host, path)?;
+                given.push((given_as(path, b"/"), place.id()));
+                node
+            }
         };
         let mut nodes = Nodes::new();
         let root = nodes.add(root);
         let mounts = vec![Mount { path: b"/".to_vec(), kind: MountKind::Overlay }];
         let (usage, now) = (Usage::unlimited(), setup.time);
-        let mut vfs = Vfs { nodes, root, mounts, host, usage, now, nameless: Vec::new() };
+        let mut vfs = Vfs { nodes, root, mounts, host, usage, now, nameless: Vec::new(), given };
         vfs.mount_standard(setup.root.is_none())?;
         for bind in &setup.binds {
             vfs.bind(bind)?;
@@ -194,6 +203,7 @@ impl Vfs {
         let given = self.host.given(&bind.host);
         let (place, stat) =
             given.map_err(|error| SetupError::Host { path: bind.host.clone(), error })?;
+        self.given.push((given_as(&bind.host, &bind.guest), place.id()));
         let index = match bind.writable {
             false => 0,
             true => {
@@ -317,11 +327,17 @@ impl Vfs {
     }
 }
 
-fn root_node(host: &mut Host, path: &Path) -> std::result::Result<Node, SetupError> {
+/// What a run is given, to be found again.
+fn given_as(host: &Path, guest: &[u8]) -> Given {
+    let host = std::path::absolute(host).unwrap_or_else(|_| host.to_owned());
+    Given { guest: guest.to_vec(), host: host.into_os_string().into_vec() }
+}
+
+fn root_node(host: &mut Host, path: &Path) -> std::result::Result<(Arc<Place>, Node), SetupError> {
     let given = host.given(path);
     let (place, stat) = given.map_err(|error| SetupError::Host { path: path.to_owned(), error })?;
     if stat.file_type != FileType::Directory {
         return Err(SetupError::RootIsNoDirectory(path.to_owned()));
     }
-    Ok(host_node(place, stat, None, false, 0))
+    Ok((Arc::clone(&place), host_node(place, stat, None, false, 0)))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cap_std::fs::File;
+use serde::{Deserialize, Serialize};
 
 use super::contents::Contents;
 use super::host::{Key, Place};
@@ -20,16 +21,34 @@ pub(super) type Id = u64;
 
 /// A file, directory, link and so on. It stays valid as long as the file has a name or is held
 /// ([`Vfs::retain`](super::Vfs::retain)); after that, calls fail with `ESTALE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Inner", into = "Inner")]
 pub struct NodeId(pub(super) Inner);
 
 /// What a [`NodeId`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Inner {
     /// In the table.
     Stored(Id),
     /// In `/proc`: made anew whenever someone looks.
     Generated(Generated),
+}
+
+impl From<NodeId> for Inner {
+    fn from(node: NodeId) -> Inner {
+        node.0
+    }
+}
+
+impl TryFrom<Inner> for NodeId {
+    type Error = &'static str;
+
+    fn try_from(inner: Inner) -> std::result::Result<NodeId, &'static str> {
+        match inner {
+            Inner::Generated(generated) if !generated.exists() => Err("/proc has no such file"),
+            Inner::Generated(_) | Inner::Stored(_) => Ok(NodeId(inner)),
+        }
+    }
 }
 
 impl NodeId {
@@ -47,7 +66,7 @@ impl NodeId {
 }
 
 /// Permissions, owners and times.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Attributes {
     pub(super) permissions: u32,
     pub(super) uid: u32,
@@ -80,7 +99,7 @@ pub(super) enum Source {
 }
 
 /// What a node is.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Kind {
     File(Contents),
     Directory(Directory),
@@ -92,14 +111,14 @@ pub(super) enum Kind {
 }
 
 /// The entries of a directory, as far as they are not only known to the host.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Directory {
     pub(super) entries: BTreeMap<Name, Entry>,
     pub(super) subdirectories: u64,
 }
 
 /// An entry of a directory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// What has the name; nothing if something given was deleted.
     pub(super) node: Option<NodeId>,
@@ -235,6 +254,21 @@ impl Nodes {
                 own.unwrap_or_else(|| Some(common.clone()))
             }
         }
+    }
+
+    /// All nodes of a snapshot. They are in common with copies.
+    pub(super) fn of(nodes: BTreeMap<Id, Node>, next: Id) -> Nodes {
+        Nodes { common: Arc::new(nodes.into_iter().collect()), own: HashMap::new(), next }
+    }
+
+    /// All nodes, of a copy that was just made.
+    pub(super) fn common(&self) -> impl Iterator<Item = (&Id, &Node)> {
+        self.common.iter()
+    }
+
+    /// The number of the next one.
+    pub(super) fn next(&self) -> Id {
+        self.next
     }
 
     /// A copy for a run that goes on separately.

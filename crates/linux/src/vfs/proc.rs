@@ -1,5 +1,7 @@
 //! `/proc`: which files there are, and who knows what is in them.
 
+use serde::{Deserialize, Serialize};
+
 use super::node::{Inner, NodeId};
 use super::stat::FileType;
 use crate::{Errno, Result};
@@ -39,7 +41,7 @@ pub enum Descriptor {
 }
 
 /// Files of a process: `/proc/<pid>/...`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProcFile {
     /// `auxv`.
     Auxv,
@@ -64,7 +66,7 @@ pub enum ProcFile {
 }
 
 /// Links of a process: `/proc/<pid>/...`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProcLink {
     /// `cwd`.
     Cwd,
@@ -96,7 +98,7 @@ pub enum SystemFile {
 }
 
 /// A process, or one of its threads as `/proc/<pid>/task/<tid>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Owner {
     pid: u32,
     tid: Option<u32>,
@@ -116,7 +118,7 @@ impl Owner {
 }
 
 /// Something in `/proc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Generated {
     /// A directory that is always there: an index of [`DIRECTORIES`].
     Directory(u8),
@@ -133,7 +135,7 @@ pub(super) enum Generated {
 }
 
 /// A list of mounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum MountTable {
     Mounts,
     Mountinfo,
@@ -198,6 +200,22 @@ const MOUNTS: [(&str, MountTable); 2] =
 impl Generated {
     /// `/proc` itself.
     pub(super) const ROOT: Generated = Generated::Directory(0);
+
+    /// False for an index that is none.
+    pub(super) fn exists(self) -> bool {
+        match self {
+            Generated::Directory(index) => usize::from(index) < DIRECTORIES.len(),
+            Generated::Fixed(index) => usize::from(index) < FIXED.len(),
+            Generated::Process(_)
+            | Generated::Tasks(_)
+            | Generated::File(..)
+            | Generated::Mounts(..)
+            | Generated::Link(..)
+            | Generated::Descriptors(_)
+            | Generated::Descriptor(..)
+            | Generated::DescriptorInfos(_) => true,
+        }
+    }
 
     pub(super) fn file_type(self) -> FileType {
         match self {

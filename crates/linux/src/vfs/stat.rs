@@ -1,7 +1,9 @@
 //! What programs learn about files.
 
+use serde::{Deserialize, Serialize};
+
 /// A time, since 1970.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timespec {
     /// Seconds.
     pub seconds: i64,
@@ -10,7 +12,7 @@ pub struct Timespec {
 }
 
 /// The kind of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileType {
     /// A regular file.
     Regular,
@@ -61,7 +63,7 @@ impl DeviceNumber {
 }
 
 /// Devices in `/dev`. What reading and writing them does is not the business of the file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Device {
     /// `/dev/null`.
     Null,
@@ -154,7 +156,7 @@ pub struct StatFs {
 }
 
 /// An entry of a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryEntry {
     /// The name.
     pub name: Vec<u8>,

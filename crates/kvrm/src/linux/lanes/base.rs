@@ -56,7 +56,7 @@ impl Base {
         threads: usize,
         control: &RunControl,
     ) -> Result<Base> {
-        let given = runner.given(row.clone());
+        let given = runner.given(row.clone())?;
         let used = if row.env.is_empty() { runner.common_args() } else { 1 };
         match prefix(runner, &given, used, control)? {
             Some(mut kernel) => {
@@ -90,7 +90,7 @@ impl Base {
         number: usize,
     ) -> Result<(Kernel, SharedLane)> {
         let files = row.files.clone();
-        let given = runner.given(row);
+        let given = runner.given(row)?;
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.is_of(&given, &files)) {
             return prefix.begin(given, number);
         }
