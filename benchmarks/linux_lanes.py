@@ -5,6 +5,8 @@
   lua      a script with another argument in each lane
   sqlite3  a database in memory, with other rows in each lane
 
+    aarch64-linux-gnu-gcc -O2 -static -o hash benchmarks/linux/hash.c
+
 QEMU runs some of the rows, whose outputs and exit codes must be those of the lanes; what all rows would take it is a multiple of
 that.
 """
@@ -110,7 +112,7 @@ def main() -> None:
     parser.add_argument("--kvrm", default="kvrm", help="the command [kvrm]")
     parser.add_argument("--qemu", default="qemu-aarch64-static", help="QEMU's user mode; none to leave it out")
     parser.add_argument("--root", required=True, help="a folder with Debian for arm64")
-    parser.add_argument("--hash", type=Path, required=True, help="hash.c, as a static program")
+    parser.add_argument("--hash", type=Path, required=True, help="the static program made of hash.c")
     parser.add_argument("--engines", default="cuda", help="engines, with commas [cuda]")
     parser.add_argument("--only", default="hash,lua,sqlite3", help="programs, with commas")
     parser.add_argument("--lanes", type=int, help="rows and lanes, if not as many as usual")

@@ -34,6 +34,7 @@ pub use kvrm_linux::{
 };
 #[doc(hidden)]
 pub use lanes::Device;
+pub use lanes::LaneTimes;
 pub use many::{LaneOutcome, Many, Runs, Watch};
 pub use outcome::{Outcome, WrittenFile};
 pub use plan::make_guests;

@@ -140,7 +140,10 @@ impl Auto {
     }
 
     /// Where rows were, and why.
-    pub(super) fn placement(&self, [on_cpu, on_gpu]: [u64; 2]) -> Placement {
+    pub(super) fn placement(
+        &self,
+        [on_cpu, on_gpu]: [u64; 2],
+    ) -> (Vec<(EngineKind, u64)>, Option<String>) {
         let story = lock(&self.story).clone();
         let kind = match story {
             Story::Used(kind)
@@ -157,7 +160,7 @@ impl Auto {
         drop(workers);
         let on_lanes = row(on_gpu, self.ran(&lock(&self.gpu)));
         let lanes = gpu.into_iter().chain(cpu).collect();
-        Placement { lanes, why: Some(story.why([on_core, on_lanes])) }
+        (lanes, Some(story.why([on_core, on_lanes])))
     }
 
     // Workers of `cpu`.

@@ -18,6 +18,7 @@ mod guest;
 mod image;
 mod side;
 mod station;
+mod times;
 
 use std::sync::mpsc::{Receiver, SyncSender, channel};
 use std::sync::{Arc, Mutex};
@@ -38,6 +39,8 @@ use station::{Leaving, Server, Station};
 pub use device::Device;
 pub(super) use guest::lock;
 pub(super) use side::Side;
+pub use times::LaneTimes;
+pub(super) use times::Times;
 
 /// Engines on a device: one runs while lanes of the other are served.
 pub(super) const ENGINES: usize = 2;

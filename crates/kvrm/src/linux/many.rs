@@ -24,7 +24,7 @@ use kvrm_engine::RunControl;
 use kvrm_linux::{Ending, Input};
 
 use super::auto::{self, Auto, Placement, Policy};
-use super::lanes::{self, Device};
+use super::lanes::{self, Device, Times};
 use super::outcome::Outcome;
 use super::process::Process;
 use super::rows::{IntoRow, Row, Rows};
@@ -136,6 +136,7 @@ impl Many {
             taken: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             results: [AtomicU64::new(0), AtomicU64::new(0)],
+            times: Times::default(),
             failure: Mutex::new(None),
             panicked: Mutex::new(None),
         });
@@ -210,6 +211,8 @@ pub(super) struct Shared {
     pub(super) ended: AtomicU64,
     /// Results of lanes that began on the engine of the run, and on a GPU beside it.
     results: [AtomicU64; 2],
+    /// What lanes on a GPU spend their time on.
+    pub(super) times: Times,
     /// Why there are no more results than there are.
     failure: Mutex<Option<Error>>,
     /// What making a row has panicked with, where nobody waits for who made it.
@@ -463,10 +466,11 @@ impl Shared {
 
     fn placement(&self) -> Placement {
         let results = self.results.each_ref().map(|count| count.load(Ordering::Relaxed));
-        match &self.auto {
+        let (lanes, why) = match &self.auto {
             Some(auto) => auto.placement(results),
-            None => Placement { lanes: vec![(self.runner.engine(), results[0])], why: None },
-        }
+            None => (vec![(self.runner.engine(), results[0])], None),
+        };
+        Placement { lanes, why, gpu: self.times.so_far() }
     }
 
     fn running(&self) -> u64 {

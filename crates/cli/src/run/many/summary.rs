@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-use kvrm::linux::Placement;
+use kvrm::linux::{LaneTimes, Placement};
 use serde::Serialize;
 
 use super::record::{Form, Record};
@@ -49,7 +49,25 @@ struct Json {
     /// Lanes of this run, by the engine that they began on, and why there, if the engine was `auto`.
     engines: BTreeMap<&'static str, u64>,
     why: Option<String>,
+    /// Seconds of engines on a GPU.
+    gpu_seconds: Option<GpuSeconds>,
     outcomes: Vec<Kind>,
+}
+
+/// What lanes on a GPU spent their time on.
+#[derive(Serialize)]
+struct GpuSeconds {
+    running: f64,
+    compiling: f64,
+    serving: f64,
+    moving: f64,
+}
+
+impl From<LaneTimes> for GpuSeconds {
+    fn from(times: LaneTimes) -> GpuSeconds {
+        let LaneTimes { running, compiling, serving, moving, .. } = times;
+        GpuSeconds { running, compiling, serving, moving }
+    }
 }
 
 /// How the run went.
@@ -99,6 +117,7 @@ impl Summary {
             complete: run.complete,
             engines: engines.iter().map(|(engine, lanes)| (engine.name(), *lanes)).collect(),
             why: run.placement.why.clone(),
+            gpu_seconds: run.placement.gpu.map(GpuSeconds::from),
             outcomes: self.outcomes(),
         };
         write_json(out, &json)
@@ -144,6 +163,9 @@ impl Summary {
         )?;
         if run.placement.why.is_some() {
             writeln!(out, "auto: {}", run.placement)?;
+        }
+        if let Some(times) = &run.placement.gpu {
+            writeln!(out, "on the GPU: {times}")?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
+use super::super::lanes::LaneTimes;
 use super::policy::Chance;
 use crate::EngineKind;
 
@@ -17,13 +18,15 @@ use crate::EngineKind;
 /// assert!(placement.to_string().starts_with("1 lane on cpu (a lane took "));
 /// # Ok::<(), kvrm::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Placement {
     /// Engines, and how many of the lanes that have ended began on each.
     pub lanes: Vec<(EngineKind, u64)>,
     /// Why; none, if the caller has chosen the engine.
     pub why: Option<String>,
+    /// What lanes on a GPU spent their time on, if there were some. Waits for kernels are known at the end.
+    pub gpu: Option<LaneTimes>,
 }
 
 impl Display for Placement {
@@ -137,7 +140,8 @@ mod tests {
     #[test]
     fn a_placement_is_a_sentence() {
         let on = |lanes: &[(EngineKind, u64)], why: Option<&str>| {
-            Placement { lanes: lanes.to_vec(), why: why.map(str::to_string) }.to_string()
+            let why = why.map(str::to_string);
+            Placement { lanes: lanes.to_vec(), why, gpu: None }.to_string()
         };
         assert_eq!(on(&[(EngineKind::Cuda, 1000)], None), "1,000 lanes on cuda");
         let story = Story::Used(EngineKind::Cuda);

@@ -93,21 +93,26 @@ impl Station {
         if let Err(error) = self.run_all() {
             self.server.side.fail(error);
         }
+        let kernels = lock(&self.server.engine).start_times().kernels;
+        let waited = kernels.iter().map(|kernel| kernel.time).sum();
+        self.server.side.shared.times.compiled(waited);
         self.server.side.abandon(self.programs.iter().flatten().count());
     }
 
     fn run_all(&mut self) -> Result<()> {
         let mut stopped = Vec::new();
         while !self.server.side.control.is_cancelled() {
-            let mut tasks = self.look(&stopped)?;
+            let side = self.server.side.clone();
+            let times = &side.shared.times;
+            let mut tasks = times.move_state(|| self.look(&stopped))?;
             let may_have_more = self.begin(&mut tasks);
             let is_idle = tasks.is_empty() && self.programs.iter().all(Option::is_none);
             if is_idle && !may_have_more {
                 return Ok(());
             }
-            let served = self.server.serve(tasks)?;
-            self.go_on(served)?;
-            stopped = lock(&self.server.engine).advance(&self.server.side.control)?;
+            let served = times.serve(|| self.server.serve(tasks))?;
+            times.move_state(|| self.go_on(served))?;
+            stopped = times.run(|| lock(&self.server.engine).advance(&side.control))?;
         }
         Ok(())
     }
