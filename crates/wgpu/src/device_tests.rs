@@ -22,7 +22,10 @@ const USUAL: Limits = Limits::NONE;
 /// As where the device has its own memory.
 const COPIED: Limits = Limits { without: Features::MAPPABLE_PRIMARY_BUFFERS, ..USUAL };
 
+/// All code is translated. That of lanes with private memory is not: it gets more windows in the course of a run, and llvmpipe
+/// has to compile everything for each.
 fn config(model: MemoryModel, memory_size: u64) -> Config {
+    let translate_after = if model == MemoryModel::Shared { 0 } else { u32::MAX };
     Config {
         lanes: LANES,
         memory_size,
@@ -30,7 +33,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
         read_only: false,
         mapped: false,
         threads: 1,
-        translate_after: 0,
+        translate_after,
         code_memory: 1 << 20,
         profile: false,
     }

@@ -22,6 +22,7 @@ use crate::guest::{Guest, Limits, memory_model};
 use crate::kernel::{KernelTarget, LOCKS, SAMPLES, WORKGROUP};
 use crate::kernels::{self, Kernels};
 use crate::pipeline::{Pipeline, key};
+use crate::windows::Windows;
 
 /// What a launch should take: operating systems end those that take seconds.
 const LAUNCH_TIME: Duration = Duration::from_millis(100);
@@ -417,7 +418,9 @@ impl Launcher for WgpuLanes {
 
 impl Translator for WgpuLanes {
     fn means(&self) -> Means {
-        MEANS
+        // Each access selects a window.
+        let Windows { flat, frames, .. } = self.guest.windows();
+        Means { most: MEANS.most / flat.max(frames) as usize, ..MEANS }
     }
 
     fn samples(&mut self) -> Result<Vec<u64>, EngineError> {

@@ -316,14 +316,20 @@ fn kernels_are_as_recorded_in_golden_files() {
     check_golden("translated.metal", &to_msl(&module, &info));
 }
 
-/// With memory of every kind, and with subgroups of 64 lanes.
+/// With memory of every kind, in several windows, and with subgroups of 64 lanes.
 #[test]
 fn translated_code_translates() {
     let private = memory(MemoryModel::Private);
+    let windows = KernelTarget {
+        windows: Windows { bytes: 1 << 18, flat: 4, frames_each: 1 << 10, frames: 3 },
+        ..private
+    };
     let shared = memory(MemoryModel::Shared);
     let read_only = KernelTarget { read_only: true, ..shared };
     let wide = KernelTarget { subgroup: 64, ..private };
-    for memory in [private, shared, read_only, wide, metal_memory(MemoryModel::Shared, false)] {
+    for memory in
+        [private, windows, shared, read_only, wide, metal_memory(MemoryModel::Shared, false)]
+    {
         let (module, info) = checked(&translated(LOOP, &[0x1000], &memory));
         validate_spirv(&to_spirv(&module, &info));
         let [hlsl, msl] = [to_hlsl(&module, &info), to_msl(&module, &info)];

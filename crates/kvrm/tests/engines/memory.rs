@@ -14,7 +14,7 @@ for_every_engine! {
     zeroing_blocks, the_image_of_a_written_page, empty_accesses, shared_memory_survives_a_reset,
 }
 
-for_llvmpipe! { pages_start_as_the_image, unaligned_accesses }
+for_llvmpipe! { pages_start_as_the_image }
 
 for_split_engines! {
     lanes_do_not_see_each_other, pages_start_as_the_image, loading_after_writing,

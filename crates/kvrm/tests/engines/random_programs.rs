@@ -9,7 +9,7 @@ use crate::support::Subject;
 
 for_every_engine! { all_rows, few_words, a_lane_each }
 
-for_llvmpipe! { few_words, a_lane_each }
+for_llvmpipe! { few_words }
 
 /// Programs of all instructions, in random states.
 fn all_rows(subject: Subject) {

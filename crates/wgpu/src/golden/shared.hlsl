@@ -55,6 +55,7 @@ struct Pair {
 static const uint WORKGROUP = 64u;
 static const uint LOCKS = 4096u;
 static const uint SAMPLES = 4096u;
+static const uint GROUPED = 16u;
 static const uint STATE_WORDS = 88u;
 static const uint X_SLOTS = 34u;
 static const uint V_SLOTS = 64u;

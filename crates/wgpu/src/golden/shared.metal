@@ -76,6 +76,7 @@ struct type_13 {
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
 constant uint SAMPLES = 4096u;
+constant uint GROUPED = 16u;
 constant uint STATE_WORDS = 88u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;

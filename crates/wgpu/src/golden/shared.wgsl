@@ -1,6 +1,7 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
 const SAMPLES: u32 = 4096u;
+const GROUPED: u32 = 16u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;

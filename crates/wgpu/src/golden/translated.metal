@@ -75,6 +75,7 @@ typedef uint Votes;
 constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
 constant uint SAMPLES = 4096u;
+constant uint GROUPED = 16u;
 constant uint STATE_WORDS = 88u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;
@@ -1506,17 +1507,10 @@ bool agree(
     uint block_1,
     Votes full
 ) {
-    bool local_6 = {};
-    if (block_1 < AT_HAND) {
-        uint unnamed_4 = metal::simd_broadcast_first(block_1);
-        local_6 = block_1 == unnamed_4;
-    } else {
-        local_6 = false;
-    }
-    bool _e9 = local_6;
-    Votes _e10 = votes(_e9);
-    bool _e11 = are_equal(_e10, full);
-    return _e11;
+    uint unnamed_4 = metal::simd_broadcast_first(block_1);
+    Votes _e7 = votes((block_1 < AT_HAND) & (block_1 == unnamed_4));
+    bool _e8 = are_equal(_e7, full);
+    return _e8;
 }
 
 bool can_read(
@@ -1524,14 +1518,14 @@ bool can_read(
     uint size_2,
     uint len_8
 ) {
-    bool local_7 = {};
+    bool local_6 = {};
     bool aligned = (static_cast<uint>(addr_7) & (size_2 - 1u)) == 0u;
     if (!((len_8 == size_2))) {
-        local_7 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_8);
+        local_6 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_8);
     } else {
-        local_7 = true;
+        local_6 = true;
     }
-    bool in_page = local_7;
+    bool in_page = local_6;
     return (aligned & in_page) & (addr_7 <= (SIZE - static_cast<ulong>(len_8)));
 }
 
@@ -1543,30 +1537,30 @@ bool can_write(
     device type_3 const& code_map,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool local_7 = {};
     bool local_8 = {};
     bool local_9 = {};
-    bool local_10 = {};
     bool _e3 = can_read(addr_8, size_3, len_9);
     if (_e3) {
         bool _e6 = is_code(addr_8, arguments, code_map, _buffer_sizes);
-        local_8 = !(_e6);
+        local_7 = !(_e6);
     } else {
-        local_8 = false;
+        local_7 = false;
     }
-    bool _e9 = local_8;
+    bool _e9 = local_7;
     if (_e9) {
         if (!((len_9 == size_3))) {
             bool _e20 = is_code(addr_8 + static_cast<ulong>(len_9 - 1u), arguments, code_map, _buffer_sizes);
-            local_10 = !(_e20);
+            local_9 = !(_e20);
         } else {
-            local_10 = true;
+            local_9 = true;
         }
-        bool _e23 = local_10;
-        local_9 = _e23;
+        bool _e23 = local_9;
+        local_8 = _e23;
     } else {
-        local_9 = false;
+        local_8 = false;
     }
-    bool _e25 = local_9;
+    bool _e25 = local_8;
     return _e25;
 }
 
@@ -1674,19 +1668,19 @@ void run_subgroup(
     ulong g1_ = 0uL;
     ulong g2_ = 0uL;
     ulong g3_ = 0uL;
-    bool local_11 = {};
+    bool local_10 = {};
     uint chosen = {};
+    bool local_11 = {};
     bool local_12 = {};
     bool local_13 = {};
     bool local_14 = {};
-    bool local_15 = {};
     metal::uint4 w_10 = {};
     uint block_2 = {};
     uint fuel = {};
     ulong goal_2 = {};
+    bool local_15 = {};
     bool local_16 = {};
     bool local_17 = {};
-    bool local_18 = {};
     while(true) {
         bool _e14 = wants_page(want);
         bool unnamed_7 = metal::simd_any(_e14);
@@ -1697,21 +1691,21 @@ void run_subgroup(
         note_turn(_e16);
         bool _e18 = goes;
         if (_e18) {
-            local_11 = _e16 != IDLE;
+            local_10 = _e16 != IDLE;
         } else {
-            local_11 = false;
+            local_10 = false;
         }
-        bool _e24 = local_11;
+        bool _e24 = local_10;
         uint unnamed_8 = metal::simd_max(_e24 ? _e16 : 0u);
         chosen = unnamed_8;
         uint _e28 = held;
         if (_e28 > 0u) {
             uint _e33 = chosen;
-            local_12 = _e33 != 0u;
+            local_11 = _e33 != 0u;
         } else {
-            local_12 = false;
+            local_11 = false;
         }
-        bool _e37 = local_12;
+        bool _e37 = local_11;
         if (_e37) {
             uint _e38 = held;
             held = _e38 - 1u;
@@ -1733,11 +1727,11 @@ void run_subgroup(
             }
             uint _e58 = chosen;
             if (_e16 != _e58) {
-                local_13 = _e16 != IDLE;
+                local_12 = _e16 != IDLE;
             } else {
-                local_13 = false;
+                local_12 = false;
             }
-            bool _e65 = local_13;
+            bool _e65 = local_12;
             bool unnamed_10 = metal::simd_any(_e65);
             if (unnamed_10) {
                 uint _e67 = choose(_e16, place_19, waited);
@@ -1747,11 +1741,11 @@ void run_subgroup(
         }
         uint _e69 = chosen;
         if (_e16 == _e69) {
-            local_14 = _e16 != IDLE;
+            local_13 = _e16 != IDLE;
         } else {
-            local_14 = false;
+            local_13 = false;
         }
-        bool _e76 = local_14;
+        bool _e76 = local_13;
         goes = _e76;
         uint _e79 = waited;
         bool _e83 = goes;
@@ -1760,11 +1754,11 @@ void run_subgroup(
         Votes _e86 = votes(_e85);
         bool _e87 = goes;
         if (!(_e87)) {
-            local_15 = _e16 != IDLE;
+            local_14 = _e16 != IDLE;
         } else {
-            local_15 = false;
+            local_14 = false;
         }
-        bool _e94 = local_15;
+        bool _e94 = local_14;
         bool unnamed_11 = metal::simd_any(_e94);
         bool _e96 = goes;
         if (_e96) {
@@ -1814,122 +1808,131 @@ void run_subgroup(
                 goal_2 = 0uL;
                 while(true) {
                     uint _e154 = block_2;
-                    switch(_e154) {
+                    switch(_e154 / GROUPED) {
                         case 0u: {
-                            uint _e155 = fuel;
-                            fuel = _e155 - 3u;
-                            uint _e158 = fuel;
-                            if (_e158 > 4294967292u) {
-                                uint _e161 = fuel;
-                                fuel = _e161 + 3u;
-                                w_10 = metal::uint4(65542u, 0u, 4u, 0u);
-                                goal_2 = 4096uL;
-                                block_2 = AT_HAND;
-                                break;
-                            }
-                            ulong v8_1 = g1_;
-                            ulong v12_1 = v8_1 + 4uL;
-                            bool _e176 = can_read(v12_1, 4u, 4u);
-                            if (!(_e176)) {
-                                uint _e178 = fuel;
-                                fuel = _e178 + 3u;
-                                w_10 = metal::uint4(65542u, 0u, 4u, 0u);
-                                goal_2 = 4096uL;
-                                block_2 = AT_HAND;
-                                break;
-                            }
-                            Place _e188 = place_at(v12_1, tables, table, seat, _buffer_sizes);
-                            ulong _e191 = load(_e188, 0u, 32u, image0_, frames0_, seat, _buffer_sizes);
-                            uint v13_ = static_cast<uint>(_e191);
-                            ulong v14_ = static_cast<ulong>(v13_);
-                            g0_ = v14_;
-                            ulong v18_ = g3_;
-                            ulong v20_ = g2_;
-                            bool _e198 = can_write(v18_, 8u, 8u, arguments, code_map, _buffer_sizes);
-                            if (!(_e198)) {
-                                uint _e200 = fuel;
-                                fuel = _e200 + 2u;
-                                goal_2 = 4100uL;
-                                block_2 = TO_INTERPRET;
-                                break;
-                            }
-                            Place _e205 = place_at(v18_, tables, table, seat, _buffer_sizes);
-                            bool _e206 = is_own(_e205);
-                            if (!(_e206)) {
-                                uint _e208 = fuel;
-                                fuel = _e208 + 2u;
-                                goal_2 = 4100uL;
-                                block_2 = TO_INTERPRET;
-                                break;
-                            }
-                            store(_e205, 0u, 64u, static_cast<ulong>(v20_), frames0_, seat, _buffer_sizes);
-                            bool v21_ = v14_ == 0uL;
-                            uint _e218 = fuel;
-                            if (_e218 >= 1u) {
-                                uint _e221 = fuel;
-                                fuel = _e221 - (v21_ ? 0u : 1u);
-                                if (v21_) {
-                                } else {
-                                    ulong v34_ = g2_;
-                                    ulong v35_ = v34_ + 1uL;
-                                    g2_ = v35_;
+                            uint _e157 = block_2;
+                            switch(_e157) {
+                                case 0u: {
+                                    uint _e158 = fuel;
+                                    fuel = _e158 - 3u;
+                                    uint _e161 = fuel;
+                                    if (_e161 > 4294967292u) {
+                                        uint _e164 = fuel;
+                                        fuel = _e164 + 3u;
+                                        w_10 = metal::uint4(65542u, 0u, 4u, 0u);
+                                        goal_2 = 4096uL;
+                                        block_2 = AT_HAND;
+                                        break;
+                                    }
+                                    ulong v8_1 = g1_;
+                                    ulong v12_1 = v8_1 + 4uL;
+                                    bool _e179 = can_read(v12_1, 4u, 4u);
+                                    if (!(_e179)) {
+                                        uint _e181 = fuel;
+                                        fuel = _e181 + 3u;
+                                        w_10 = metal::uint4(65542u, 0u, 4u, 0u);
+                                        goal_2 = 4096uL;
+                                        block_2 = AT_HAND;
+                                        break;
+                                    }
+                                    Place _e191 = place_at(v12_1, tables, table, seat, _buffer_sizes);
+                                    ulong _e194 = load(_e191, 0u, 32u, image0_, frames0_, seat, _buffer_sizes);
+                                    uint v13_ = static_cast<uint>(_e194);
+                                    ulong v14_ = static_cast<ulong>(v13_);
+                                    g0_ = v14_;
+                                    ulong v18_ = g3_;
+                                    ulong v20_ = g2_;
+                                    bool _e201 = can_write(v18_, 8u, 8u, arguments, code_map, _buffer_sizes);
+                                    if (!(_e201)) {
+                                        uint _e203 = fuel;
+                                        fuel = _e203 + 2u;
+                                        goal_2 = 4100uL;
+                                        block_2 = TO_INTERPRET;
+                                        break;
+                                    }
+                                    Place _e208 = place_at(v18_, tables, table, seat, _buffer_sizes);
+                                    bool _e209 = is_own(_e208);
+                                    if (!(_e209)) {
+                                        uint _e211 = fuel;
+                                        fuel = _e211 + 2u;
+                                        goal_2 = 4100uL;
+                                        block_2 = TO_INTERPRET;
+                                        break;
+                                    }
+                                    store(_e208, 0u, 64u, static_cast<ulong>(v20_), frames0_, seat, _buffer_sizes);
+                                    bool v21_ = v14_ == 0uL;
+                                    uint _e221 = fuel;
+                                    if (_e221 >= 1u) {
+                                        uint _e224 = fuel;
+                                        fuel = _e224 - (v21_ ? 0u : 1u);
+                                        if (v21_) {
+                                        } else {
+                                            ulong v34_ = g2_;
+                                            ulong v35_ = v34_ + 1uL;
+                                            g2_ = v35_;
+                                        }
+                                        block_2 = 1u;
+                                        goal_2 = 4112uL;
+                                    } else {
+                                        block_2 = v21_ ? 1u : 2u;
+                                        goal_2 = v21_ ? 4112uL : 4108uL;
+                                    }
+                                    break;
                                 }
-                                block_2 = 1u;
-                                goal_2 = 4112uL;
-                            } else {
-                                block_2 = v21_ ? 1u : 2u;
-                                goal_2 = v21_ ? 4112uL : 4108uL;
+                                case 1u: {
+                                    uint _e240 = fuel;
+                                    fuel = _e240 - 2u;
+                                    uint _e243 = fuel;
+                                    if (_e243 > 4294967293u) {
+                                        uint _e246 = fuel;
+                                        fuel = _e246 + 2u;
+                                        w_10 = metal::uint4(16842762u, 0u, 1u, 0u);
+                                        goal_2 = 4112uL;
+                                        block_2 = AT_HAND;
+                                        break;
+                                    }
+                                    ulong v40_ = g1_;
+                                    ulong v41_ = v40_ - 1uL;
+                                    bool v42_ = as_type<long>(v41_) < as_type<long>(0uL);
+                                    bool v43_ = v41_ == 0uL;
+                                    bool v44_ = 1uL <= v40_;
+                                    ulong v45_ = v40_ ^ 1uL;
+                                    ulong v46_ = v40_ ^ v41_;
+                                    ulong v47_ = v45_ & v46_;
+                                    bool v48_ = as_type<long>(v47_) < as_type<long>(0uL);
+                                    flag_n = v42_;
+                                    flag_z = v43_;
+                                    flag_c = v44_;
+                                    flag_v = v48_;
+                                    g1_ = v41_;
+                                    bool v49_ = !(v43_);
+                                    block_2 = v49_ ? 0u : TO_GATHER;
+                                    goal_2 = v49_ ? 4096uL : 4120uL;
+                                    break;
+                                }
+                                case 2u: {
+                                    uint _e286 = fuel;
+                                    fuel = _e286 - 1u;
+                                    uint _e289 = fuel;
+                                    if (_e289 > 4294967294u) {
+                                        uint _e292 = fuel;
+                                        fuel = _e292 + 1u;
+                                        w_10 = metal::uint4(33685513u, 0u, 1u, 0u);
+                                        goal_2 = 4108uL;
+                                        block_2 = AT_HAND;
+                                        break;
+                                    }
+                                    ulong v34_1 = g2_;
+                                    ulong v35_1 = v34_1 + 1uL;
+                                    g2_ = v35_1;
+                                    block_2 = 1u;
+                                    goal_2 = 4112uL;
+                                    break;
+                                }
+                                default: {
+                                    break;
+                                }
                             }
-                            break;
-                        }
-                        case 1u: {
-                            uint _e237 = fuel;
-                            fuel = _e237 - 2u;
-                            uint _e240 = fuel;
-                            if (_e240 > 4294967293u) {
-                                uint _e243 = fuel;
-                                fuel = _e243 + 2u;
-                                w_10 = metal::uint4(16842762u, 0u, 1u, 0u);
-                                goal_2 = 4112uL;
-                                block_2 = AT_HAND;
-                                break;
-                            }
-                            ulong v40_ = g1_;
-                            ulong v41_ = v40_ - 1uL;
-                            bool v42_ = as_type<long>(v41_) < as_type<long>(0uL);
-                            bool v43_ = v41_ == 0uL;
-                            bool v44_ = 1uL <= v40_;
-                            ulong v45_ = v40_ ^ 1uL;
-                            ulong v46_ = v40_ ^ v41_;
-                            ulong v47_ = v45_ & v46_;
-                            bool v48_ = as_type<long>(v47_) < as_type<long>(0uL);
-                            flag_n = v42_;
-                            flag_z = v43_;
-                            flag_c = v44_;
-                            flag_v = v48_;
-                            g1_ = v41_;
-                            bool v49_ = !(v43_);
-                            block_2 = v49_ ? 0u : TO_GATHER;
-                            goal_2 = v49_ ? 4096uL : 4120uL;
-                            break;
-                        }
-                        case 2u: {
-                            uint _e283 = fuel;
-                            fuel = _e283 - 1u;
-                            uint _e286 = fuel;
-                            if (_e286 > 4294967294u) {
-                                uint _e289 = fuel;
-                                fuel = _e289 + 1u;
-                                w_10 = metal::uint4(33685513u, 0u, 1u, 0u);
-                                goal_2 = 4108uL;
-                                block_2 = AT_HAND;
-                                break;
-                            }
-                            ulong v34_1 = g2_;
-                            ulong v35_1 = v34_1 + 1uL;
-                            g2_ = v35_1;
-                            block_2 = 1u;
-                            goal_2 = 4112uL;
                             break;
                         }
                         default: {
@@ -1937,50 +1940,50 @@ void run_subgroup(
                         }
                     }
                     if (!(unnamed_11)) {
-                        uint _e307 = block_2;
-                        bool _e308 = agree(_e307, _e86);
-                        local_16 = !(_e308);
+                        uint _e310 = block_2;
+                        bool _e311 = agree(_e310, _e86);
+                        local_15 = !(_e311);
                     } else {
-                        local_16 = true;
+                        local_15 = true;
                     }
-                    bool _e311 = local_16;
-                    if (_e311) {
+                    bool _e314 = local_15;
+                    if (_e314) {
                         break;
                     }
                 }
                 at = 0u;
-                uint _e315 = fuel;
-                limit = _e315;
-                ulong _e316 = goal_2;
-                branch_far(_e316, arguments, at, base, limit, stop_1, detail);
-                uint _e317 = block_2;
-                if (_e317 != TO_INTERPRET) {
-                    uint _e322 = block_2;
-                    local_17 = _e322 != AT_HAND;
+                uint _e318 = fuel;
+                limit = _e318;
+                ulong _e319 = goal_2;
+                branch_far(_e319, arguments, at, base, limit, stop_1, detail);
+                uint _e320 = block_2;
+                if (_e320 != TO_INTERPRET) {
+                    uint _e325 = block_2;
+                    local_16 = _e325 != AT_HAND;
                 } else {
-                    local_17 = false;
+                    local_16 = false;
                 }
-                bool _e326 = local_17;
-                if (!(_e326)) {
-                    uint _e331 = at;
-                    uint _e333 = limit;
-                    local_18 = _e331 == _e333;
+                bool _e329 = local_16;
+                if (!(_e329)) {
+                    uint _e334 = at;
+                    uint _e336 = limit;
+                    local_17 = _e334 == _e336;
                 } else {
-                    local_18 = true;
+                    local_17 = true;
                 }
-                bool _e336 = local_18;
-                if (_e336) {
+                bool _e339 = local_17;
+                if (_e339) {
                     break;
                 }
-                uint _e337 = block_2;
-                if (_e337 == TO_INTERPRET) {
-                    uint _e342 = at;
-                    metal::uint4 _e344 = records[_e342];
-                    w_10 = _e344;
+                uint _e340 = block_2;
+                if (_e340 == TO_INTERPRET) {
+                    uint _e345 = at;
+                    metal::uint4 _e347 = records[_e345];
+                    w_10 = _e347;
                 }
             }
-            uint _e346 = stop_1;
-            if (_e346 != RUNNING) {
+            uint _e349 = stop_1;
+            if (_e349 != RUNNING) {
                 park(at, limit, left);
             }
         }
@@ -2152,8 +2155,8 @@ void finish(
     thread uint& left,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool local_18 = {};
     bool local_19 = {};
-    bool local_20 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, arguments, base);
     ulong _e5 = detail;
@@ -2165,16 +2168,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_20 = _e27 == NO_CODE;
+            local_19 = _e27 == NO_CODE;
         } else {
-            local_20 = true;
+            local_19 = true;
         }
-        bool _e31 = local_20;
-        local_19 = _e31;
+        bool _e31 = local_19;
+        local_18 = _e31;
     } else {
-        local_19 = false;
+        local_18 = false;
     }
-    bool _e33 = local_19;
+    bool _e33 = local_18;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -2224,48 +2227,48 @@ void finish(
 bool can_run(
     uint stop
 ) {
+    bool local_20 = {};
     bool local_21 = {};
     bool local_22 = {};
     bool local_23 = {};
     bool local_24 = {};
     bool local_25 = {};
-    bool local_26 = {};
     if (!((stop == RUNNING))) {
-        local_21 = stop == NO_CODE;
+        local_20 = stop == NO_CODE;
+    } else {
+        local_20 = true;
+    }
+    bool _e9 = local_20;
+    if (!(_e9)) {
+        local_21 = stop == NO_FRAME;
     } else {
         local_21 = true;
     }
-    bool _e9 = local_21;
-    if (!(_e9)) {
-        local_22 = stop == NO_FRAME;
+    bool _e16 = local_21;
+    if (!(_e16)) {
+        local_22 = stop == CODE_WRITE;
     } else {
         local_22 = true;
     }
-    bool _e16 = local_22;
-    if (!(_e16)) {
-        local_23 = stop == CODE_WRITE;
+    bool _e23 = local_22;
+    if (!(_e23)) {
+        local_23 = stop == NO_HANDLER;
     } else {
         local_23 = true;
     }
-    bool _e23 = local_23;
-    if (!(_e23)) {
-        local_24 = stop == NO_HANDLER;
+    bool _e30 = local_23;
+    if (!(_e30)) {
+        if (stop > NO_PAGE_STOP) {
+            local_25 = stop <= 11u;
+        } else {
+            local_25 = false;
+        }
+        bool _e41 = local_25;
+        local_24 = _e41;
     } else {
         local_24 = true;
     }
-    bool _e30 = local_24;
-    if (!(_e30)) {
-        if (stop > NO_PAGE_STOP) {
-            local_26 = stop <= 11u;
-        } else {
-            local_26 = false;
-        }
-        bool _e41 = local_26;
-        local_25 = _e41;
-    } else {
-        local_25 = true;
-    }
-    bool _e43 = local_25;
+    bool _e43 = local_24;
     return _e43;
 }
 

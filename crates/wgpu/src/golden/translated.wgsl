@@ -1,6 +1,7 @@
 const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
 const SAMPLES: u32 = 4096u;
+const GROUPED: u32 = 16u;
 const STATE_WORDS: u32 = 88u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
@@ -759,7 +760,8 @@ const AT_HAND: u32 = 0xfffffffdu;
 
 // True if all lanes that came to translated code together are still there, and go on with the same block.
 fn agree(block: u32, full: Votes) -> bool {
-  return are_equal(votes(block < AT_HAND && block == subgroupBroadcastFirst(block)), full);
+  let first = subgroupBroadcastFirst(block);
+  return are_equal(votes((block < AT_HAND) & (block == first)), full);
 }
 
 // True for an access that translated code makes itself; others are left to handlers.
@@ -881,69 +883,74 @@ fn run_subgroup() {
         var fuel = limit - at;
         var goal = 0lu;
         loop {
-          switch (block) {
-          case 0u: { // 0x1000
-            fuel -= 3u;
-            if (fuel > 0xfffffffcu) { fuel += 3u; w = vec4<u32>(0x10006u, 0x0u, 0x4u, 0x0u); goal = 0x1000lu; block = AT_HAND; break; }
-            let v8: u64 = g1;
-            let v12: u64 = v8 + 0x4lu;
-            if (!can_read(v12, 4u, 4u)) { fuel += 3u; w = vec4<u32>(0x10006u, 0x0u, 0x4u, 0x0u); goal = 0x1000lu; block = AT_HAND; break; }
-            let p0 = place_at(v12);
-            let v13: u32 = u32(load(p0, 0u, 32u));
-            let v14: u64 = u64(v13);
-            g0 = v14;
-            let v18: u64 = g3;
-            let v20: u64 = g2;
-            if (!can_write(v18, 8u, 8u)) { fuel += 2u; goal = 0x1004lu; block = TO_INTERPRET; break; }
-            let p1 = place_at(v18);
-            if (!is_own(p1)) { fuel += 2u; goal = 0x1004lu; block = TO_INTERPRET; break; }
-            store(p1, 0u, 64u, u64(v20));
-            let v21: bool = v14 == 0x0lu;
-            if (fuel >= 1u) {
-              fuel -= select(1u, 0u, v21);
-              if (v21) {
-              } else {
-                let v34: u64 = g2;
-                let v35: u64 = v34 + 0x1lu;
-                g2 = v35;
+          switch (block / GROUPED) {
+            case 0u: {
+              switch (block) {
+                case 0u: { // 0x1000
+                  fuel -= 3u;
+                  if (fuel > 0xfffffffcu) { fuel += 3u; w = vec4<u32>(0x10006u, 0x0u, 0x4u, 0x0u); goal = 0x1000lu; block = AT_HAND; break; }
+                  let v8: u64 = g1;
+                  let v12: u64 = v8 + 0x4lu;
+                  if (!can_read(v12, 4u, 4u)) { fuel += 3u; w = vec4<u32>(0x10006u, 0x0u, 0x4u, 0x0u); goal = 0x1000lu; block = AT_HAND; break; }
+                  let p0 = place_at(v12);
+                  let v13: u32 = u32(load(p0, 0u, 32u));
+                  let v14: u64 = u64(v13);
+                  g0 = v14;
+                  let v18: u64 = g3;
+                  let v20: u64 = g2;
+                  if (!can_write(v18, 8u, 8u)) { fuel += 2u; goal = 0x1004lu; block = TO_INTERPRET; break; }
+                  let p1 = place_at(v18);
+                  if (!is_own(p1)) { fuel += 2u; goal = 0x1004lu; block = TO_INTERPRET; break; }
+                  store(p1, 0u, 64u, u64(v20));
+                  let v21: bool = v14 == 0x0lu;
+                  if (fuel >= 1u) {
+                    fuel -= select(1u, 0u, v21);
+                    if (v21) {
+                    } else {
+                      let v34: u64 = g2;
+                      let v35: u64 = v34 + 0x1lu;
+                      g2 = v35;
+                    }
+                    block = 1u;
+                    goal = 0x1010lu;
+                  } else {
+                    block = select(2u, 1u, v21);
+                    goal = select(0x100clu, 0x1010lu, v21);
+                  }
+                }
+                case 1u: { // 0x1010
+                  fuel -= 2u;
+                  if (fuel > 0xfffffffdu) { fuel += 2u; w = vec4<u32>(0x101000au, 0x0u, 0x1u, 0x0u); goal = 0x1010lu; block = AT_HAND; break; }
+                  let v40: u64 = g1;
+                  let v41: u64 = v40 - 0x1lu;
+                  let v42: bool = bitcast<i64>(v41) < bitcast<i64>(0x0lu);
+                  let v43: bool = v41 == 0x0lu;
+                  let v44: bool = 0x1lu <= v40;
+                  let v45: u64 = v40 ^ 0x1lu;
+                  let v46: u64 = v40 ^ v41;
+                  let v47: u64 = v45 & v46;
+                  let v48: bool = bitcast<i64>(v47) < bitcast<i64>(0x0lu);
+                  flag_n = v42;
+                  flag_z = v43;
+                  flag_c = v44;
+                  flag_v = v48;
+                  g1 = v41;
+                  let v49: bool = !v43;
+                  block = select(TO_GATHER, 0u, v49);
+                  goal = select(0x1018lu, 0x1000lu, v49);
+                }
+                case 2u: { // 0x100c
+                  fuel -= 1u;
+                  if (fuel > 0xfffffffeu) { fuel += 1u; w = vec4<u32>(0x2020009u, 0x0u, 0x1u, 0x0u); goal = 0x100clu; block = AT_HAND; break; }
+                  let v34: u64 = g2;
+                  let v35: u64 = v34 + 0x1lu;
+                  g2 = v35;
+                  block = 1u;
+                  goal = 0x1010lu;
+                }
+                default: {}
               }
-              block = 1u;
-              goal = 0x1010lu;
-            } else {
-              block = select(2u, 1u, v21);
-              goal = select(0x100clu, 0x1010lu, v21);
             }
-          }
-          case 1u: { // 0x1010
-            fuel -= 2u;
-            if (fuel > 0xfffffffdu) { fuel += 2u; w = vec4<u32>(0x101000au, 0x0u, 0x1u, 0x0u); goal = 0x1010lu; block = AT_HAND; break; }
-            let v40: u64 = g1;
-            let v41: u64 = v40 - 0x1lu;
-            let v42: bool = bitcast<i64>(v41) < bitcast<i64>(0x0lu);
-            let v43: bool = v41 == 0x0lu;
-            let v44: bool = 0x1lu <= v40;
-            let v45: u64 = v40 ^ 0x1lu;
-            let v46: u64 = v40 ^ v41;
-            let v47: u64 = v45 & v46;
-            let v48: bool = bitcast<i64>(v47) < bitcast<i64>(0x0lu);
-            flag_n = v42;
-            flag_z = v43;
-            flag_c = v44;
-            flag_v = v48;
-            g1 = v41;
-            let v49: bool = !v43;
-            block = select(TO_GATHER, 0u, v49);
-            goal = select(0x1018lu, 0x1000lu, v49);
-          }
-          case 2u: { // 0x100c
-            fuel -= 1u;
-            if (fuel > 0xfffffffeu) { fuel += 1u; w = vec4<u32>(0x2020009u, 0x0u, 0x1u, 0x0u); goal = 0x100clu; block = AT_HAND; break; }
-            let v34: u64 = g2;
-            let v35: u64 = v34 + 0x1lu;
-            g2 = v35;
-            block = 1u;
-            goal = 0x1010lu;
-          }
             default: {}
           }
           if (apart || !agree(block, full)) {
