@@ -51,6 +51,7 @@ fn many(process: Process) -> Many {
 fn eager() -> Policy {
     Policy {
         watched: 0.0,
+        busy: 0.0,
         start: 0.0,
         lane_speed: f64::INFINITY,
         first_lot: 64,
@@ -137,10 +138,34 @@ fn rows_do_the_same_wherever_they_run() {
 
 #[test]
 fn rows_do_the_same_on_a_software_gpu_beside_the_cpu() {
-    let build = |config| -> Result<Box<dyn kvrm_engine::Engine>, _> {
+    let path = format!("{}/../../guests/linux/collatz", env!("CARGO_MANIFEST_DIR"));
+    let row = |lane: u64| Row::new().args([(lane % 100 + 1).to_string(), "1".to_string()]);
+    let enough = Arc::new(AtomicBool::new(false));
+    let ended = enough.clone();
+    let rows = (0..).map(row).take_while(move |_| !ended.load(Ordering::Relaxed));
+    let device = Device::new(EngineKind::Wgpu, |config| {
         Ok(Box::new(kvrm_wgpu::build(config, None)?.keeping_handlers()))
-    };
-    check_works_beside_cpu(Device::new(EngineKind::Wgpu, build));
+    });
+    let many = many(process(Path::new(&path))).deciding(eager(), device);
+    let mut runs = many.run(rows).unwrap();
+    let watch = runs.watch();
+    let mut expected: BTreeMap<u64, String> = BTreeMap::new();
+    let mut on_gpu = 0;
+    for ran in &mut runs {
+        let ran = ran.unwrap();
+        on_gpu += u64::from(ran.engine == EngineKind::Wgpu);
+        // Without a driver, it cannot be used at all.
+        let has_failed = || watch.placement().why.is_some_and(|why| why.contains("failed"));
+        enough.fetch_or(on_gpu >= 20 || has_failed(), Ordering::Relaxed);
+        // Every hundredth row is the same.
+        let (lane, text) = told(ran);
+        let first = expected.entry(lane % 100).or_insert_with(|| text.clone());
+        assert_eq!(*first, text, "lane {lane}");
+    }
+    let placement = runs.placement();
+    let why = placement.why.unwrap();
+    assert_eq!(placement.lanes[0], (EngineKind::Wgpu, on_gpu), "{why}");
+    assert!(why.starts_with("a lane took ") && why.ends_with(" on wgpu"), "{why}");
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub struct Policy {
     /// How long rows run on `cpu` before anybody thinks of a GPU. Code is translated in the first moments, so that rows
     /// take longer then.
     pub watched: f64,
+    /// The part of their time for which workers must have rows. With less, rows come, or results are taken, more slowly than
+    /// `cpu` runs rows.
+    pub busy: f64,
     /// How long a GPU takes until its lanes run: its driver starts in about a second, and kernels come from the cache or
     /// are compiled, which takes up to some seconds for each of several. `cpu` goes on meanwhile, so this is what makes it
     /// worth a try, and not what it costs.
@@ -38,6 +41,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             watched: 1.0,
+            busy: 0.5,
             start: 4.0,
             lane_speed: 4e6,
             first_lot: 4096,
@@ -128,7 +132,7 @@ impl Policy {
             Chance::Short
         } else if cpu.leavers * 2.0 > cpu.ended {
             Chance::Leavers
-        } else if cpu.busy < cpu.elapsed * cpu.workers / 2.0 {
+        } else if cpu.busy < cpu.elapsed * cpu.workers * self.busy {
             Chance::Idle
         } else if rest < self.start + self.lane_seconds(cpu, None) {
             Chance::Few
@@ -221,7 +225,7 @@ mod tests {
         // 65,536 rows of 34 million instructions take 70 s on 16 cores, and a lane 9 s.
         let hashes = cpu(0.017);
         assert_eq!(chance(&hashes, 65_536.0), Chance::Good);
-        assert_eq!(chance(&hashes, 12_000.0), Chance::Few);
+        assert_eq!(chance(&hashes, 11_000.0), Chance::Few);
         assert_eq!(chance(&hashes, 3_000.0), Chance::Short);
         let soon = OnCpu { elapsed: 0.5, ..hashes };
         assert_eq!(chance(&soon, 65_536.0), Chance::Short, "it was not measured long enough");
