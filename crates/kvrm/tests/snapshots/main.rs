@@ -79,6 +79,32 @@ fn lanes_go_on_with_inputs_of_their_own() {
     }
 }
 
+/// A GPU has one thread for a program: this one begins there, and goes on elsewhere when it makes a child; or it has one already.
+#[test]
+fn going_on_on_a_gpu_does_the_same() {
+    if std::env::var_os("KVRM_LAVAPIPE_ICD").is_none() {
+        eprintln!("skipped: KVRM_LAVAPIPE_ICD is not set; `cargo xtask test` sets it");
+        return;
+    }
+    let (_folder, path) = folder();
+    let whole = Process::new(&path).stdin(INPUT).run().unwrap();
+    let points = [Point::Address(0x40_0078), Point::FirstRead];
+    let snapshots = points.map(|point| Process::new(&path).boot_until(&point).unwrap());
+    for snapshot in &snapshots {
+        let program = || Process::of(snapshot).engine(EngineKind::Wgpu);
+        let ran = program().stdin(INPUT).run().unwrap();
+        assert_eq!(facts(&ran), facts(&whole));
+        let moved = ran.moved.expect("it has a child").instructions;
+        assert!((snapshot.instructions()..whole.instructions).contains(&moved), "{moved}");
+        let rows = [Row::new().stdin(INPUT), Row::new().stdin(INPUT)];
+        let lanes: Vec<_> = Many::new(program()).run(rows).unwrap().collect();
+        assert_eq!(lanes.len(), 2);
+        for lane in lanes {
+            assert_eq!(facts(&lane.unwrap().result.unwrap()), facts(&whole));
+        }
+    }
+}
+
 #[test]
 fn what_was_used_cannot_be_changed() {
     let (_folder, path) = folder();

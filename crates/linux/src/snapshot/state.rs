@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kvrm_engine::EngineError;
 use kvrm_random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use super::{About, Resume, Snapshot, SnapshotError};
 use crate::clock::Clock;
 use crate::console;
 use crate::files::Files;
+use crate::guest::MakeGuest;
 use crate::kernel::{Held, Kernel, Numbers};
 use crate::locks::Locks;
 use crate::memory::{self, Budget, Memory};
@@ -180,17 +182,26 @@ impl Kernel {
         }
         let in_files = vfs::Limits { bytes: limits.file_bytes, nodes: limits.files };
         let vfs = Vfs::restore(vfs, given, in_files)?;
-        if make_first.is_some() && (threads.len() != 1 || saved.len() != 1) {
-            // It has left the machine for one thread before it came here.
-            make_first = None;
+        let mut leave = |make_first: &mut Option<MakeGuest>, reason| {
             let instructions = report.instructions;
-            report.moved = Some(Move { instructions, reason: Reason::Second });
+            report.moved = make_first.take().map(|_| Move { instructions, reason });
+        };
+        if threads.len() != 1 || saved.len() != 1 {
+            // It has left the machine for one thread before it came here.
+            leave(&mut make_first, Reason::Second);
         }
         let budget = Budget::new(limits.memory);
-        let make = make_first.as_ref().unwrap_or(&make_guest);
         let mut memories = BTreeMap::new();
         for (number, SavedHeld { memory, users, files }) in saved {
-            let memory = Memory::restore(&memory, make()?, &budget)?;
+            let first = make_first.as_ref().map(|make| Memory::restore(&memory, make()?, &budget));
+            let memory = match first {
+                Some(Err(SnapshotError::Host(EngineError::DeviceFull(_)))) => {
+                    leave(&mut make_first, Reason::Room);
+                    Memory::restore(&memory, make_guest()?, &budget)?
+                }
+                Some(restored) => restored?,
+                None => Memory::restore(&memory, make_guest()?, &budget)?,
+            };
             memories.insert(number, Held { memory, users, loaded: None, files });
         }
         budget.set_hit(memory_hit);

@@ -57,7 +57,8 @@ impl Vfs {
             if let Some((directory, _)) = node.gone
                 && let Ok(directory_node) = self.nodes.get_mut(directory)
             {
-                directory_node.holders -= 1;
+                // Those of a snapshot may be fewer than there should be.
+                directory_node.holders = directory_node.holders.saturating_sub(1);
                 unused.push(directory);
             }
         }
