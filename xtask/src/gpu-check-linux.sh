@@ -3,8 +3,8 @@
 # command lines and programs of the tests that have one process and one thread. Before that, the tests of memory whose pages
 # have permissions.
 #
-#     ./run.sh                      everything
-#     ./run.sh memory cuda wgpu     only these
+#     ./run.sh                           everything
+#     ./run.sh memory cuda wgpu lanes    only these; lanes measures programs in many lanes beside QEMU
 #
 # Everything is unpacked next to it. vulkan/ has a Vulkan loader, which drivers do not include. KVRM_LINUX_ONLY chooses
 # programs by parts of their names.
@@ -56,7 +56,7 @@ programs() {
     KVRM_LINUX_ENGINE=$1 step "$1: programs" ./linux programs_give_what_is_expected
 }
 
-for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu); do
+for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu lanes); do
     case $part in
     memory)
         step "memory: cuda" ./engines --include-ignored --test-threads 4 mapped_memory::accesses::cuda mapped_memory::code::cuda \
@@ -65,6 +65,10 @@ for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu); do
             mapped_memory::tags::wgpu mapped_memory::random::wgpu mapped_memory::lanes::wgpu
         ;;
     cuda | wgpu) programs "$part" ;;
+    lanes)
+        step "lanes" python3 linux_lanes.py --kvrm "$KVRM_COMMAND" --qemu "$PWD/qemu-aarch64-static" \
+            --root "$KVRM_DEBIAN_ARM64" --hash "$PWD/hash" --engines cuda,cpu --rounds 2 --results "${OUT:-.}/lanes.json"
+        ;;
     *) echo "what is $part?" && exit 2 ;;
     esac
 done

@@ -18,7 +18,7 @@ pub(crate) const LIMIT: u64 = 64 << 20;
 /// Compressed, they take a third of the space.
 const PROGRAMS: [&str; 8] =
     ["kvrm", "driver", "wgpu_devices", "engines", "kvrm-conformance", "gpu_figures", "xtask", QEMU];
-const QEMU: &str = "qemu-aarch64-static";
+pub(crate) const QEMU: &str = "qemu-aarch64-static";
 
 /// Builds everything, and runs it if there is a GPU.
 pub(crate) fn check() -> Outcome {
@@ -76,9 +76,7 @@ fn programs(folder: &Path) -> Outcome<(PathBuf, PathBuf)> {
 
 /// Copies QEMU and the guests in both forms, and writes their numbers of iterations.
 fn peers(folder: &Path) -> Outcome {
-    tools::qemu()?;
-    let qemu = shell::output(command("sh").args(["-c", &format!("command -v {QEMU}")]))?;
-    shell::run(command("cp").arg(qemu.trim()).arg(folder))?;
+    copy_qemu(folder)?;
     for guests in ["bin", "linux"] {
         shell::run(command("cp").arg("-R").arg(root().join("guests").join(guests)).arg(folder))?;
     }
@@ -142,6 +140,13 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Outcome {
 
 pub(crate) fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| cannot("write", path, &error))
+}
+
+/// Copies QEMU's user mode, which is installed if it is missing.
+pub(crate) fn copy_qemu(folder: &Path) -> Outcome {
+    tools::qemu()?;
+    let qemu = shell::output(command("sh").args(["-c", &format!("command -v {QEMU}")]))?;
+    shell::run(command("cp").arg(qemu.trim()).arg(folder))
 }
 
 /// Returns the size of all files in a folder, in bytes.

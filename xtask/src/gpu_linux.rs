@@ -4,13 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use crate::gpu::{LIMIT, copy_program, pack, size, test_binary, write};
+use crate::gpu::{LIMIT, QEMU, copy_program, copy_qemu, pack, size, test_binary, write};
 use crate::shell::{self, Outcome, command, root};
 use crate::tools::{self, cannot};
 
 /// The script for the computer with the GPU.
 const SCRIPT: &str = include_str!("gpu-check-linux.sh");
 const PROGRAMS: [&str; 3] = ["kvrm", "engines", "linux"];
+/// What is measured in many lanes, and what it is compared with.
+const MEASURED: [&str; 2] = ["hash", QEMU];
 /// What no program of the tests reads.
 const WITHOUT: [&str; 6] = [
     "usr/share/doc",
@@ -28,7 +30,8 @@ pub(crate) fn make(folder: &Path, kvrm: &Path, engines: &Path) -> Outcome {
     for (program, name) in [kvrm, engines, &linux].into_iter().zip(PROGRAMS) {
         copy_program(program, &folder.join(name))?;
     }
-    pack(folder, &PROGRAMS)?;
+    lanes(folder)?;
+    pack(folder, &[&PROGRAMS[..], &MEASURED].concat())?;
     debian(folder)?;
     tests(folder, &linux)?;
     let vulkan = folder.join("vulkan");
@@ -43,6 +46,17 @@ pub(crate) fn make(folder: &Path, kvrm: &Path, engines: &Path) -> Outcome {
         }
         _ => Ok(()),
     }
+}
+
+/// Copies what measures programs in many lanes.
+fn lanes(folder: &Path) -> Outcome {
+    copy_qemu(folder)?;
+    tools::emulators()?;
+    let benchmarks = root().join("benchmarks");
+    shell::run(command("cp").arg(benchmarks.join("linux_lanes.py")).arg(folder))?;
+    let mut compiler = command("aarch64-linux-gnu-gcc");
+    compiler.args(["-O2", "-static", "-s", "-o"]).arg(folder.join("hash"));
+    shell::run(compiler.arg(benchmarks.join("linux/hash.c")))
 }
 
 /// Packs the Debian for arm64.
