@@ -212,14 +212,23 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     fn translate_all(&mut self, means: Means) -> Result<(), EngineError> {
-        let is_new = self.tiers.decoded != self.code.decoded();
-        if is_new || self.code.translation().is_none() && self.tiers.setbacks < SETBACKS {
-            self.tiers.setbacks += u32::from(!is_new);
+        let more = self.code.decoded() - self.tiers.decoded;
+        let is_wanted = match self.code.translation() {
+            None => more > 0 || self.tiers.setbacks < SETBACKS,
+            // Where there is too much for one kernel, not each time that there is a little more.
+            Some(_) => more > 0 && (more >= self.tiers.decoded || !self.is_too_much(means)),
+        };
+        if is_wanted {
+            self.tiers.setbacks += u32::from(more == 0);
             self.tiers.decoded = self.code.decoded();
             let made = hot::translate(&self.code, self.launcher.memory(), None, means)?;
             self.code.set_translation(made.map(Arc::new));
         }
         Ok(())
+    }
+
+    fn is_too_much(&self, means: Means) -> bool {
+        self.tiers.decoded > means.most as u64
     }
 
     fn step_tier(&mut self, means: Means, after: u32) -> Result<(), EngineError> {
