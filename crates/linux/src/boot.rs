@@ -21,6 +21,7 @@ use crate::vfs::NodeId;
 /// assert_eq!("main".parse(), Ok(Point::Function("main".into())));
 /// assert_eq!("0x400120".parse(), Ok(Point::Address(0x40_0120)));
 /// assert_eq!("first-read".parse(), Ok(Point::FirstRead));
+/// assert!("0x400121".parse::<Point>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Point {
@@ -52,7 +53,7 @@ impl FromStr for Point {
             Some(Ok(address)) if address % 4 == 0 => Ok(Point::Address(address)),
             Some(_) => Err(NoPoint(text.into())),
             None if text == "first-read" => Ok(Point::FirstRead),
-            None if text.is_empty() => Err(NoPoint(text.into())),
+            None if text.is_empty() || text.starts_with('-') => Err(NoPoint(text.into())),
             None => Ok(Point::Function(text.into())),
         }
     }
