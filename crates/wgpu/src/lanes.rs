@@ -35,8 +35,10 @@ const FEW: usize = 4;
 /// Up to this many lanes are read along with what a launch has counted: less than a wait of its own takes.
 const ALONG: usize = 256;
 /// What kernels can have translated. Functions are in pieces of handlers. Drivers take longer to compile instructions than
-/// CUDA's does, and llvmpipe crashes where there are 80 levels of conditions.
+/// CUDA's does.
 pub(crate) const MEANS: Means = Means { lacks: LACKS, calls: false, most: 250 };
+/// Llvmpipe takes up to a minute for as many.
+const MOST_ON_LLVMPIPE: usize = 100;
 /// Workgroups in a row of a dispatch.
 const ROW: u32 = 1 << 15;
 
@@ -163,6 +165,10 @@ impl From<WgpuError> for EngineError {
 }
 
 impl WgpuLanes {
+    fn is_llvmpipe(&self) -> bool {
+        self.guest.device.driver.contains("llvmpipe")
+    }
+
     fn target(&self) -> KernelTarget {
         let device = &self.guest.device;
         KernelTarget {
@@ -355,10 +361,7 @@ impl Launcher for WgpuLanes {
 
     fn most_handlers(&self) -> usize {
         // Its compiler takes minutes for more, and crashes where there are 80 levels of conditions, a case being one.
-        match self.guest.device.driver.contains("llvmpipe") {
-            true => 48,
-            false => usize::MAX,
-        }
+        if self.is_llvmpipe() { 48 } else { usize::MAX }
     }
 
     fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a> {
@@ -418,9 +421,10 @@ impl Launcher for WgpuLanes {
 
 impl Translator for WgpuLanes {
     fn means(&self) -> Means {
+        let most = if self.is_llvmpipe() { MOST_ON_LLVMPIPE } else { MEANS.most };
         // Each access selects a window.
         let Windows { flat, frames, .. } = self.guest.windows();
-        Means { most: MEANS.most / flat.max(frames) as usize, ..MEANS }
+        Means { most: most / flat.max(frames) as usize, ..MEANS }
     }
 
     fn samples(&mut self) -> Result<Vec<u64>, EngineError> {
