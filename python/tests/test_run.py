@@ -361,7 +361,7 @@ def test_a_program_goes_on_from_a_file(engine: str, tmp_path: Path) -> None:
     result = kvrm.run(file, stdin=b"some text", engine=engine)
     assert (result.stdout, result.stderr, result.exit_code) == (b"some text", b"some text", whole.exit_code)
     assert (result.instructions, result.syscalls) == (whole.instructions, whole.syscalls)
-    table = kvrm.run_many(file, stdin=[b"1", b"22", b""], engine=engine)
+    table = kvrm.run_many(file, stdin=[b"1", b"22", b""])
     assert table.stdout == [b"1", b"22", b""]
     with pytest.raises(OSError, match="the snapshot was made with no arguments"):
         kvrm.run([file, "more"])
