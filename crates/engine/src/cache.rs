@@ -65,8 +65,8 @@ pub struct KernelCache {
 impl KernelCache {
     /// Opens the user's cache. Never fails: at worst it keeps nothing.
     pub fn open() -> KernelCache {
-        let folder = folder(|name| std::env::var_os(name), std::env::home_dir());
-        KernelCache { folder: folder.map(|folder| folder.join("kernels")), limit: LIMIT }
+        let folder = folder_of_user().map(|folder| folder.join("kernels"));
+        KernelCache { folder, limit: LIMIT }
     }
 
     /// A cache that keeps nothing.
@@ -108,6 +108,11 @@ impl KernelCache {
             let _ = shrink(folder, self.limit);
         }
     }
+}
+
+/// Returns the folder of the user's caches, unless it is turned off.
+pub fn folder_of_user() -> Option<PathBuf> {
+    folder(|name| std::env::var_os(name), std::env::home_dir())
 }
 
 /// Returns the folder of kvrm's caches, unless it is turned off.

@@ -194,6 +194,11 @@ impl Snapshot {
         &self.bytes
     }
 
+    /// Its checksum, of everything that is in it.
+    pub fn checksum(&self) -> &[u8] {
+        &self.bytes[12..HEADER]
+    }
+
     /// What it is of.
     pub fn about(&self) -> &About {
         &self.about

@@ -1,6 +1,7 @@
 //! `kvrm run --boot-until` and `--save`, and going on from a snapshot.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -181,4 +182,25 @@ fn what_belongs_to_the_beginning_cannot_be_given_again() {
     fs::write(&path, &good).unwrap();
     fs::remove_file(folder.path().join("program")).unwrap();
     assert!(folder.error("run s.snap", 1).contains("which cannot be opened"));
+}
+
+#[test]
+fn a_snapshot_of_somebody_else_shows_only_what_the_caller_says() {
+    let (folder, collatz) = (Folder::new(), guest("collatz"));
+    let saved = folder.kvrm(&format!("run --boot-until 0x4001a0 --save s.snap {collatz} 27 1"));
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    let as_somebody_else = |options: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvrm"));
+        command.arg("run").args(options.split_whitespace()).arg("s.snap");
+        command.current_dir(folder.path()).env("KVRM_CACHE_DIR", folder.path().join("cache"));
+        command.output().unwrap()
+    };
+    let refused = as_somebody_else("");
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{error}");
+    assert!(error.contains("somebody else has made the snapshot"), "{error}");
+    let program = fs::canonicalize(&collatz).unwrap();
+    assert!(error.contains(&format!("{0} as {0}", program.display())), "{error}");
+    let told = as_somebody_else(&format!("--bind {}", program.display()));
+    assert_eq!(told.stdout, folder.output(&format!("run {collatz} 27 1")).into_bytes());
 }

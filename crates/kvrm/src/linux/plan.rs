@@ -180,7 +180,7 @@ impl Placed {
 
     /// The same where it goes on: what is not given is as it was.
     fn strings_after(&self, snapshot: &Snapshot) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-        let about = snapshot.0.about();
+        let about = snapshot.state.about();
         let mut args: Vec<Vec<u8>> = about.args.iter().map(|(arg, _)| arg.clone()).collect();
         if !self.plan.args.is_empty() {
             args.truncate(1);
@@ -237,7 +237,7 @@ impl Placed {
                 strace,
                 hook,
             };
-            let mut kernel = Kernel::resume(&snapshot.0, resume).map_err(cannot_resume)?;
+            let mut kernel = Kernel::resume(&snapshot.state, resume).map_err(cannot_resume)?;
             kernel.give_strings(&args, &env)?;
             return Ok(kernel);
         }

@@ -134,7 +134,7 @@ impl Runner {
     /// What is wrong for every lane is an error here, and not a result of each of them.
     pub(super) fn new(plan: Plan, stdin: Vec<u8>) -> Result<Runner> {
         let mut placed = plan.place()?;
-        let has_many = placed.snapshot().is_some_and(|snapshot| !snapshot.0.about().is_single);
+        let has_many = placed.snapshot().is_some_and(|snapshot| !snapshot.state.about().is_single);
         if placed.engine().is_gpu() && has_many {
             // Lanes of a GPU have one thread.
             placed.plan_mut().engine = EngineKind::Cpu;

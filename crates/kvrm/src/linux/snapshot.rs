@@ -1,5 +1,7 @@
 //! Keeping a program as it is at some point, and going on from there.
 
+mod own;
+
 use std::path::{Path, PathBuf};
 
 use kvrm_engine::RunControl;
@@ -37,7 +39,11 @@ use crate::{EngineKind, Error, Result};
 /// # Ok::<(), kvrm::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Snapshot(pub(super) kvrm_linux::Snapshot);
+pub struct Snapshot {
+    pub(super) state: kvrm_linux::Snapshot,
+    /// It may say which files of the host the program sees.
+    is_trusted: bool,
+}
 
 impl Snapshot {
     /// True if a file begins as snapshots do.
@@ -47,44 +53,56 @@ impl Snapshot {
 
     /// Reads one from a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
-        kvrm_linux::Snapshot::open(path.as_ref()).map(Snapshot).map_err(cannot_resume)
+        kvrm_linux::Snapshot::open(path.as_ref()).map(Snapshot::read).map_err(cannot_resume)
     }
 
     /// A snapshot of its [bytes](Snapshot::bytes).
     pub fn of(bytes: impl Into<Vec<u8>>) -> Result<Snapshot> {
-        kvrm_linux::Snapshot::of(bytes.into()).map(Snapshot).map_err(cannot_resume)
+        kvrm_linux::Snapshot::of(bytes.into()).map(Snapshot::read).map_err(cannot_resume)
+    }
+
+    /// One that was read, from anybody.
+    fn read(state: kvrm_linux::Snapshot) -> Snapshot {
+        let is_trusted = own::has_made(state.checksum());
+        Snapshot { state, is_trusted }
+    }
+
+    /// Lets it show the program the files of the host that it [names](Snapshot::host_files), though somebody else may have made
+    /// it. Those that this user has made on this computer may, as long as their names are in the cache.
+    pub fn trusted(self) -> Snapshot {
+        Snapshot { is_trusted: true, ..self }
     }
 
     /// Its bytes, for a file.
     pub fn bytes(&self) -> &[u8] {
-        self.0.bytes()
+        self.state.bytes()
     }
 
     /// The program, as it was called.
     pub fn program(&self) -> &Path {
         use std::os::unix::ffi::OsStrExt;
-        Path::new(std::ffi::OsStr::from_bytes(&self.0.about().program))
+        Path::new(std::ffi::OsStr::from_bytes(&self.state.about().program))
     }
 
     /// Instructions that it had executed.
     pub fn instructions(&self) -> u64 {
-        self.0.about().instructions
+        self.state.about().instructions
     }
 
     /// Pages of its memory that are not zero.
     pub fn pages(&self) -> u64 {
-        self.0.about().pages
+        self.state.about().pages
     }
 
     /// Folders and files of the host that the program sees, each by its path in the guest; that of a root is `/`. A program
     /// that goes on may have others instead, with the same contents, by [`Process::root`] and [`Process::bind`].
     pub fn host_files(&self) -> impl Iterator<Item = (&[u8], &Path)> {
-        self.0.about().given.iter().map(|given| (&given.guest[..], given.path()))
+        self.state.about().given.iter().map(|given| (&given.guest[..], given.path()))
     }
 
     /// What is wrong with going on with other arguments and variables, in words.
     pub(super) fn refuses(&self, args: &[Vec<u8>], env: &[Vec<u8>]) -> Option<String> {
-        let about = self.0.about();
+        let about = self.state.about();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if args.len() != about.args.len() {
             return Some(format!(
@@ -215,7 +233,11 @@ impl Process {
         use std::os::unix::ffi::OsStrExt;
         let program = placed.program().as_os_str().as_bytes();
         let kept = kernel.save(program, &args, &env);
-        kept.map(Snapshot).map_err(|error| match error {
+        let made = kept.map(|state| {
+            own::note(state.checksum());
+            Snapshot { state, is_trusted: true }
+        });
+        made.map_err(|error| match error {
             SnapshotError::Host(error) => Error::Engine(error),
             error => cannot_keep(error),
         })
@@ -272,17 +294,31 @@ pub(super) fn given_now(
     binds: &[kvrm_linux::vfs::Bind],
 ) -> Result<Vec<kvrm_linux::vfs::Given>> {
     use std::os::unix::ffi::OsStrExt;
-    let mut given = snapshot.0.about().given.clone();
+    let mut given = snapshot.state.about().given.clone();
+    let mut named = vec![false; given.len()];
     let root = root.map(|root| (&b"/"[..], root));
     let binds = binds.iter().map(|bind| (&bind.guest[..], &bind.host));
     for (guest, host) in root.into_iter().chain(binds) {
-        let Some(known) = given.iter_mut().find(|given| given.guest == guest) else {
+        let Some(known) = given.iter().position(|given| given.guest == guest) else {
             let guest = String::from_utf8_lossy(guest);
             return Err(Error::Snapshot(format!(
                 "cannot go on from the snapshot: it was made without anything of the host as {guest}"
             )));
         };
-        known.host = host.as_os_str().as_bytes().to_vec();
+        given[known].host = host.as_os_str().as_bytes().to_vec();
+        named[known] = true;
+    }
+    let unnamed = given.iter().zip(named).filter(|(_, is_named)| !is_named);
+    let shown = |(given, _): (&kvrm_linux::vfs::Given, bool)| {
+        let guest = String::from_utf8_lossy(&given.guest);
+        format!("{} as {guest}", given.path().display())
+    };
+    let shown: Vec<String> = unnamed.map(shown).collect();
+    if !snapshot.is_trusted && !shown.is_empty() {
+        return Err(Error::Snapshot(format!(
+            "somebody else has made the snapshot, as far as is known here, and it would show the program {}: if the program may see that, give it the root (--root) and binds (--bind) again",
+            shown.join(", ")
+        )));
     }
     Ok(given)
 }

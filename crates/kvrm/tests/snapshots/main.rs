@@ -237,6 +237,17 @@ const CONTENTS: usize = 44;
 const LARGEST: [u8; 10] = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
 const LARGE: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x0f];
 
+/// A number as it is written.
+fn number(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
 /// Makes the checksum right.
 fn seal(bytes: &mut [u8]) {
     let digest = Sha256::digest(&bytes[CONTENTS..]);
@@ -263,6 +274,28 @@ fn the_format_is_what_its_number_says() {
     let whole = program().stdin(INPUT).run().unwrap();
     let ran = Process::of(&snapshot).bind(folder.path(), "/bound").stdin(INPUT).run();
     assert_eq!(facts(&ran.expect("FORMAT is another one")), facts(&whole));
+}
+
+#[test]
+fn what_somebody_else_made_shows_only_what_the_caller_says() {
+    let (folder, path) = folder();
+    let bound = Process::new("/bound/program").bind(folder.path(), "/bound");
+    let mut bytes = bound.boot_until(&Point::FirstRead).unwrap().bytes().to_vec();
+    let whole = Process::new(&path).stdin(INPUT).run().unwrap();
+    assert!(Process::of(&Snapshot::of(&bytes[..]).unwrap()).stdin(INPUT).run().is_ok());
+    // Another number of pages, of which it only tells, makes it a snapshot that nobody here has made.
+    let snapshot = Snapshot::of(&bytes[..]).unwrap();
+    let told = [number(snapshot.instructions()), number(snapshot.pages())].concat();
+    let at = bytes.windows(told.len()).position(|window| window == told).expect("it tells both");
+    bytes[at + number(snapshot.instructions()).len()] ^= 1;
+    seal(&mut bytes);
+    let foreign = Snapshot::of(bytes).unwrap();
+    let error = Process::of(&foreign).stdin(INPUT).run().unwrap_err().to_string();
+    assert!(error.contains("somebody else"), "{error}");
+    assert!(error.contains(&format!("{} as /bound", folder.path().display())), "{error}");
+    let named = Process::of(&foreign).bind(folder.path(), "/bound").stdin(INPUT).run().unwrap();
+    let trusted = Process::of(&foreign.trusted()).stdin(INPUT).run().unwrap();
+    assert_eq!([&named.stdout, &trusted.stdout], [&whole.stdout; 2]);
 }
 
 #[test]
@@ -319,6 +352,7 @@ fn whatever_a_snapshot_says_does_no_harm() {
         }
         seal(&mut bytes);
         let went = Snapshot::of(bytes)
+            .map(Snapshot::trusted)
             .and_then(|snapshot| Process::of(&snapshot).limits(limits.clone()).stdin(INPUT).run());
         match went {
             Ok(_) => ran += 1,
