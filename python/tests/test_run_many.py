@@ -234,7 +234,7 @@ def test_exceptions_of_values_are_raised(program: str) -> None:
         ({"argv": "abc"}, TypeError, "argv is text"),
         ({"lanes": 1, "strace": True}, TypeError, "no argument 'strace'"),
         ({"lanes": 1, "engine": "abacus"}, ValueError, "no engine"),
-        ({"lanes": 1, "engine": "wgpu"}, ValueError, "programs run on the cpu engine"),
+        ({"lanes": 1, "engine": "wgpu", "realtime": True}, ValueError, "real time"),
         ({"lanes": 1, "cwd": "/nowhere"}, OSError, "/nowhere"),
         ({"lanes": 1, "max_memory": "much"}, ValueError, "not a size"),
     ],

@@ -10,6 +10,7 @@ use kvrm_engine::cache::KernelCache;
 use kvrm_engine::kernel::{FIRST_HANDLER, HANDLER_MASK, NOT_DECODED, Record, UNDEFINED, cut_shape};
 use kvrm_ir::cut::Cut;
 use kvrm_ir::{Function, Terminator};
+use kvrm_mem::ProcessMark;
 
 use crate::context::{EXIT_KINDS, ExitKind, Tables};
 use crate::handlers::{
@@ -88,6 +89,37 @@ struct Shape {
     ending: Ending,
 }
 
+/// The interpreter of a process. One that is forked makes its own: a thread that it does not have may hold a lock.
+struct OfProcess {
+    mark: ProcessMark,
+    made: Mutex<Option<&'static Interpreter>>,
+}
+
+impl OfProcess {
+    /// That of this process, which is put in its place if it is not there.
+    fn here(place: &'static AtomicPtr<OfProcess>) -> &'static OfProcess {
+        let current = place.load(Ordering::Acquire);
+        // SAFETY: what is in the place is never freed.
+        if let Some(there) = unsafe { current.as_ref() }
+            && there.mark.is_here()
+        {
+            return there;
+        }
+        let new = OfProcess { mark: ProcessMark::here(), made: Mutex::new(None) };
+        let new = Box::into_raw(Box::new(new));
+        match place.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: it is in the place now.
+            Ok(_) => unsafe { &*new },
+            Err(there) => {
+                // SAFETY: nobody has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                // SAFETY: another thread of this process has put it there.
+                unsafe { &*there }
+            }
+        }
+    }
+}
+
 // SAFETY: the pointers are to code that is never freed.
 unsafe impl Send for Interpreter {}
 // SAFETY: as above; what changes is behind a lock, or atomic.
@@ -96,10 +128,10 @@ unsafe impl Sync for Interpreter {}
 impl Interpreter {
     /// That for a kind of memory.
     pub(crate) fn get(kind: MemoryKind) -> Result<&'static Interpreter, EngineError> {
-        static ALL: [[Mutex<Option<&Interpreter>>; 2]; 2] =
-            [const { [const { Mutex::new(None) }; 2] }; 2];
-        let made = &ALL[usize::from(kind.mapped)][usize::from(kind.atomic)];
-        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        static ALL: [[AtomicPtr<OfProcess>; 2]; 2] =
+            [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; 2] }; 2];
+        let place = &ALL[usize::from(kind.mapped)][usize::from(kind.atomic)];
+        let mut made = OfProcess::here(place).made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(interpreter) = *made {
             return Ok(interpreter);
         }

@@ -248,6 +248,8 @@ impl MachineBuilder {
     /// Builds the machine. Memory and all registers are zero.
     pub fn build(self) -> Result<Machine> {
         let Config { lanes, memory_size, code_memory, .. } = self.config;
+        // The index of instructions is made here: a process that is forked while a thread made it would wait for it for ever.
+        kvrm_a64::decode(0);
         if lanes == 0 {
             return Err(Error::NoLanes);
         }

@@ -135,8 +135,12 @@ impl Plan {
         let in_bind = |bind: &Bind| {
             let guest = Path::new(std::ffi::OsStr::from_bytes(&bind.guest));
             let path = Path::new(std::ffi::OsStr::from_bytes(path));
-            path.strip_prefix(guest)
-                .is_ok_and(|rest| bind.host.join(rest).symlink_metadata().is_ok())
+            path.strip_prefix(guest).is_ok_and(|rest| {
+                // A file has nothing behind a slash.
+                let is_itself = rest.as_os_str().is_empty();
+                let host = if is_itself { bind.host.clone() } else { bind.host.join(rest) };
+                host.symlink_metadata().is_ok()
+            })
         };
         in_root || self.binds.iter().any(in_bind)
     }
