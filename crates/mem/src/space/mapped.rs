@@ -425,7 +425,7 @@ impl Space {
     }
 
     /// Watches ranges of bytes, each known by its number in the list, instead of those that were watched before. Accesses of
-    /// guests do not proceed by themselves there: the engine must note them ([`RawMemory::touch`](crate::RawMemory::touch)).
+    /// guests do not proceed by themselves there: the engine must note them ([`RawMemory::touched`](crate::RawMemory::touched)).
     pub fn watch(&mut self, ranges: Vec<Range<u64>>) -> io::Result<()> {
         let Space { mapped, granules, .. } = self;
         let mapped = mapped.as_mut().expect("memory is mapped");
