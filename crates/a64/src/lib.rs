@@ -19,7 +19,7 @@
 //! - Where Arm says CONSTRAINED UNPREDICTABLE because a register is named twice: a load pair writes
 //!   its second register last, and write-back comes after the load.
 //! - The stack pointer need not be aligned to be used as a base.
-//! - The virtual counter counts the lane's completed instructions, at a nominal 1 GHz.
+//! - The virtual counter counts the lane's completed instructions, at a nominal 1 GHz, from where the host sets it.
 //! - PAC and BTI in the hint space are no-ops, as on a processor without them.
 
 mod branches;
@@ -43,6 +43,7 @@ mod table;
 pub use context::Context;
 pub use flow::{Flow, flow};
 pub use row::{Field, Pattern};
+pub use system::RETURN;
 pub use table::{Instruction, decode, table};
 
 use kvrm_ir::{Builder, Routine, Type};
@@ -91,6 +92,24 @@ pub fn shaped_form(instruction: &Instruction, word: u32) -> Routine {
     let shape = instruction.shape_bits();
     let builder = Builder::with_known_bits((shape, word & shape));
     instruction.build(&Context::new(&builder, &instruction.pattern, None));
+    builder.finish()
+}
+
+/// The same as [`shaped_form`], for lanes that may have a *supervisor*: code that serves system calls in the lane itself, so
+/// that they need not stop it. SVC goes to it, if [`SUPERVISOR`](state::SUPERVISOR) says where it is, and it goes back with
+/// SVC and the immediate [`RETURN`].
+///
+/// ```
+/// let svc = kvrm_a64::decode(0xd400_0001).unwrap();
+/// assert!(!kvrm_a64::shaped_form(svc, 0xd400_0001).to_string().contains("supervisor"));
+/// assert!(kvrm_a64::supervised_form(svc, 0xd400_0001).to_string().contains("supervisor"));
+/// ```
+pub fn supervised_form(instruction: &Instruction, word: u32) -> Routine {
+    if instruction.name != "SVC" {
+        return shaped_form(instruction, word);
+    }
+    let builder = Builder::new(None);
+    system::supervised_call(&Context::new(&builder, &instruction.pattern, None));
     builder.finish()
 }
 

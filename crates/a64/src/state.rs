@@ -159,8 +159,21 @@ state! {
     7 EXCLUSIVE_HIGH exclusive_high: U64 as u64;
     /// The bits of PSTATE that only MRS and MSR see: [`DIT`] and [`SSBS`].
     8 PSTATE pstate: U64 as u64;
+    /// What the virtual counter has beyond the completed instructions.
+    9 COUNTER counter: U64 as u64;
+    /// Where SVC goes instead of stopping the lane, on engines that know [supervisors](crate::supervised_form): the first
+    /// instruction of what serves calls; 0 if nothing does.
+    10 SUPERVISOR supervisor: U64 as u64;
+    /// Where the program goes on while its supervisor runs; 0 while it runs itself.
+    11 CALLER caller: U64 as u64;
+    /// X16 of the program while its supervisor runs.
+    12 CALLER_X16 caller_x16: U64 as u64;
+    /// X17 of the program while its supervisor runs.
+    13 CALLER_X17 caller_x17: U64 as u64;
+    /// What the counter was when the supervisor was called.
+    14 CALLED_AT called_at: U64 as u64;
     /// Exclusive monitor: bytes marked, or 0 if nothing is.
-    9 EXCLUSIVE_LEN exclusive_len: U32 as u32;
+    15 EXCLUSIVE_LEN exclusive_len: U32 as u32;
 }
 
 /// The number of PSTATE's bit for timing that does not depend on data, which nothing here does.

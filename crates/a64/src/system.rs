@@ -4,12 +4,15 @@
 //! any other unallocated word. The ID registers read as Linux shows them to programs: features that
 //! are not implemented read as absent, and unassigned registers of their space as zero.
 
-use kvrm_ir::{Access, Exit, Flags, Order, Val, Var};
+use kvrm_ir::{Access, Exit, Flags, Hint, Order, Val, Var};
 
 use crate::context::Context;
 use crate::fp::NOTED_FPCR;
 use crate::row::{Row, rows};
-use crate::state::{DIT, FPCR, FPCR_MASK, FPSR, FPSR_MASK, PSTATE, SSBS, TPIDR_EL0, TPIDRRO_EL0};
+use crate::state::{
+    CALLED_AT, CALLER, CALLER_X16, CALLER_X17, COUNTER, DIT, FPCR, FPCR_MASK, FPSR, FPSR_MASK,
+    PSTATE, SSBS, SUPERVISOR, TPIDR_EL0, TPIDRRO_EL0,
+};
 use crate::{W, X, stop};
 
 /// Cache lines and DC ZVA blocks are 64 bytes, as a power of two of 4-byte words.
@@ -109,6 +112,35 @@ fn exception(cx: &Context<'_>, reason: u8, completes: bool) {
     cx.b.stop(Exit { reason, completes }, cx.field("imm16").zext(X));
 }
 
+/// The immediate of SVC with which a supervisor goes back to the program.
+pub const RETURN: u64 = 1;
+
+/// SVC where a supervisor may serve calls: the program's goes to it, and [`RETURN`] back. Any other stops the lane, the
+/// supervisor's, too.
+///
+/// The supervisor has the program's registers, apart from X17, which is the counter after the call. It gives them back as it
+/// found them; X16 and X17 are restored here. What it executes is not counted: the counter goes on from where it was.
+pub(crate) fn supervised_call(cx: &Context<'_>) {
+    let (supervisor, caller) = (cx.b.read_var(SUPERVISOR), cx.b.read_var(CALLER));
+    let imm = cx.field("imm16").zext(X);
+    let calls = caller.eq(0u64) & supervisor.ne(0u64);
+    let returns = caller.ne(0u64) & imm.eq(RETURN);
+    cx.b.exit_if(!(calls | returns), Exit { reason: stop::SVC, completes: true }, imm);
+    let [x16, x17] = [16u64, 17].map(|r| cx.reg(X, cx.b.u32(r as u32)));
+    let [caller_x16, caller_x17] = [CALLER_X16, CALLER_X17].map(|var| cx.b.read_var(var));
+    let (executed, offset) = (cx.b.count() + 1u64, cx.b.read_var(COUNTER));
+    let (called_at, now) = (cx.b.read_var(CALLED_AT), executed + offset);
+    cx.set_reg(cx.b.u32(16), returns.select(caller_x16, x16));
+    cx.set_reg(cx.b.u32(17), returns.select(caller_x17, now));
+    cx.b.write_var(CALLER_X16, x16);
+    cx.b.write_var(CALLER_X17, x17);
+    cx.b.write_var(COUNTER, returns.select(called_at - executed, offset));
+    cx.b.write_var(CALLED_AT, now);
+    cx.b.write_var(CALLER, returns.select(cx.b.u64(0), cx.next_pc()));
+    cx.clear_exclusive();
+    cx.branch_to(returns.select(caller, supervisor), Hint::Jump);
+}
+
 /// Hints, and maintenance of caches that nobody can observe.
 fn no_op(_: &Context<'_>) {}
 
@@ -179,7 +211,7 @@ fn mrs_constant(cx: &Context<'_>, value: u64) {
 }
 
 fn mrs_counter(cx: &Context<'_>) {
-    cx.set_reg_of("Rt", cx.b.count());
+    cx.set_reg_of("Rt", cx.b.count() + cx.b.read_var(COUNTER));
 }
 
 /// The ID register space that Linux emulates for user space, beside the three registers above.

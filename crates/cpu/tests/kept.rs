@@ -51,6 +51,7 @@ fn run(setup: Setup<'_>, cache: KernelCache) -> (Outcome, CodeUse) {
         model: setup.model,
         read_only: false,
         mapped: setup.mapped,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after: 2000,
         code_memory: 64 << 20,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use kvrm_a64::state::CALLER;
 use kvrm_engine::code::BLOCK_STRIDE;
 use kvrm_mem::PAGE;
 
+use crate::emit::var_offset;
 use crate::kernel::{KernelTarget, RECORD};
 use crate::memory::BLOCK_BITS;
 
@@ -45,8 +47,21 @@ BRANCHED:
 }
 
 /// Where a lane leaves its block of mapped memory: it goes on at `%target` in another block, if that has code. `BEYOND` is
-/// for one whose next record, at `%at`, is outside of its block.
+/// for one whose next record, at `%at`, is outside of its block. The supervisors' code is for nobody else.
 fn other_block(out: &mut String, target: &KernelTarget) {
+    let own = match target.memory.has_supervisors() {
+        true => format!(
+            "\tsetp.ge.u64 %q0, %target, 0x{program:x};
+\tmov.b64 %t11, 1;
+\t@%q0 ld.global.u64 %t11, [%state+{caller}];
+\tsetp.eq.u64 %q0, %t11, 0;
+\t@%q0 bra NO_CODE;
+",
+            program = target.memory.program,
+            caller = var_offset(CALLER),
+        ),
+        false => String::new(),
+    };
     let _ = write!(
         out,
         "BEYOND:
@@ -60,7 +75,7 @@ OTHER_BLOCK:
 \tand.b32 %s9, %s8, 3;
 \tsetp.ne.or.u32 %q0, %s9, 0, %q0;
 \t@%q0 bra NO_CODE;
-\tshr.u64 %t10, %target, {BLOCK_BITS};
+{own}\tshr.u64 %t10, %target, {BLOCK_BITS};
 \tshl.b64 %t11, %t10, 2;
 \tadd.u64 %t11, %t11, %code_blocks;
 \tld.global.u32 %s9, [%t11];

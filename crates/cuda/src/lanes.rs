@@ -125,6 +125,7 @@ impl CudaLanes {
                 size: self.config.memory_size,
                 read_only: self.config.read_only,
                 mapped: self.config.mapped,
+                program: self.config.program_bytes(),
             },
             capability: (10 * major + minor) as u32,
         }

@@ -40,6 +40,15 @@ pub(crate) struct MemorySpec {
     pub(crate) read_only: bool,
     /// Pages are anywhere, and have permissions; memory is private.
     pub(crate) mapped: bool,
+    /// What programs may access of it; what is behind that is their supervisors'.
+    pub(crate) program: u64,
+}
+
+impl MemorySpec {
+    /// True if lanes may have supervisors.
+    pub(crate) fn has_supervisors(&self) -> bool {
+        self.program < self.size
+    }
 }
 
 /// Registers that say where a place is.

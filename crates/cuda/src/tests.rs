@@ -58,12 +58,17 @@ fn assemble(text: &str, name: &str, generation: u32, effort: Effort) -> Result<(
 }
 
 fn memory(model: MemoryModel) -> MemorySpec {
-    MemorySpec { model, size: 1 << 20, read_only: false, mapped: false }
+    MemorySpec { model, size: 1 << 20, read_only: false, mapped: false, program: 1 << 20 }
 }
 
 /// Mapped memory.
 fn mapped() -> MemorySpec {
-    MemorySpec { size: 1 << 39, mapped: true, ..memory(MemoryModel::Private) }
+    MemorySpec {
+        size: 1 << 39,
+        program: (1 << 39) - (2 << 20),
+        mapped: true,
+        ..memory(MemoryModel::Private)
+    }
 }
 
 /// Each part with both models of memory, and the first one, which has the most kinds of instructions, also with memory
@@ -140,6 +145,20 @@ fn kernels_of_the_guests_assemble() {
                 assert_eq!(result, Ok(()), "{name} on sm_{capability}, {memory:?}");
             }
         }
+    }
+}
+
+#[test]
+fn kernels_of_lanes_with_supervisors_assemble() {
+    let mut handlers = Handlers::new().supervised();
+    // svc 0; ldr x0, [x1]; str x0, [x1], 8; stp x0, x1, [x2]; br x3; mrs x0, cntvct_el0
+    for word in [0xd400_0001, 0xf940_0020, 0xf800_8420, 0xa900_0440, 0xd61f_0060, 0xd53b_e040] {
+        handlers.record(0x1000, word);
+    }
+    for capability in GENERATIONS {
+        let text = kernel(&handlers, None, &KernelTarget { memory: mapped(), capability });
+        let result = assemble(&text, "supervisors", capability, Effort::Usual);
+        assert_eq!(result, Ok(()), "sm_{capability}");
     }
 }
 

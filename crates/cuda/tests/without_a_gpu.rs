@@ -56,6 +56,7 @@ fn engine(model: MemoryModel, lanes: usize, pages: usize) -> CudaEngine {
         model,
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after: u32::MAX,
         code_memory: 1 << 20,

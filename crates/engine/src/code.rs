@@ -60,6 +60,8 @@ const LANES_AT_ONCE: usize = 256;
 pub struct DecodedCode {
     /// The handlers that records ask for.
     pub handlers: Handlers,
+    /// Where memory begins that only supervisors may access.
+    program_end: u64,
     breakpoints: Vec<u64>,
     /// From the first page with records to the last, by number; nothing in mapped memory.
     span: Range<u64>,
@@ -86,6 +88,7 @@ impl DecodedCode {
     pub fn new() -> DecodedCode {
         DecodedCode {
             handlers: Handlers::new(),
+            program_end: u64::MAX,
             breakpoints: Vec::new(),
             span: 0..0,
             blocks: None,
@@ -109,6 +112,11 @@ impl DecodedCode {
         DecodedCode { handlers, blocks, ..DecodedCode::new() }
     }
 
+    /// The same where lanes may have [supervisors](kvrm_a64::supervised_form), which have the memory that begins there.
+    pub fn supervised(self, program_end: u64) -> DecodedCode {
+        DecodedCode { handlers: self.handlers.supervised(), program_end, ..self }
+    }
+
     /// Notes that a lane has got to an instruction. False if the kernel has no handler for it, or it is not decoded.
     pub(crate) fn meet(&mut self, lane: usize, at: u64) -> bool {
         if !at.is_multiple_of(4) || !self.has(lane, at) {
@@ -128,6 +136,12 @@ impl DecodedCode {
         let common = self.pages.values().flat_map(|page| &page.records);
         let own = self.own.values().flat_map(|own| &own.records);
         common.chain(own).for_each(|record| self.handlers.meet(*record));
+    }
+
+    /// Notes that lanes are going to want all that is decoded from an address on.
+    pub(crate) fn meet_from(&mut self, addr: u64) {
+        let records = self.pages.range(addr / PAGE..).flat_map(|(_, page)| &page.records);
+        records.for_each(|record| self.handlers.meet(*record));
     }
 
     /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
@@ -612,7 +626,11 @@ impl DecodedCode {
         count: u64,
     ) -> Result<(u64, Option<Stop>), EngineError> {
         let before = *state;
-        let view = LaneMemory::new(memory, lane, Some(self));
+        let program_end = self.program_end;
+        let mut view = LaneMemory::new(memory, lane, Some(self));
+        if state.caller != 0 {
+            view = view.of_supervisor(program_end);
+        }
         let end = step(state, vectors, count, &view, &mut |_, _| ());
         let lacking = view.lacking();
         view.check()?;

@@ -10,7 +10,7 @@ pub mod stop;
 use std::collections::HashMap;
 
 use kvrm_a64::state::{PC, V};
-use kvrm_a64::{Instruction, decode, shaped_form};
+use kvrm_a64::{Instruction, decode, shaped_form, supervised_form};
 use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
 use kvrm_ir::eval::{Inputs, eval_results};
 use kvrm_ir::{Op, Order, Routine, Terminator, Var};
@@ -121,6 +121,8 @@ pub struct Handlers {
     /// Numbers of handlers by what they do, written out.
     numbers: HashMap<String, u32>,
     diverts: bool,
+    /// Lanes may have supervisors.
+    supervised: bool,
     /// In all handlers together.
     statements: usize,
 }
@@ -134,6 +136,11 @@ impl Handlers {
     /// No handlers, of which kernels will have those that are chosen.
     pub fn by_choice() -> Handlers {
         Handlers { chosen: Some(Chosen::default()), ..Handlers::default() }
+    }
+
+    /// The same for lanes that may have [supervisors](supervised_form).
+    pub fn supervised(self) -> Handlers {
+        Handlers { supervised: true, ..self }
     }
 
     /// The handlers of every shape of every row, in parts that are as large as those of large programs, which kernels
@@ -273,7 +280,10 @@ impl Handlers {
     }
 
     fn maker(&mut self, row: &'static Instruction, word: u32) -> Maker {
-        let Cut { before, small, after } = cut_shape(row, word);
+        let Cut { before, small, after } = match self.supervised {
+            true => cut_form(&supervised_form(row, word)),
+            false => cut_shape(row, word),
+        };
         // Values are numbered as they occur, so routines that do the same read the same.
         let next = FIRST_HANDLER + self.handlers.len() as u32;
         let handler = *self.numbers.entry(after.to_string()).or_insert(next);
@@ -317,7 +327,11 @@ fn is_translatable(routine: &Routine) -> bool {
 
 /// The routine of a word's shape, cut between what a record has and what a handler does.
 pub fn cut_shape(row: &'static Instruction, word: u32) -> Cut {
-    cut(&shaped_form(row, word), &[PC]).expect("every row fits a record")
+    cut_form(&shaped_form(row, word))
+}
+
+fn cut_form(routine: &Routine) -> Cut {
+    cut(routine, &[PC]).expect("every row fits a record")
 }
 
 fn uses_vectors(routine: &Routine) -> bool {

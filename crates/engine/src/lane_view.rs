@@ -60,6 +60,8 @@ impl<'a, M: DeviceMemory> Words<'a, M> {
 pub(crate) struct LaneMemory<'a, M> {
     memory: RefCell<&'a mut M>,
     lane: usize,
+    /// Where memory begins that its supervisor may access, while that runs.
+    supervisors: Option<u64>,
     /// What has to know of writes before they happen. Without, nothing is written.
     code: Option<RefCell<&'a mut DecodedCode>>,
     /// The first failure of the device.
@@ -72,10 +74,16 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
         LaneMemory {
             memory: RefCell::new(memory),
             lane,
+            supervisors: None,
             code: code.map(RefCell::new),
             error: Cell::new(None),
             lacking: Cell::new(None),
         }
+    }
+
+    /// The memory as the lane's supervisor sees it, to which what begins there belongs.
+    pub(crate) fn of_supervisor(self, start: u64) -> Self {
+        LaneMemory { supervisors: Some(start), ..self }
     }
 
     fn note(&self, result: Result<(), EngineError>) {
@@ -111,7 +119,9 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        self.memory.borrow().probe(self.lane, access, addr, len)?;
+        if !self.supervisors.is_some_and(|start| addr >= start) {
+            self.memory.borrow().probe(self.lane, access, addr, len)?;
+        }
         if access == Access::Read {
             return Ok(());
         }

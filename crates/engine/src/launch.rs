@@ -19,7 +19,9 @@ use crate::kernel::stop;
 use crate::memory::{DeviceMemory, Missing};
 use crate::mirror::{DeviceArray, Mirror};
 use crate::slice::Share;
-use crate::{Config, EngineError, Lacking, MemoryChange, RunControl, RunRequest, StartTimes, Stop};
+use crate::{
+    Config, EngineError, FaultKind, Lacking, MemoryChange, RunControl, RunRequest, StartTimes, Stop,
+};
 
 /// A lane's counts and stop, as kernels keep them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -169,6 +171,9 @@ impl<L: Launcher> LaunchEngine<L> {
     ) -> LaunchEngine<L> {
         let lanes = config.lanes;
         let code = match config.mapped {
+            true if config.supervisor_bytes > 0 => {
+                DecodedCode::of_mapped(config.memory_size).supervised(config.program_bytes())
+            }
             true => DecodedCode::of_mapped(config.memory_size),
             false => DecodedCode::new(),
         };
@@ -316,10 +321,7 @@ impl<L: Launcher> LaunchEngine<L> {
                     None
                 }
                 stop::NO_CODE | stop::CODE_WRITE if control.is_cancelled() => None,
-                stop::NO_CODE => {
-                    let memory = self.launcher.memory_mut();
-                    self.code.find(memory, lane, status.detail, &mut ahead)?
-                }
+                stop::NO_CODE => self.find_code(lanes.len(), lane, status.detail, &mut ahead)?,
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop::NO_HANDLER if control.is_cancelled() => None,
                 stop::NO_HANDLER if lanes.len() > 1 && self.extends_kernel() => {
@@ -349,6 +351,27 @@ impl<L: Launcher> LaunchEngine<L> {
         self.end(&ended_here)?;
         control.report(std::mem::take(&mut self.stepped), ended as u64);
         Ok(ended)
+    }
+
+    /// Decodes code that a lane wants to go on with, one of `count` that have stopped. The stop, if it may not.
+    fn find_code(
+        &mut self,
+        count: usize,
+        lane: usize,
+        pc: u64,
+        ahead: &mut usize,
+    ) -> Result<Option<Stop>, EngineError> {
+        let is_program = pc < self.config.program_bytes() || !pc.is_multiple_of(4);
+        if !is_program && self.states.get_of(count, lane)?.caller == 0 {
+            return Ok(Some(Stop::Fault { kind: FaultKind::Fetch, address: pc }));
+        }
+        let stop = self.code.find(self.launcher.memory_mut(), lane, pc, ahead)?;
+        if !is_program && stop.is_none() {
+            // It is there to save time: the next kernel has all that it needs.
+            self.code.meet_from(self.config.program_bytes());
+            self.without_handler = self.without_handler.max(self.kernel_cost);
+        }
+        Ok(stop)
     }
 
     /// The guest's stop that a kernel's number means.

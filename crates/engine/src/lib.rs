@@ -61,6 +61,9 @@ pub struct Config {
     /// takes time or memory for pages that nobody uses. `eval` and `cpu` have such memory on Linux. Engines on GPUs have it
     /// for one lane, and for many with private memory, as `eval` has: `cpu` has not.
     pub mapped: bool,
+    /// Bytes at the end of mapped memory that programs cannot access, whatever permissions it has. They are for *supervisors*
+    /// ([`supervised_form`](kvrm_a64::supervised_form)), on engines on GPUs; 0 if there are none.
+    pub supervisor_bytes: u64,
     /// Host threads that a CPU engine may use; 0 means one per core.
     pub threads: usize,
     /// How often a translating engine interprets code before it translates it; 0 translates everything, and
@@ -77,6 +80,11 @@ impl Config {
     /// Panics if memory is mapped and lanes cannot write it.
     pub fn check_mapped(&self) {
         assert!(!self.mapped || !self.read_only, "mapped memory can be written");
+    }
+
+    /// Bytes of memory that programs may access.
+    pub fn program_bytes(&self) -> u64 {
+        self.memory_size - self.supervisor_bytes
     }
 
     /// Fails if memory is mapped, and lanes share it: on a device, each has its own.

@@ -118,6 +118,7 @@ impl Default for MachineBuilder {
             model: model.visibility(),
             read_only: false,
             mapped: false,
+            supervisor_bytes: 0,
             threads: 0,
             translate_after: Self::TRANSLATE_AFTER,
             code_memory: Self::CODE_MEMORY,

@@ -92,6 +92,7 @@ fn parts_of_any_kind() {
         model,
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 2,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -32,6 +32,7 @@ fn config(model: MemoryModel, memory_size: u64) -> Config {
         model,
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after,
         code_memory: 1 << 20,

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use kvrm_a64::state::{CpuState, EXCLUSIVE_LEN, PC, V, VARS, X_SLOTS};
+use kvrm_a64::state::{CALLER, CpuState, EXCLUSIVE_LEN, PC, V, VARS, X_SLOTS};
 use kvrm_engine::MemoryModel;
 use kvrm_engine::code::{
     BLOCK_PAGES, BLOCK_STRIDE, DIRECTORY_FACTORS, DIRECTORY_SHIFT, GRANULE_RECORDS, NOBODY,
@@ -43,6 +43,8 @@ pub(crate) struct KernelTarget {
     pub(crate) subgroup: u32,
     /// Pages are anywhere, and have permissions; memory is private.
     pub(crate) mapped: bool,
+    /// What programs may access of mapped memory; what is behind that is their supervisors'.
+    pub(crate) program: u64,
     /// How memory is spread over bindings.
     pub(crate) windows: Windows,
     /// How lanes that share memory keep out of each other's way.
@@ -168,6 +170,7 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         ("PC_WORD", word_of(PC)),
         ("FLAGS_WORD", std::mem::offset_of!(CpuState, flags) / 4),
         ("EXCLUSIVE_LEN_WORD", word_of(EXCLUSIVE_LEN)),
+        ("CALLER_WORD", word_of(CALLER)),
         // Tables of mapped memory grow.
         ("PAGES", if memory.mapped { 0 } else { (memory.size / PAGE) as usize }),
         ("VARIES", VARIES as usize),
@@ -198,6 +201,9 @@ fn constants(out: &mut String, memory: &KernelTarget) {
         let _ = writeln!(out, "const {name}: u32 = {number}u;");
     }
     let _ = writeln!(out, "const SIZE: u64 = 0x{:x}lu;", memory.size);
+    if memory.mapped {
+        let _ = writeln!(out, "const PROGRAM: u64 = 0x{:x}lu;", memory.program);
+    }
     // Addresses within a small memory have 32 bits.
     let (address, suffix) = if memory.size >> 32 == 0 { ("u32", "u") } else { ("u64", "lu") };
     let _ = writeln!(out, "alias Address = {address};");

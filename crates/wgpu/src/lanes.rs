@@ -174,6 +174,7 @@ impl WgpuLanes {
         KernelTarget {
             model: memory_model(&self.config),
             mapped: self.config.mapped,
+            program: self.config.program_bytes(),
             size: self.config.memory_size,
             group: self.guest.group,
             subgroup: device.largest_subgroup,

@@ -39,10 +39,15 @@ fn untagged(address: u64) -> u64 {
   return address & branch_target(address);
 }
 
+// True for an address that is not the supervisors', or if the lane's supervisor runs.
+fn may_reach(address: u64) -> bool {
+  return PROGRAM == SIZE || address < PROGRAM || get_wide(CALLER_WORD) != 0lu;
+}
+
 // Goes on outside of the block.
 fn leave(goal: u64) {
   var part = 0u;
-  if (goal < SIZE && (goal & 3lu) == 0lu) {
+  if (goal < SIZE && (goal & 3lu) == 0lu && may_reach(goal)) {
     part = code_blocks[u32(goal >> BLOCK_BITS)];
   }
   if (part == 0u) {
@@ -115,7 +120,7 @@ fn allows(addr: u64, refused: u32) -> bool {
   if ((entry & VARIES) != 0u) {
     return allows_here(entry >> RIGHTS_BITS, needed);
   }
-  return (entry & needed) == needed;
+  return (entry & needed) == needed || (PROGRAM < SIZE && addr >= PROGRAM && may_reach(addr));
 }
 
 // The same for one lane of many that differ.

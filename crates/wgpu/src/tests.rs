@@ -27,6 +27,7 @@ fn memory(model: MemoryModel) -> KernelTarget {
         subgroup: 32,
         read_only: false,
         mapped: false,
+        program: 1 << 20,
         windows,
         atomics: Atomics::Wide,
     }
@@ -34,7 +35,13 @@ fn memory(model: MemoryModel) -> KernelTarget {
 
 /// Mapped memory.
 fn mapped() -> KernelTarget {
-    KernelTarget { size: 1 << 39, group: 1, mapped: true, ..memory(MemoryModel::Private) }
+    KernelTarget {
+        size: 1 << 39,
+        program: (1 << 39) - (2 << 20),
+        group: 1,
+        mapped: true,
+        ..memory(MemoryModel::Private)
+    }
 }
 
 /// All kinds of memory that lanes can write.

@@ -68,6 +68,7 @@ fn engine() -> WgpuEngine {
         model: MemoryModel::Private,
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

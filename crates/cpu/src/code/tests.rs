@@ -17,6 +17,7 @@ fn stubs_with(translate_after: u32, cache: KernelCache) -> Arc<Stubs> {
         model: MemoryModel::Private,
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after,
         code_memory: 16 << 20,

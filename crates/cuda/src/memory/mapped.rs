@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
+use kvrm_a64::state::CALLER;
 use kvrm_engine::code::BLOCK_STRIDE;
 use kvrm_engine::kernel::stop;
 use kvrm_engine::memory::{LEAF_PAGES, Masks, RIGHTS_BITS, VARIES};
@@ -10,7 +11,7 @@ use kvrm_ir::Access;
 use kvrm_mem::{GRANULE, PAGE};
 
 use super::{BLOCK_BITS, FRAME_LANES, PageEntry};
-use crate::emit::{Emitter, ptx};
+use crate::emit::{Emitter, ptx, var_offset};
 use crate::kernel::Arguments;
 
 impl Emitter<'_> {
@@ -38,7 +39,7 @@ impl Emitter<'_> {
         ptx!(self, "setp.ge.u64 {outside}, {byte}, 0x{:x};", self.memory.size);
         ptx!(self, "@{outside} bra {refused};");
         let (found, back) = (self.map_entry(byte), self.label());
-        let look = self.cold(|e| e.look_in_column(access, &found, &refused, &back));
+        let look = self.cold(|e| e.look_in_column(access, byte, &found, [&refused, &back]));
         let needed = stop::no_page(access) - stop::NO_PAGE;
         ptx!(self, "and.b32 {rights}, {found}, {needed};");
         ptx!(self, "setp.ne.u32 {missing}, {rights}, {needed};");
@@ -48,7 +49,17 @@ impl Emitter<'_> {
     }
 
     /// Looks up whether the lane may make an access where lanes differ, as the map's entry has to say.
-    fn look_in_column(&mut self, access: Access, found: &str, refused: &str, back: &str) {
+    fn look_in_column(
+        &mut self,
+        access: Access,
+        byte: &str,
+        found: &str,
+        [refused, back]: [&str; 2],
+    ) {
+        let refused = &match self.memory.has_supervisors() {
+            true => self.elsewhere(|e| e.look_for_supervisor(byte, [refused, back])),
+            false => refused.to_string(),
+        };
         let (varies, missing, slot) = (self.temp_p(), self.temp_p(), self.temp_r());
         let (column, height, at) = (self.temp_d(), self.temp_d(), self.temp_d());
         let (readable, writable, group) = (self.temp_r(), self.temp_r(), self.temp_r());
@@ -74,6 +85,17 @@ impl Emitter<'_> {
         ptx!(self, "and.b32 {mask}, {mask}, %lane_bit;");
         ptx!(self, "setp.eq.u32 {missing}, {mask}, 0;");
         ptx!(self, "@{missing} bra {refused};");
+        ptx!(self, "bra {back};");
+    }
+
+    /// Allows an access that the map does not allow to the lane's supervisor, if it is to what is the supervisors'.
+    fn look_for_supervisor(&mut self, byte: &str, [refused, back]: [&str; 2]) {
+        let (is_program, caller) = (self.temp_p(), self.temp_d());
+        ptx!(self, "setp.lt.u64 {is_program}, {byte}, 0x{:x};", self.memory.program);
+        ptx!(self, "@{is_program} bra {refused};");
+        ptx!(self, "ld.global.u64 {caller}, [%state+{}];", var_offset(CALLER));
+        ptx!(self, "setp.eq.u64 {is_program}, {caller}, 0;");
+        ptx!(self, "@{is_program} bra {refused};");
         ptx!(self, "bra {back};");
     }
 

@@ -98,7 +98,7 @@ impl<L: Launcher> LaunchEngine<L> {
         let mut stop = None;
         for _ in 0..STEPS {
             let pc = self.states.get(lane)?.pc;
-            stop = self.code.find(self.launcher.memory_mut(), lane, pc, &mut { AHEAD })?;
+            stop = self.find_code(count, lane, pc, &mut { AHEAD })?;
             if stop.is_some() || self.code.meet(lane, pc) {
                 break;
             }

@@ -147,6 +147,7 @@ fn wrong(like: &Machine, mistake: Mistake) -> Machine {
         model: like.memory_model().visibility(),
         read_only: false,
         mapped: false,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -55,6 +55,7 @@ mod processes;
 mod random;
 mod siblings;
 mod spans;
+mod supervisors;
 mod tags;
 
 const NONE: Permissions = Permissions::NONE;
@@ -89,6 +90,16 @@ impl Guest {
     }
 
     fn of(subject: Subject, memory_size: u64, lanes: usize, model: MemoryModel) -> Guest {
+        Guest::with_supervisors(subject, [memory_size, 0], lanes, model)
+    }
+
+    /// The same, with so many bytes at the end of memory that are the supervisors'.
+    fn with_supervisors(
+        subject: Subject,
+        [memory_size, supervisor_bytes]: [u64; 2],
+        lanes: usize,
+        model: MemoryModel,
+    ) -> Guest {
         let Setup { engine, translate_after } = subject.setup;
         let config = Config {
             lanes,
@@ -96,6 +107,7 @@ impl Guest {
             model,
             read_only: false,
             mapped: true,
+            supervisor_bytes,
             threads: lanes,
             translate_after,
             code_memory: subject.code_memory.unwrap_or(64 << 20),
@@ -190,6 +202,7 @@ fn a_memory_is_for_one_lane_on_devices_and_for_all_on_the_cpu() {
         model: MemoryModel::Shared,
         read_only: false,
         mapped: true,
+        supervisor_bytes: 0,
         threads: 1,
         translate_after: 0,
         code_memory: 1 << 20,

@@ -80,12 +80,13 @@ constant uint WORKGROUP = 64u;
 constant uint LOCKS = 4096u;
 constant uint SAMPLES = 4096u;
 constant uint GROUPED = 16u;
-constant uint STATE_WORDS = 88u;
+constant uint STATE_WORDS = 100u;
 constant uint X_SLOTS = 34u;
 constant uint V_SLOTS = 64u;
 constant uint PC_WORD = 68u;
-constant uint FLAGS_WORD = 87u;
-constant uint EXCLUSIVE_LEN_WORD = 86u;
+constant uint FLAGS_WORD = 99u;
+constant uint EXCLUSIVE_LEN_WORD = 98u;
+constant uint CALLER_WORD = 90u;
 constant uint PAGES = 0u;
 constant uint VARIES = 4u;
 constant uint LEAF_PAGES = 512u;
@@ -111,6 +112,7 @@ constant uint DIRECTORY_FACTOR = 2654435761u;
 constant uint DIRECTORY_FACTOR_2_ = 2246822507u;
 constant uint DIRECTORY_SHIFT = 15u;
 constant ulong SIZE = 549755813888uL;
+constant ulong PROGRAM = 549753716736uL;
 constant Address GRANULE = 64uL;
 constant uint NO_PAGE = 4294967295u;
 constant uint IDLE = 4294967295u;
@@ -236,8 +238,34 @@ uint code_len(
     return 1048576u;
 }
 
+bool may_reach(
+    ulong address,
+    device type_3 const& states,
+    thread uint& state,
+    constant _mslBufferSizes& _buffer_sizes
+) {
+    bool local_1 = {};
+    bool local_2 = {};
+    if (true) {
+        local_1 = address < PROGRAM;
+    } else {
+        local_1 = true;
+    }
+    bool _e7 = local_1;
+    if (!(_e7)) {
+        ulong _e12 = get_wide(CALLER_WORD, states, state, _buffer_sizes);
+        local_2 = _e12 != 0uL;
+    } else {
+        local_2 = true;
+    }
+    bool _e16 = local_2;
+    return _e16;
+}
+
 void leave(
     ulong goal_1,
+    device type_3 const& states,
+    thread uint& state,
     thread uint& at,
     thread uint& base,
     thread uint& limit,
@@ -248,33 +276,43 @@ void leave(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint part = 0u;
-    bool local_1 = {};
+    bool local_3 = {};
+    bool local_4 = {};
     if (goal_1 < SIZE) {
-        local_1 = (goal_1 & 3uL) == 0uL;
+        local_3 = (goal_1 & 3uL) == 0uL;
     } else {
-        local_1 = false;
+        local_3 = false;
     }
-    bool _e12 = local_1;
+    bool _e12 = local_3;
     if (_e12) {
-        uint _e18 = code_blocks[static_cast<uint>(goal_1 >> BLOCK_BITS)];
-        part = _e18;
+        bool _e15 = may_reach(goal_1, states, state, _buffer_sizes);
+        local_4 = _e15;
+    } else {
+        local_4 = false;
     }
-    uint _e19 = part;
-    if (_e19 == 0u) {
+    bool _e17 = local_4;
+    if (_e17) {
+        uint _e23 = code_blocks[static_cast<uint>(goal_1 >> BLOCK_BITS)];
+        part = _e23;
+    }
+    uint _e24 = part;
+    if (_e24 == 0u) {
         stop_without_code(goal_1, stop_1, detail);
         return;
     }
     block = static_cast<uint>(goal_1 >> BLOCK_BITS);
-    uint _e27 = part;
-    base = (_e27 - 1u) * BLOCK_RECORDS;
-    uint _e33 = base;
-    uint _e35 = code_len();
-    continue_at(_e33 + ((static_cast<uint>(goal_1) & (_e35 - 1u)) >> 2u), at, limit);
+    uint _e32 = part;
+    base = (_e32 - 1u) * BLOCK_RECORDS;
+    uint _e38 = base;
+    uint _e40 = code_len();
+    continue_at(_e38 + ((static_cast<uint>(goal_1) & (_e40 - 1u)) >> 2u), at, limit);
     return;
 }
 
 void branch_near(
     uint low,
+    device type_3 const& states,
+    thread uint& state,
     thread uint& at,
     thread uint& base,
     thread uint& limit,
@@ -291,7 +329,7 @@ void branch_near(
         ulong _e6 = pc(at, base, block);
         int distance = as_type<int>(low - static_cast<uint>(_e6));
         ulong _e10 = pc(at, base, block);
-        leave(_e10 + as_type<ulong>(static_cast<long>(distance)), at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+        leave(_e10 + as_type<ulong>(static_cast<long>(distance)), states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
         return;
     } else {
         uint _e15 = base;
@@ -301,13 +339,15 @@ void branch_near(
 }
 
 ulong branch_target(
-    ulong address
+    ulong address_1
 ) {
-    return as_type<ulong>(as_type<long>(address << 8u) >> 8u);
+    return as_type<ulong>(as_type<long>(address_1 << 8u) >> 8u);
 }
 
 void branch_far(
-    ulong address_1,
+    ulong address_2,
+    device type_3 const& states,
+    thread uint& state,
     thread uint& at,
     thread uint& base,
     thread uint& limit,
@@ -317,19 +357,19 @@ void branch_far(
     device type_3 const& code_blocks,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_2 = {};
-    ulong _e1 = branch_target(address_1);
+    bool local_5 = {};
+    ulong _e1 = branch_target(address_2);
     ulong _e2 = code_start(block);
     ulong offset_5 = _e1 - _e2;
     uint _e4 = code_len();
     if (!((offset_5 >= static_cast<ulong>(_e4)))) {
-        local_2 = (offset_5 & 3uL) != 0uL;
+        local_5 = (offset_5 & 3uL) != 0uL;
     } else {
-        local_2 = true;
+        local_5 = true;
     }
-    bool _e15 = local_2;
+    bool _e15 = local_5;
     if (_e15) {
-        leave(_e1, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+        leave(_e1, states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
         return;
     } else {
         uint _e17 = base;
@@ -397,13 +437,15 @@ void start_code(
 }
 
 ulong untagged(
-    ulong address_2
+    ulong address_3
 ) {
-    ulong _e1 = branch_target(address_2);
-    return address_2 & _e1;
+    ulong _e1 = branch_target(address_3);
+    return address_3 & _e1;
 }
 
 void not_decoded(
+    device type_3 const& states,
+    thread uint& state,
     thread uint& at,
     thread uint& base,
     thread uint& limit,
@@ -424,7 +466,7 @@ void not_decoded(
         stop_without_code(_e6, stop_1, detail);
         return;
     } else {
-        leave(_e6, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+        leave(_e6, states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
         return;
     }
 }
@@ -539,12 +581,17 @@ bool allows(
     ulong addr_4,
     uint refused,
     constant Arguments& arguments,
+    device type_3 const& states,
     thread uint& lane,
+    thread uint& state,
     device type_3 const& page_map,
     device type_12 const& page_columns,
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
+    bool local_6 = {};
+    bool local_7 = {};
+    bool local_8 = {};
     if (addr_4 >= SIZE) {
         return false;
     }
@@ -554,7 +601,26 @@ bool allows(
         bool _e14 = allows_here(_e7 >> RIGHTS_BITS, needed_1, arguments, lane, page_columns, seat, _buffer_sizes);
         return _e14;
     }
-    return (_e7 & needed_1) == needed_1;
+    if (!(((_e7 & needed_1) == needed_1))) {
+        if (true) {
+            local_7 = addr_4 >= PROGRAM;
+        } else {
+            local_7 = false;
+        }
+        bool _e26 = local_7;
+        if (_e26) {
+            bool _e29 = may_reach(addr_4, states, state, _buffer_sizes);
+            local_8 = _e29;
+        } else {
+            local_8 = false;
+        }
+        bool _e31 = local_8;
+        local_6 = _e31;
+    } else {
+        local_6 = true;
+    }
+    bool _e33 = local_6;
+    return _e33;
 }
 
 bool is_within(
@@ -562,7 +628,9 @@ bool is_within(
     uint len_1,
     uint refused_1,
     constant Arguments& arguments,
+    device type_3 const& states,
     thread uint& lane,
+    thread uint& state,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
@@ -571,12 +639,12 @@ bool is_within(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = allows(addr_5, refused_1, arguments, lane, page_map, page_columns, seat, _buffer_sizes);
+    bool _e3 = allows(addr_5, refused_1, arguments, states, lane, state, page_map, page_columns, seat, _buffer_sizes);
     if (_e3) {
         if ((static_cast<uint>(addr_5) & 4095u) <= (4096u - len_1)) {
             return true;
         }
-        bool _e15 = allows(addr_5 + static_cast<ulong>(len_1 - 1u), refused_1, arguments, lane, page_map, page_columns, seat, _buffer_sizes);
+        bool _e15 = allows(addr_5 + static_cast<ulong>(len_1 - 1u), refused_1, arguments, states, lane, state, page_map, page_columns, seat, _buffer_sizes);
         if (_e15) {
             return true;
         }
@@ -747,7 +815,7 @@ void own_pages(
     constant _mslBufferSizes& _buffer_sizes
 ) {
     uint frame_2 = {};
-    bool local_3 = {};
+    bool local_9 = {};
     uint i = {};
     while(true) {
         uint _e1 = want;
@@ -766,11 +834,11 @@ void own_pages(
         frame_2 = 0u;
         if (mine) {
             uint _e31 = place_20;
-            local_3 = _e31 == leader;
+            local_9 = _e31 == leader;
         } else {
-            local_3 = false;
+            local_9 = false;
         }
-        bool _e34 = local_3;
+        bool _e34 = local_9;
         if (_e34) {
             uint _e37 = table;
             metal::uint2 entry_2 = tables[_e37 + unnamed];
@@ -970,16 +1038,16 @@ Pair cas_pair(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_4 = {};
+    bool local_10 = {};
     ulong _e7 = load(place_13, 0u, 64u, image0_, frames0_, seat, _buffer_sizes);
     ulong _e10 = load(place_13, 8u, 64u, image0_, frames0_, seat, _buffer_sizes);
     Pair old_1 = Pair {_e7, _e10};
     if (old_1.low == e_low) {
-        local_4 = old_1.high == e_high;
+        local_10 = old_1.high == e_high;
     } else {
-        local_4 = false;
+        local_10 = false;
     }
-    bool _e19 = local_4;
+    bool _e19 = local_10;
     if (_e19) {
         store(place_13, 0u, 64u, n_low, frames0_, seat, _buffer_sizes);
         store(place_13, 8u, 64u, n_high, frames0_, seat, _buffer_sizes);
@@ -1058,20 +1126,20 @@ bool is_usual(
     thread uint& at,
     thread bool& unaligned
 ) {
-    bool local_5 = {};
-    bool local_6 = {};
+    bool local_11 = {};
+    bool local_12 = {};
     if ((static_cast<uint>(addr_7) & (size_1 - 1u)) == 0u) {
         if (!((len_4 == size_1))) {
-            local_6 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_4);
+            local_12 = (static_cast<uint>(addr_7) & 4095u) <= (4096u - len_4);
         } else {
-            local_6 = true;
+            local_12 = true;
         }
-        bool _e22 = local_6;
-        local_5 = _e22;
+        bool _e22 = local_12;
+        local_11 = _e22;
     } else {
-        local_5 = false;
+        local_11 = false;
     }
-    bool _e24 = local_5;
+    bool _e24 = local_11;
     if (_e24) {
         return true;
     }
@@ -1182,8 +1250,10 @@ bool may_write_within(
     uint len_7,
     uint fault,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
@@ -1193,7 +1263,7 @@ bool may_write_within(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = is_within(addr_8, len_7, fault, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
+    bool _e3 = is_within(addr_8, len_7, fault, arguments, states, lane, state, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
@@ -1210,8 +1280,10 @@ bool may_write(
     uint len_8,
     uint fault_1,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread uint& at,
     thread uint& stop_1,
     thread ulong& detail,
@@ -1221,7 +1293,7 @@ bool may_write(
     thread uint& seat,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool _e3 = may_write_within(addr_9, len_8, fault_1, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
+    bool _e3 = may_write_within(addr_9, len_8, fault_1, arguments, states, code_map, lane, state, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e3)) {
         return false;
     }
@@ -1276,6 +1348,8 @@ void h7_(
 
 void h8_(
     metal::uint4 w_2,
+    device type_3 const& states,
+    thread uint& state,
     thread bool& flag_z,
     thread uint& at,
     thread uint& base,
@@ -1290,7 +1364,7 @@ void h8_(
     bool v2_2 = flag_z;
     bool v5_ = !(v2_2);
     if (v5_) {
-        branch_near(w_2.z, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+        branch_near(w_2.z, states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
         return;
     } else {
         return;
@@ -1300,7 +1374,9 @@ void h8_(
 bool h9_(
     metal::uint4 w_3,
     constant Arguments& arguments,
+    device type_3 const& states,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread bool& unaligned,
@@ -1325,7 +1401,7 @@ bool h9_(
     if (!(_e25)) {
         return false;
     }
-    bool _e30 = is_within(_e22, 4u, 9u, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
+    bool _e30 = is_within(_e22, 4u, 9u, arguments, states, lane, state, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e30)) {
         return false;
     }
@@ -1340,7 +1416,9 @@ bool h9_(
 bool unaligned_9_(
     metal::uint4 w_4,
     constant Arguments& arguments,
+    device type_3 const& states,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1361,7 +1439,7 @@ bool unaligned_9_(
     ulong v3_3 = x.inner[v0_4];
     ulong v4_3 = v3_3 + v2_4;
     ulong _e22 = untagged(v4_3);
-    bool _e25 = is_within(_e22, 4u, 9u, arguments, lane, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
+    bool _e25 = is_within(_e22, 4u, 9u, arguments, states, lane, state, at, stop_1, detail, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e25)) {
         return false;
     }
@@ -1377,8 +1455,10 @@ bool unaligned_9_(
 bool h10_(
     metal::uint4 w_5,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread bool& unaligned,
@@ -1405,7 +1485,7 @@ bool h10_(
     if (!(_e28)) {
         return false;
     }
-    bool _e33 = may_write_within(_e25, 8u, 10u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
+    bool _e33 = may_write_within(_e25, 8u, 10u, arguments, states, code_map, lane, state, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e33)) {
         return false;
     }
@@ -1421,8 +1501,10 @@ bool h10_(
 bool unaligned_10_(
     metal::uint4 w_6,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1446,7 +1528,7 @@ bool unaligned_10_(
     ulong v4_5 = v3_5 + v2_6;
     ulong v5_4 = x.inner[v1_5];
     ulong _e25 = untagged(v4_5);
-    bool _e28 = may_write(_e25, 8u, 10u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
+    bool _e28 = may_write(_e25, 8u, 10u, arguments, states, code_map, lane, state, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e28)) {
         return false;
     }
@@ -1469,8 +1551,10 @@ bool unaligned_10_(
 bool h11_(
     metal::uint4 w_7,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1498,7 +1582,7 @@ bool h11_(
         return false;
     }
     ulong _e28 = untagged(v4_6);
-    bool _e31 = may_write_within(_e28, 8u, 11u, arguments, code_map, lane, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
+    bool _e31 = may_write_within(_e28, 8u, 11u, arguments, states, code_map, lane, state, at, stop_1, detail, code_blocks, page_map, page_columns, seat, _buffer_sizes);
     if (!(_e31)) {
         return false;
     }
@@ -1535,8 +1619,10 @@ void h12_(
 bool run_unaligned(
     metal::uint4 w_9,
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread uint& at,
     thread uint& stop_1,
@@ -1556,11 +1642,11 @@ bool run_unaligned(
 ) {
     switch(w_9.x & 65535u) {
         case 9u: {
-            bool _e4 = unaligned_9_(w_9, arguments, lane, x, at, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, window, _buffer_sizes);
+            bool _e4 = unaligned_9_(w_9, arguments, states, lane, state, x, at, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, window, _buffer_sizes);
             return _e4;
         }
         case 10u: {
-            bool _e5 = unaligned_10_(w_9, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
+            bool _e5 = unaligned_10_(w_9, arguments, states, code_map, lane, state, x, at, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
             return _e5;
         }
         default: {
@@ -1571,9 +1657,11 @@ bool run_unaligned(
 
 void run_straight(
     constant Arguments& arguments,
+    device type_3 const& states,
     device type_6 const& records,
     device type_3 const& code_map,
     thread uint& lane,
+    thread uint& state,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1611,7 +1699,7 @@ void run_straight(
         at = _e11 + 1u;
         switch(w_10.x & 65535u) {
             case 0u: {
-                not_decoded(at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+                not_decoded(states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
                 break;
             }
             case 1u: {
@@ -1635,25 +1723,25 @@ void run_straight(
                 continue;
             }
             case 8u: {
-                h8_(w_10, flag_z, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+                h8_(w_10, states, state, flag_z, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
                 break;
             }
             case 9u: {
-                bool _e29 = h9_(w_10, arguments, lane, x, at, unaligned, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, _buffer_sizes);
+                bool _e29 = h9_(w_10, arguments, states, lane, state, x, at, unaligned, stop_1, detail, image0_, frames0_, page_map, page_columns, tables, table, seat, _buffer_sizes);
                 if (_e29) {
                     continue;
                 }
                 break;
             }
             case 10u: {
-                bool _e30 = h10_(w_10, arguments, code_map, lane, x, at, unaligned, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
+                bool _e30 = h10_(w_10, arguments, states, code_map, lane, state, x, at, unaligned, stop_1, detail, code_blocks, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
                 if (_e30) {
                     continue;
                 }
                 break;
             }
             case 11u: {
-                bool _e31 = h11_(w_10, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
+                bool _e31 = h11_(w_10, arguments, states, code_map, lane, state, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, _buffer_sizes);
                 if (_e31) {
                     continue;
                 }
@@ -1664,7 +1752,7 @@ void run_straight(
                 continue;
             }
             default: {
-                not_decoded(at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+                not_decoded(states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
                 break;
             }
         }
@@ -1675,7 +1763,7 @@ void run_straight(
         unaligned = false;
         uint _e38 = at;
         at = _e38 + 1u;
-        bool _e41 = run_unaligned(w_10, arguments, code_map, lane, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
+        bool _e41 = run_unaligned(w_10, arguments, states, code_map, lane, state, x, at, stop_1, detail, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
         if (!(_e41)) {
             break;
         }
@@ -1774,11 +1862,13 @@ uint choose(
 
 void run_subgroup(
     constant Arguments& arguments,
+    device type_3 const& states,
     device Pool& pool,
     device type_6 const& records,
     device type_3 const& code_map,
     thread uint& lane,
     thread uint& place_20,
+    thread uint& state,
     thread type_7& x,
     thread bool& flag_n,
     thread bool& flag_z,
@@ -1808,11 +1898,11 @@ void run_subgroup(
 ) {
     bool goes = false;
     uint held = 0u;
-    bool local_7 = {};
+    bool local_13 = {};
     uint chosen = {};
-    bool local_8 = {};
-    bool local_9 = {};
-    bool local_10 = {};
+    bool local_14 = {};
+    bool local_15 = {};
+    bool local_16 = {};
     while(true) {
         bool _e4 = wants_page(want);
         bool unnamed_6 = metal::simd_any(_e4);
@@ -1823,21 +1913,21 @@ void run_subgroup(
         note_turn(_e6);
         bool _e8 = goes;
         if (_e8) {
-            local_7 = _e6 != IDLE;
+            local_13 = _e6 != IDLE;
         } else {
-            local_7 = false;
+            local_13 = false;
         }
-        bool _e14 = local_7;
+        bool _e14 = local_13;
         uint unnamed_7 = metal::simd_max(_e14 ? _e6 : 0u);
         chosen = unnamed_7;
         uint _e18 = held;
         if (_e18 > 0u) {
             uint _e23 = chosen;
-            local_8 = _e23 != 0u;
+            local_14 = _e23 != 0u;
         } else {
-            local_8 = false;
+            local_14 = false;
         }
-        bool _e27 = local_8;
+        bool _e27 = local_14;
         if (_e27) {
             uint _e28 = held;
             held = _e28 - 1u;
@@ -1848,11 +1938,11 @@ void run_subgroup(
             }
             uint _e35 = chosen;
             if (_e6 != _e35) {
-                local_9 = _e6 != IDLE;
+                local_15 = _e6 != IDLE;
             } else {
-                local_9 = false;
+                local_15 = false;
             }
-            bool _e42 = local_9;
+            bool _e42 = local_15;
             bool unnamed_9 = metal::simd_any(_e42);
             if (unnamed_9) {
                 uint _e44 = choose(_e6, place_20, waited);
@@ -1862,18 +1952,18 @@ void run_subgroup(
         }
         uint _e46 = chosen;
         if (_e6 == _e46) {
-            local_10 = _e6 != IDLE;
+            local_16 = _e6 != IDLE;
         } else {
-            local_10 = false;
+            local_16 = false;
         }
-        bool _e53 = local_10;
+        bool _e53 = local_16;
         goes = _e53;
         uint _e56 = waited;
         bool _e60 = goes;
         waited = _e60 ? 0u : (_e56 + 1u);
         bool _e62 = goes;
         if (_e62) {
-            run_straight(arguments, records, code_map, lane, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
+            run_straight(arguments, states, records, code_map, lane, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, _buffer_sizes);
             uint _e64 = stop_1;
             if (_e64 != RUNNING) {
                 park(at, limit, left);
@@ -2018,7 +2108,7 @@ ulong start(
     uint _e54 = at;
     limit = _e54 + fuel;
     ulong _e57 = get_wide(PC_WORD, states, state, _buffer_sizes);
-    branch_far(_e57, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
+    branch_far(_e57, states, state, at, base, limit, stop_1, detail, block, code_blocks, _buffer_sizes);
     uint _e59 = stop_1;
     if (_e59 != RUNNING) {
         park(at, limit, left);
@@ -2049,8 +2139,8 @@ void finish(
     thread uint& block,
     constant _mslBufferSizes& _buffer_sizes
 ) {
-    bool local_11 = {};
-    bool local_12 = {};
+    bool local_17 = {};
+    bool local_18 = {};
     uint _e2 = at;
     ulong _e3 = address_of(_e2, base, block);
     ulong _e5 = detail;
@@ -2062,16 +2152,16 @@ void finish(
         uint _e20 = stop_1;
         if (!((_e20 == RUNNING))) {
             uint _e27 = stop_1;
-            local_12 = _e27 == NO_CODE;
+            local_18 = _e27 == NO_CODE;
         } else {
-            local_12 = true;
+            local_18 = true;
         }
-        bool _e31 = local_12;
-        local_11 = _e31;
+        bool _e31 = local_18;
+        local_17 = _e31;
     } else {
-        local_11 = false;
+        local_17 = false;
     }
-    bool _e33 = local_11;
+    bool _e33 = local_17;
     if (_e33) {
         stop_1 = MAX_CYCLES;
     }
@@ -2121,48 +2211,48 @@ void finish(
 bool can_run(
     uint stop
 ) {
-    bool local_13 = {};
-    bool local_14 = {};
-    bool local_15 = {};
-    bool local_16 = {};
-    bool local_17 = {};
-    bool local_18 = {};
+    bool local_19 = {};
+    bool local_20 = {};
+    bool local_21 = {};
+    bool local_22 = {};
+    bool local_23 = {};
+    bool local_24 = {};
     if (!((stop == RUNNING))) {
-        local_13 = stop == NO_CODE;
+        local_19 = stop == NO_CODE;
     } else {
-        local_13 = true;
+        local_19 = true;
     }
-    bool _e9 = local_13;
+    bool _e9 = local_19;
     if (!(_e9)) {
-        local_14 = stop == NO_FRAME;
+        local_20 = stop == NO_FRAME;
     } else {
-        local_14 = true;
+        local_20 = true;
     }
-    bool _e16 = local_14;
+    bool _e16 = local_20;
     if (!(_e16)) {
-        local_15 = stop == CODE_WRITE;
+        local_21 = stop == CODE_WRITE;
     } else {
-        local_15 = true;
+        local_21 = true;
     }
-    bool _e23 = local_15;
+    bool _e23 = local_21;
     if (!(_e23)) {
-        local_16 = stop == NO_HANDLER;
+        local_22 = stop == NO_HANDLER;
     } else {
-        local_16 = true;
+        local_22 = true;
     }
-    bool _e30 = local_16;
+    bool _e30 = local_22;
     if (!(_e30)) {
         if (stop > NO_PAGE_STOP) {
-            local_18 = stop <= 11u;
+            local_24 = stop <= 11u;
         } else {
-            local_18 = false;
+            local_24 = false;
         }
-        bool _e41 = local_18;
-        local_17 = _e41;
+        bool _e41 = local_24;
+        local_23 = _e41;
     } else {
-        local_17 = true;
+        local_23 = true;
     }
-    bool _e43 = local_17;
+    bool _e43 = local_23;
     return _e43;
 }
 
@@ -2243,7 +2333,7 @@ struct runInput {
             rest = _e55;
         }
     }
-    run_subgroup(arguments, pool, records, code_map, lane, place_20, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, waited, _buffer_sizes);
+    run_subgroup(arguments, states, pool, records, code_map, lane, place_20, state, x, flag_n, flag_z, flag_c, flag_v, at, base, limit, unaligned, stop_1, detail, left, block, code_blocks, image0_, frames0_, page_map, page_columns, tables, table, seat, want, window, masks, waited, _buffer_sizes);
     bool _e56 = runs;
     if (_e56) {
         ulong _e57 = rest;

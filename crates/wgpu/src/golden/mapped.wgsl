@@ -2,12 +2,13 @@ const WORKGROUP: u32 = 64u;
 const LOCKS: u32 = 4096u;
 const SAMPLES: u32 = 4096u;
 const GROUPED: u32 = 16u;
-const STATE_WORDS: u32 = 88u;
+const STATE_WORDS: u32 = 100u;
 const X_SLOTS: u32 = 34u;
 const V_SLOTS: u32 = 64u;
 const PC_WORD: u32 = 68u;
-const FLAGS_WORD: u32 = 87u;
-const EXCLUSIVE_LEN_WORD: u32 = 86u;
+const FLAGS_WORD: u32 = 99u;
+const EXCLUSIVE_LEN_WORD: u32 = 98u;
+const CALLER_WORD: u32 = 90u;
 const PAGES: u32 = 0u;
 const VARIES: u32 = 4u;
 const LEAF_PAGES: u32 = 512u;
@@ -33,6 +34,7 @@ const DIRECTORY_FACTOR: u32 = 2654435761u;
 const DIRECTORY_FACTOR_2: u32 = 2246822507u;
 const DIRECTORY_SHIFT: u32 = 15u;
 const SIZE: u64 = 0x8000000000lu;
+const PROGRAM: u64 = 0x7fffe00000lu;
 alias Address = u64;
 const GRANULE: Address = 64lu;
 
@@ -251,10 +253,15 @@ fn untagged(address: u64) -> u64 {
   return address & branch_target(address);
 }
 
+// True for an address that is not the supervisors', or if the lane's supervisor runs.
+fn may_reach(address: u64) -> bool {
+  return PROGRAM == SIZE || address < PROGRAM || get_wide(CALLER_WORD) != 0lu;
+}
+
 // Goes on outside of the block.
 fn leave(goal: u64) {
   var part = 0u;
-  if (goal < SIZE && (goal & 3lu) == 0lu) {
+  if (goal < SIZE && (goal & 3lu) == 0lu && may_reach(goal)) {
     part = code_blocks[u32(goal >> BLOCK_BITS)];
   }
   if (part == 0u) {
@@ -327,7 +334,7 @@ fn allows(addr: u64, refused: u32) -> bool {
   if ((entry & VARIES) != 0u) {
     return allows_here(entry >> RIGHTS_BITS, needed);
   }
-  return (entry & needed) == needed;
+  return (entry & needed) == needed || (PROGRAM < SIZE && addr >= PROGRAM && may_reach(addr));
 }
 
 // The same for one lane of many that differ.

@@ -13,20 +13,26 @@ for_mapped_lanes! {
     code_differs, lanes_write_code, lanes_begin_again, random_lanes_agree, lanes_stop_one_by_one,
 }
 
-const LANES: usize = 70;
+pub(super) const LANES: usize = 70;
 /// A page of data.
 const DATA: u64 = 0x10_0000;
 const BOTH: Permissions = READ.union(WRITE);
 
 /// Lanes with mapped memory.
-struct Lanes {
-    engine: Box<dyn Engine>,
+pub(super) struct Lanes {
+    pub(super) engine: Box<dyn Engine>,
 }
 
 impl Lanes {
     /// Lanes about to run the image's code.
     fn new(subject: Subject, code: &[u8]) -> Lanes {
-        let engine = Guest::of(subject, SIZE, LANES, MemoryModel::Private).engine;
+        Lanes::with_supervisors(subject, 0, code)
+    }
+
+    /// The same, with so many bytes behind the memory that are the supervisors'.
+    pub(super) fn with_supervisors(subject: Subject, bytes: u64, code: &[u8]) -> Lanes {
+        let sizes = [SIZE + bytes, bytes];
+        let engine = Guest::with_supervisors(subject, sizes, LANES, MemoryModel::Private).engine;
         let mut lanes = Lanes { engine };
         lanes.image(CODE, code, READ | EXECUTE);
         lanes.change(|state, _| state.pc = CODE);
@@ -34,7 +40,7 @@ impl Lanes {
     }
 
     /// Puts something into pages of the image.
-    fn image(&mut self, addr: u64, bytes: &[u8], permissions: Permissions) {
+    pub(super) fn image(&mut self, addr: u64, bytes: &[u8], permissions: Permissions) {
         self.engine.write_image(addr, bytes).unwrap();
         let len = (addr % PAGE + bytes.len() as u64).next_multiple_of(PAGE);
         self.engine.protect_image(addr / PAGE * PAGE, len, permissions).unwrap();
@@ -48,14 +54,14 @@ impl Lanes {
         self.engine.write_memory(lane, addr, bytes).unwrap();
     }
 
-    fn read(&self, lane: usize, addr: u64) -> u64 {
+    pub(super) fn read(&self, lane: usize, addr: u64) -> u64 {
         let mut bytes = [0; 8];
         self.engine.read_memory(lane, addr, &mut bytes).unwrap();
         u64::from_le_bytes(bytes)
     }
 
     /// Changes the registers of all lanes.
-    fn change(&mut self, change: impl Fn(&mut CpuState, u64)) {
+    pub(super) fn change(&mut self, change: impl Fn(&mut CpuState, u64)) {
         let mut lane = 0;
         let change = &mut |state: &mut CpuState| {
             change(state, lane);
@@ -64,11 +70,11 @@ impl Lanes {
         self.engine.change_states(0..LANES, change).unwrap();
     }
 
-    fn x(&self, lane: usize, number: usize) -> u64 {
+    pub(super) fn x(&self, lane: usize, number: usize) -> u64 {
         self.engine.state(lane).unwrap().x[number]
     }
 
-    fn run(&mut self) {
+    pub(super) fn run(&mut self) {
         let control = RunControl::default();
         let request = RunRequest {
             max_cycles: 1_000_000,
@@ -80,17 +86,17 @@ impl Lanes {
         self.engine.run(&request).unwrap();
     }
 
-    fn run_at(&mut self, pc: u64) {
+    pub(super) fn run_at(&mut self, pc: u64) {
         self.change(|state, _| state.pc = pc);
         self.run();
     }
 
-    fn stop(&self, lane: usize) -> Stop {
+    pub(super) fn stop(&self, lane: usize) -> Stop {
         self.engine.status(lane).unwrap().stop.unwrap()
     }
 }
 
-fn fault(kind: FaultKind, address: u64) -> Stop {
+pub(super) fn fault(kind: FaultKind, address: u64) -> Stop {
     Stop::Fault { kind, address }
 }
 
