@@ -39,19 +39,34 @@ step() {
     [ "$status" = 0 ] || failed=1
 }
 
-# Runs a program with thousands of rows, also such as fail, in lanes of an engine, and compares the table with the CPU's.
-many_lanes() {
-    seq 1 3000 | awk '{ print $1 % 11 ? $1 " * 3 + " $1 % 7 : $1 " / 0" }' >rows
+# compare_lanes ENGINE ARGUMENT...: runs a program with thousands of rows in lanes of an engine, and compares the table with
+# the CPU's.
+compare_lanes() {
     for engine in cpu "$1"; do
-        "$KVRM_COMMAND" run --engine "$engine" --root "$KVRM_DEBIAN_ARM64" --args-from rows --results "$engine.jsonl" \
-            /usr/bin/expr >/dev/null || return 1
+        rm -f "$engine.jsonl"
+        "$KVRM_COMMAND" run --engine "$engine" --root "$KVRM_DEBIAN_ARM64" --results "$engine.jsonl" "${@:2}" || return 1
         sed -E 's/"(engine|moved_after)":[^,}]*//g' "$engine.jsonl" | sort >"$engine.table"
     done
     [ "$(wc -l <cpu.table)" = 3000 ] && cmp cpu.table "$1.table"
 }
 
+# Rows of which some fail.
+many_lanes() {
+    seq 1 3000 | awk '{ print $1 % 11 ? $1 " * 3 + " $1 % 7 : $1 " / 0" }' >rows
+    compare_lanes "$1" --args-from rows /usr/bin/expr
+}
+
+# Programs that make many system calls, most of which lanes serve themselves.
+many_calls() {
+    local script='io.stdout:setvbuf("no") local n = io.read("n")
+        for i = 1, 100 do io.write(n * i, " ") end io.stderr:write(os.time(), "\n")'
+    seq 1 3000 >rows
+    compare_lanes "$1" --stdin-from rows /usr/bin/lua5.4 -e "$script"
+}
+
 programs() {
     step "$1: many lanes" many_lanes "$1"
+    step "$1: many calls" many_calls "$1"
     KVRM_LINUX_ENGINE=$1 step "$1: command lines" ./linux command_lines_give --include-ignored
     KVRM_LINUX_ENGINE=$1 step "$1: programs" ./linux programs_give_what_is_expected
 }
@@ -60,9 +75,9 @@ for part in "${@:-memory}" $([ $# -gt 0 ] || echo cuda wgpu lanes); do
     case $part in
     memory)
         step "memory: cuda" ./engines --include-ignored --test-threads 4 mapped_memory::accesses::cuda mapped_memory::code::cuda \
-            mapped_memory::tags::cuda mapped_memory::random::cuda mapped_memory::lanes::cuda
+            mapped_memory::tags::cuda mapped_memory::random::cuda mapped_memory::lanes::cuda mapped_memory::supervisors::cuda
         step "memory: wgpu" ./engines --test-threads 4 mapped_memory::accesses::wgpu mapped_memory::code::wgpu \
-            mapped_memory::tags::wgpu mapped_memory::random::wgpu mapped_memory::lanes::wgpu
+            mapped_memory::tags::wgpu mapped_memory::random::wgpu mapped_memory::lanes::wgpu mapped_memory::supervisors::wgpu
         ;;
     cuda | wgpu) programs "$part" ;;
     lanes)

@@ -173,6 +173,30 @@ impl Console {
         }
     }
 
+    /// Bytes of input in memory that were not read, if it is there.
+    pub(crate) fn unread(&self) -> Option<usize> {
+        match &self.input {
+            Input::Bytes(bytes) => Some(bytes.len()),
+            Input::Host(_) => None,
+        }
+    }
+
+    /// The first bytes of these, as many as are wanted.
+    pub(crate) fn peek(&self, most: usize) -> Vec<u8> {
+        match &self.input {
+            Input::Bytes(bytes) => bytes.iter().copied().take(most).collect(),
+            Input::Host(_) => Vec::new(),
+        }
+    }
+
+    /// Bytes that standard output and standard error take without asking again, no more than there is room for, if `most` are
+    /// written in all.
+    pub(crate) fn room(&self, most: u64, sizes: [u32; 2]) -> [u32; 2] {
+        let left = most.min(MOST_CAPTURED).saturating_sub(self.written);
+        let first = left.min(sizes[0].into());
+        [first, (left - first).min(sizes[1].into())].map(|bytes| bytes as u32)
+    }
+
     /// Writes standard output or standard error; how many bytes it has taken.
     pub fn write(&mut self, stream: Stream, bytes: &[u8], most: u64) -> io::Result<Option<usize>> {
         let is_captured =

@@ -23,6 +23,9 @@ pub trait Guest: Send {
     /// Sets the vector registers.
     fn set_vectors(&mut self, vectors: &VectorState) -> Result<(), EngineError>;
 
+    /// Returns how many instructions the machine has executed, which its virtual counter begins with.
+    fn executed(&self) -> Result<u64, EngineError>;
+
     /// Reads memory, whatever the guest may do with it.
     fn read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
     /// Writes memory, whatever the guest may do with it.

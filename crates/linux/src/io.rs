@@ -66,7 +66,7 @@ impl Kernel {
         Ok(bytes.len())
     }
 
-    fn read_console(&mut self, stream: Stream, bytes: &mut [u8]) -> Answer<usize> {
+    pub(crate) fn read_console(&mut self, stream: Stream, bytes: &mut [u8]) -> Answer<usize> {
         if stream != Stream::Input && !self.console.is_terminal(stream) {
             return Err(Errno::BADF.into());
         }
@@ -175,7 +175,7 @@ impl Kernel {
         }
     }
 
-    fn write_console(&mut self, stream: Stream, bytes: &[u8]) -> Answer<usize> {
+    pub(crate) fn write_console(&mut self, stream: Stream, bytes: &[u8]) -> Answer<usize> {
         if stream == Stream::Input && !self.console.is_terminal(stream) {
             return Err(Errno::BADF.into());
         }

@@ -307,8 +307,12 @@ impl Kernel {
             held.memory.guest.set_vectors(&vectors)?;
             held.loaded = Some(tid);
         }
-        let registers = self.thread(tid).registers;
-        self.held_of(tid).memory.guest.set_registers(&registers)
+        // The virtual counter is the clock, whatever the machine has executed for others.
+        let now = self.clock.now().0;
+        let mut registers = self.thread(tid).registers;
+        let guest = &mut self.held_of(tid).memory.guest;
+        registers.counter = now.wrapping_sub(guest.executed()?);
+        guest.set_registers(&registers)
     }
 
     /// Brings the vector registers from the machine of a thread to the thread that they belong to.

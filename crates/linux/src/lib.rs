@@ -51,6 +51,7 @@ mod signals;
 mod snapshot;
 mod start;
 mod strace;
+pub mod supervisor;
 mod symbols;
 mod terminal;
 mod thread;

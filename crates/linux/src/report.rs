@@ -69,9 +69,14 @@ impl Display for Crash {
 impl Report {
     /// Counts a system call.
     pub(crate) fn count_call(&mut self, number: u64) {
+        self.count_calls(number, 1);
+    }
+
+    /// Counts a system call that was made so many times.
+    pub(crate) fn count_calls(&mut self, number: u64, times: u64) {
         const MOST: usize = 1024;
-        if self.calls.len() < MOST || self.calls.contains_key(&number) {
-            *self.calls.entry(number).or_default() += 1;
+        if times > 0 && (self.calls.len() < MOST || self.calls.contains_key(&number)) {
+            *self.calls.entry(number).or_default() += times;
         }
     }
 

@@ -78,6 +78,10 @@ impl Guest for EngineGuest {
         self.engine_mut().set_state(LANE, state)
     }
 
+    fn executed(&self) -> Result<u64, EngineError> {
+        Ok(self.engine().status(LANE)?.count)
+    }
+
     fn vectors(&self) -> Result<VectorState, EngineError> {
         self.engine().vectors(LANE)
     }

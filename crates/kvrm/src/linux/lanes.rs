@@ -18,6 +18,7 @@ mod guest;
 mod image;
 mod side;
 mod station;
+mod supervising;
 mod times;
 
 use std::sync::mpsc::{Receiver, SyncSender, channel};
@@ -25,7 +26,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use kvrm_engine::{Config, Engine, EngineError, MemoryModel};
-use kvrm_linux::memory;
+use kvrm_linux::{memory, supervisor};
+use kvrm_mem::{PAGE, Permissions};
 
 use super::many::{LaneOutcome, Shared};
 use super::rows::Row;
@@ -35,6 +37,7 @@ use feed::Feed;
 use image::Image;
 use side::Taken;
 use station::{Leaving, Server, Station};
+use supervising::Calls;
 
 pub use device::Device;
 pub(super) use guest::lock;
@@ -112,6 +115,7 @@ fn run_all(
             engine: Arc::new(Mutex::new(engine)),
             base: base.clone(),
             threads,
+            calls: Calls::default(),
         };
         stations.push(Station::new(server, Feed::new(side)?));
     }
@@ -163,9 +167,16 @@ fn engine(
     lanes: usize,
     image: &Image,
 ) -> std::result::Result<Box<dyn Engine>, EngineError> {
-    let config =
-        Config { lanes, model: MemoryModel::Private, ..MachineBuilder::mapped_config(memory::TOP) };
+    let config = Config {
+        lanes,
+        model: MemoryModel::Private,
+        supervisor_bytes: supervisor::BYTES,
+        ..MachineBuilder::mapped_config(memory::TOP + supervisor::BYTES)
+    };
     let mut engine = device.build(config)?;
     image.write(&mut *engine)?;
+    engine.write_image(supervisor::PROGRAM, supervisor::program())?;
+    engine.protect_image(supervisor::PROGRAM, PAGE, Permissions::EXECUTE)?;
+    engine.write_image(supervisor::DESK, &[0; supervisor::DESK_BYTES as usize])?;
     Ok(engine)
 }

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod program;
+mod served;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -170,13 +170,18 @@ buffer: .word   0
 
 /// Writes the program to a file.
 pub(crate) fn write(path: &Path) {
-    std::fs::write(path, elf()).unwrap();
+    write_code(path, CODE);
+}
+
+/// Writes another program to a file.
+pub(crate) fn write_code(path: &Path, code: &str) {
+    std::fs::write(path, elf(code)).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A static program with one segment, which can be read, written and executed.
-fn elf() -> Vec<u8> {
-    let code = kvrm::assemble(CODE, BASE + HEADERS).unwrap();
+fn elf(code: &str) -> Vec<u8> {
+    let code = kvrm::assemble(code, BASE + HEADERS).unwrap();
     let size = HEADERS + code.len() as u64;
     let mut file = b"\x7fELF\x02\x01\x01".to_vec();
     file.resize(16, 0);

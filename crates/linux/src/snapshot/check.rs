@@ -182,6 +182,7 @@ fn is_possible(registers: &CpuState) -> bool {
         && registers.fpcr & !FPCR_MASK == 0
         && registers.fpsr & !FPSR_MASK == 0
         && registers.pstate & !(1 << DIT | 1 << SSBS) == 0
+        && [registers.supervisor, registers.caller] == [0; 2]
         && matches!(registers.exclusive_len, 0 | 1 | 2 | 4 | 8 | 16)
 }
 

@@ -51,6 +51,8 @@ struct Json {
     why: Option<String>,
     /// Seconds of engines on a GPU.
     gpu_seconds: Option<GpuSeconds>,
+    /// System calls of lanes on a GPU.
+    gpu_calls: Option<GpuCalls>,
     outcomes: Vec<Kind>,
 }
 
@@ -61,6 +63,19 @@ struct GpuSeconds {
     compiling: f64,
     serving: f64,
     moving: f64,
+}
+
+/// Who has served system calls of lanes on a GPU.
+#[derive(Serialize)]
+struct GpuCalls {
+    in_lanes: u64,
+    on_host: u64,
+}
+
+impl From<LaneTimes> for GpuCalls {
+    fn from(times: LaneTimes) -> GpuCalls {
+        GpuCalls { in_lanes: times.calls_in_lanes, on_host: times.calls_on_host }
+    }
 }
 
 impl From<LaneTimes> for GpuSeconds {
@@ -118,6 +133,7 @@ impl Summary {
             engines: engines.iter().map(|(engine, lanes)| (engine.name(), *lanes)).collect(),
             why: run.placement.why.clone(),
             gpu_seconds: run.placement.gpu.map(GpuSeconds::from),
+            gpu_calls: run.placement.gpu.map(GpuCalls::from),
             outcomes: self.outcomes(),
         };
         write_json(out, &json)

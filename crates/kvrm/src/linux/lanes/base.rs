@@ -193,6 +193,10 @@ impl Guest for BaseGuest {
         self.guest.set_registers(state)
     }
 
+    fn executed(&self) -> std::result::Result<u64, EngineError> {
+        self.guest.executed()
+    }
+
     fn vectors(&self) -> std::result::Result<VectorState, EngineError> {
         self.guest.vectors()
     }

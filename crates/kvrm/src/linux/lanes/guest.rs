@@ -29,6 +29,8 @@ pub(super) type SharedLane = Arc<Mutex<Lane>>;
 /// What a lane's kernel and those who drive it have in common.
 pub(super) struct Lane {
     pub(super) state: CpuState,
+    /// Instructions that the lane of the engine has executed, those of its supervisor included.
+    executed: u64,
     vectors: Vectors,
     /// Where its memory is; nowhere yet, and zero, while its program is loaded.
     place: Option<(Arc<SharedEngine>, usize)>,
@@ -51,6 +53,7 @@ impl Lane {
     pub(super) fn new() -> SharedLane {
         Arc::new(Mutex::new(Lane {
             state: CpuState::new(),
+            executed: 0,
             vectors: Vectors::New(Box::new(VectorState::new())),
             place: None,
             changes: Vec::new(),
@@ -69,8 +72,13 @@ impl Lane {
     }
 
     /// Takes over what the engine has after the lane has stopped.
-    pub(super) fn stopped(&mut self, state: CpuState, known: Vec<(u64, Vec<u8>)>) {
-        (self.state, self.known) = (state, known);
+    pub(super) fn stopped(&mut self, state: CpuState, executed: u64, known: Vec<(u64, Vec<u8>)>) {
+        (self.state, self.executed, self.known) = (state, executed, known);
+    }
+
+    /// Changes its memory.
+    pub(super) fn write(&mut self, addr: u64, bytes: Vec<u8>) {
+        self.changes.push(MemoryChange::Write { addr, bytes });
     }
 
     /// Takes what the engine is to get.
@@ -161,6 +169,10 @@ impl Guest for LaneGuest {
         Ok(())
     }
 
+    fn executed(&self) -> Result<u64, EngineError> {
+        Ok(lock(&self.0).executed)
+    }
+
     fn vectors(&self) -> Result<VectorState, EngineError> {
         let lane = lock(&self.0);
         match (&lane.vectors, &lane.place) {
@@ -183,7 +195,7 @@ impl Guest for LaneGuest {
     }
 
     fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
-        lock(&self.0).changes.push(MemoryChange::Write { addr, bytes: bytes.to_vec() });
+        lock(&self.0).write(addr, bytes.to_vec());
         Ok(())
     }
 

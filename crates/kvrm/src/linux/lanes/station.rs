@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kvrm_engine::{Lacking, MemoryChange, Piece, RunControl, Stop};
+use kvrm_linux::supervisor::{self, Given};
 use kvrm_linux::{Kernel, Next};
 
 use super::super::many::LaneOutcome;
@@ -20,6 +21,7 @@ use super::base::Base;
 use super::feed::Feed;
 use super::guest::{SharedEngine, SharedLane, lock};
 use super::side::{Fate, Side, Taken};
+use super::supervising::{self, Calls, Served};
 use crate::Result;
 
 /// How long somebody without anything to do waits before looking again.
@@ -31,8 +33,11 @@ pub(super) struct Program {
     kernel: Kernel,
     control: RunControl,
     lane: SharedLane,
-    /// Instructions of the lane of the engine when it last went on.
-    count: u64,
+    /// What the lane's counter was when it last went on, and the instructions it was given then.
+    counter: u64,
+    instructions: u64,
+    /// What its supervisor was given, if it serves calls.
+    given: Option<Given>,
 }
 
 /// Lanes of an engine.
@@ -55,6 +60,8 @@ pub(super) struct Server {
     pub(super) base: Arc<Base>,
     /// Threads that serve.
     pub(super) threads: usize,
+    /// Whether supervisors are worth it.
+    pub(super) calls: Calls,
 }
 
 /// What is to be done elsewhere.
@@ -69,8 +76,10 @@ pub(super) enum Leaving {
 enum Task {
     /// Its next program.
     Begin(Taken, Row),
-    /// What stopped it, and how many instructions it has completed.
-    Stopped(Box<Program>, Option<Stop>, u64),
+    /// What stopped it, how many instructions it has completed, and what its supervisor has done.
+    Stopped(Box<Program>, Option<Stop>, u64, Option<Served>),
+    /// Its supervisor has to finish what it does; how many instructions the program has completed.
+    Interrupted(Box<Program>, u64),
 }
 
 /// A program that goes on for so many instructions; none, if the lane is free.
@@ -120,27 +129,47 @@ impl Station {
     /// Finds out what lanes have stopped for, and brings along what their kernels are going to read.
     fn look(&mut self, stopped: &[usize]) -> Result<Vec<(usize, Task)>> {
         let engine = lock(&self.server.engine);
+        let programs =
+            stopped.iter().map(|lane| self.programs[*lane].take().expect("it was running"));
+        let programs: Vec<_> = programs.collect();
+        let given = programs.iter().map(|program| program.given.as_ref());
+        let given: Vec<_> = stopped.iter().copied().zip(given).collect();
+        let heads = supervising::heads(&**engine, &given)?;
         let (mut tasks, mut states, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
-        for &lane in stopped {
-            let (state, status) = (engine.state(lane)?, engine.status(lane)?);
-            let program = self.programs[lane].take().expect("it was running");
-            if matches!(status.stop, Some(Stop::Syscall { .. })) {
-                pieces.extend(arguments::pieces(lane, &state.x, &program.kernel));
+        for ((&lane, program), head) in stopped.iter().zip(programs).zip(heads) {
+            let (mut state, status) = (engine.state(lane)?, engine.status(lane)?);
+            let (stop, counter) = supervising::go_back(&mut state, status, head.as_ref());
+            let executed = counter.wrapping_sub(program.counter);
+            if stop == Some(Stop::MaxCycles) && state.caller != 0 {
+                tasks.push((lane, Task::Interrupted(program, executed)));
+            } else {
+                if matches!(stop, Some(Stop::Syscall { .. })) {
+                    pieces.extend(arguments::pieces(lane, &state.x, &program.kernel));
+                }
+                pieces.extend(head.iter().flat_map(|head| supervising::outputs(lane, head)));
+                let served = head.map(Served::new);
+                tasks.push((lane, Task::Stopped(program, stop, executed, served)));
             }
-            let executed = status.count - program.count;
-            states.push(state);
-            tasks.push((lane, Task::Stopped(program, status.stop, executed)));
+            states.push((state, status.count));
         }
         let mut known = Known::read(&**engine, &pieces)?;
-        let x = |index: usize| &states[index].x;
+        let x = |index: usize| &states[index].0.x;
         let buffers = tasks.iter().enumerate().flat_map(|(index, (lane, _))| {
             arguments::buffers(*lane, x(index), |addr| known.find(*lane, addr))
         });
         let buffers: Vec<Piece> = buffers.collect();
         known.add(Known::read(&**engine, &buffers)?);
-        for ((lane, task), state) in tasks.iter().zip(states) {
-            let Task::Stopped(program, ..) = task else { continue };
-            lock(&program.lane).stopped(state, known.take(*lane));
+        for ((lane, task), (state, executed)) in tasks.iter_mut().zip(states) {
+            let program = match task {
+                Task::Begin(..) => continue,
+                Task::Interrupted(program, _) => program,
+                Task::Stopped(program, _, _, served) => {
+                    let output = |addr| known.find(*lane, addr).unwrap_or_default();
+                    served.iter_mut().for_each(|served| served.take_outputs(output));
+                    program
+                }
+            };
+            lock(&program.lane).stopped(state, executed, known.take(*lane));
         }
         Ok(tasks)
     }
@@ -200,7 +229,11 @@ impl Station {
                     ControlFlow::Continue(again) => program = again,
                 }
             }
-            program.count = lock(&self.server.engine).status(lane)?.count;
+            let (count, state) =
+                (lock(&self.server.engine).status(lane)?.count, lock(&program.lane).state);
+            if state.caller == 0 {
+                program.counter = count.wrapping_add(state.counter);
+            }
             self.programs[lane] = Some(program);
             given.push((lane, instructions));
         }
@@ -249,9 +282,24 @@ impl Server {
                 Some(program) => program,
                 None => return Ok(None),
             },
-            Task::Stopped(mut program, stop, executed) => {
-                if !self.side.has(program.row) {
-                    return Ok(None);
+            Task::Stopped(program, ..) | Task::Interrupted(program, _)
+                if !self.side.has(program.row) =>
+            {
+                return Ok(None);
+            }
+            Task::Interrupted(program, executed) => {
+                // One at a time is enough for the supervisor, and never too many for the program.
+                let left = program.instructions.saturating_sub(executed).max(1);
+                return Ok(Some((program, left)));
+            }
+            Task::Stopped(mut program, stop, executed, served) => {
+                let times = &self.side.shared.times;
+                if let Some(served) = served {
+                    times.called_in_lane(served.tell(&mut program.kernel)?);
+                }
+                if matches!(stop, Some(Stop::Syscall { .. })) {
+                    times.called_host();
+                    self.calls.made(lock(&program.lane).state.x[8]);
                 }
                 program.kernel.stopped(stop, executed)?;
                 program
@@ -276,7 +324,9 @@ impl Server {
             }
         };
         lock(&host).settle(&self.engine, lane);
-        Ok(Some(Box::new(Program { row, kernel, control, lane: host, count: 0 })))
+        self.calls.begun();
+        let (counter, instructions, given, lane) = (0, 0, None, host);
+        Ok(Some(Box::new(Program { row, kernel, control, lane, counter, instructions, given })))
     }
 
     /// Finds out how a program goes on: here, elsewhere, or not at all.
@@ -288,7 +338,13 @@ impl Server {
             return Ok(None);
         }
         match program.kernel.next(u64::MAX, &program.control)? {
-            Next::Run { instructions } => Ok(Some((program, instructions))),
+            Next::Run { instructions } => {
+                program.instructions = instructions;
+                if self.calls.are_worth_supervising() {
+                    program.supervise();
+                }
+                Ok(Some((program, instructions)))
+            }
             Next::End(ending) => {
                 let Program { row, kernel, control, .. } = &mut *program;
                 match self.side.fate(*row, ending, control, true) {
@@ -323,6 +379,7 @@ impl Server {
         changes: Vec<MemoryChange>,
     ) -> Result<ControlFlow<(), Box<Program>>> {
         lock(&program.lane).put_back(changes);
+        program.given = None;
         let full = Stop::OutOfMemory { lacking: Lacking::Pages };
         program.kernel.stopped(Some(full), 0)?;
         lock(&self.engine).reset(lane..lane + 1)?;
@@ -334,6 +391,14 @@ impl Server {
 }
 
 impl Program {
+    /// Gives its supervisor what that needs until the program stops.
+    fn supervise(&mut self) {
+        self.given = self.kernel.desk(self.given.as_ref());
+        let mut lane = lock(&self.lane);
+        lane.state.supervisor = self.given.as_ref().map_or(0, |_| supervisor::PROGRAM);
+        self.given.iter().flat_map(Given::pieces).for_each(|(addr, bytes)| lane.write(addr, bytes));
+    }
+
     /// True if it does not run in its lane any more: it needs a machine for more than one thread, or for another program.
     fn has_left(&self) -> bool {
         Arc::strong_count(&self.lane) == 1
