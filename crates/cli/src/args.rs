@@ -29,7 +29,7 @@ pub(crate) struct EngineArgs {
 
     /// Interpret all code, on engines that otherwise translate what is executed often
     #[arg(long)]
-    no_translate: bool,
+    pub(crate) no_translate: bool,
 }
 
 /// What translated code may take.

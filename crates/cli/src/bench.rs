@@ -25,6 +25,7 @@ Examples:
   kvrm bench --engine eval --seconds 0.1 --json
 
 On the CPU, each program is run once more on a new machine that counts what is interpreted and what is translated. \
+On a GPU, each is also measured without translated code, unless --no-translate leaves it out anyway. \
 Results that are in guests/expected.txt are checked; a wrong one is an error. guests/README.md describes the \
 programs; those built for floating point and vectors run only if named. `reset` measures how often per second one \
 lane on one thread can be reset and run for 1,000 instructions. `start`, which must be named, starts a process and \
@@ -91,6 +92,9 @@ struct Speed {
     /// What a run of as many instructions on a new machine takes, on engines that translate.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<Code>,
+    /// Instructions per second without translated code, on a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpreted_per_second: Option<f64>,
 }
 
 /// Speed of resets.
@@ -264,7 +268,35 @@ impl Bench {
             instructions_per_second: ips,
             instructions_per_second_per_lane: ips / machine.lanes() as f64,
             code: self.code(guest, iterations, deadline)?,
+            interpreted_per_second: self.interpreted(guest, iterations, &first, deadline)?,
         })
+    }
+
+    /// Measures the guest without translated code on a GPU: instructions per second. It must come to the same results.
+    fn interpreted(
+        &self,
+        guest: &Guest,
+        iterations: u64,
+        translated: &Outcome,
+        deadline: Option<Instant>,
+    ) -> Result<Option<f64>> {
+        let has_tiers = matches!(self.engine.engine, EngineKind::Cuda | EngineKind::Wgpu);
+        if !has_tiers || self.engine.no_translate {
+            return Ok(None);
+        }
+        let interpreting = self.engine.builder().translate_after(u32::MAX);
+        let mut machine = self.build(interpreting, guest, self.lanes(), self.model.model())?;
+        self.start(&mut machine, guest, FIRST, deadline)?;
+        let mut best = f64::INFINITY;
+        for _ in 0..2 {
+            let run = self.start(&mut machine, guest, iterations, deadline)?;
+            if run.results != translated.results {
+                let what = "interpreted and translated code gave different results";
+                return Err(Failure::Host(format!("{}: {what}", guest.name)));
+            }
+            best = best.min(run.seconds);
+        }
+        Ok(Some(translated.instructions as f64 / best.max(1e-9)))
     }
 
     /// Runs a guest once more on a machine that counts, if that translates: counting costs time.
@@ -390,6 +422,14 @@ impl Bench {
             )?;
             if let Some(code) = &speed.code {
                 writeln!(out, "  {}", code.text())?;
+            }
+            if let Some(interpreted) = speed.interpreted_per_second {
+                let gain = speed.instructions_per_second / interpreted;
+                let rate = text::short(interpreted);
+                writeln!(
+                    out,
+                    "  interpreted: {rate}/s; with translated code {gain:.2} times as fast"
+                )?;
             }
             out.flush()?;
         }
