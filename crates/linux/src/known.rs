@@ -195,7 +195,7 @@ impl Processes for Known<'_> {
         match &self.files.get(file).kind {
             Kind::Node(node) | Kind::Device(_, node) => Ok(Descriptor::Node(*node)),
             Kind::Pipe { pipe } => other(format!("pipe:[{pipe}]")),
-            Kind::Socket { .. } => other(format!("socket:[{file}]")),
+            Kind::Socket(_) => other(format!("socket:[{file}]")),
             Kind::Console(stream) => other(format!("pipe:[{}]", 1_000_000 + *stream as u32)),
             Kind::Event { .. } => other("anon_inode:[eventfd]".into()),
             Kind::Epoll(_) => other("anon_inode:[eventpoll]".into()),

@@ -39,7 +39,7 @@ pub(crate) use with::{Bytes, Packed, permissions, plain};
 /// The first bytes of every snapshot.
 const MAGIC: &[u8; 8] = b"\x7fkvrmsnp";
 /// The format that is read and written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Bytes before the part that the checksum is of.
 const HEADER: usize = 8 + 4 + 32;
 

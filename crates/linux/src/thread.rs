@@ -36,7 +36,7 @@ pub(crate) struct Thread {
     pub waiting: Option<Waiting>,
     /// When its system call gives up, if that has been computed.
     pub deadline: Option<Time>,
-    /// Bytes that its system call has written before it had to wait.
+    /// Bytes that its system call has moved before it had to wait.
     pub progress: u64,
     /// The process that it waits for until that has left its memory.
     pub vfork_child: Option<Pid>,

@@ -63,6 +63,7 @@ const SOURCES: &[(&str, Needs, &[Link])] = &[
     ("mappings.c", Needs::Single, ONCE),
     ("metadata.c", Needs::Single, ONCE),
     ("open_flags.c", Needs::Single, ONCE),
+    ("passed_files.c", Needs::Processes, ONCE),
     ("pi_mutexes.c", Needs::Threads, ONCE),
     ("pipes.c", Needs::Single, ONCE),
     ("printing.c", Needs::Single, ALL),
