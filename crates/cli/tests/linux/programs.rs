@@ -70,6 +70,7 @@ const SOURCES: &[(&str, Needs, &[Link])] = &[
     ("proc_files.c", Needs::Single, ALL),
     ("processes.c", Needs::Processes, ONCE),
     ("semaphores.c", Needs::Processes, ONCE),
+    ("shared_memory.c", Needs::Processes, ONCE),
     ("signal_basics.c", Needs::Single, ONCE),
     ("signal_context.c", Needs::Single, ALL),
     ("signal_defaults.c", Needs::Processes, ONCE),

@@ -150,7 +150,6 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
         }
         false => {
             call.kernel.use_strings();
-            call.kernel.sync_for_fork(number);
             let copy = call.memory().fork()?;
             call.kernel.hold(copy)
         }

@@ -167,6 +167,11 @@ impl Areas {
         shared.map(|(start, area)| (start, *area)).collect()
     }
 
+    /// True if there are any that are shared.
+    pub(super) fn has_shared(&self) -> bool {
+        self.shared > 0
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.areas.len()

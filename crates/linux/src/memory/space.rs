@@ -6,6 +6,7 @@ use kvrm_engine::EngineError;
 
 use super::areas::MOST_AREAS;
 use super::charged::{Budget, Charged};
+use super::written::{Written, is_watched};
 use super::{
     Area, Areas, BOTTOM, Backing, Label, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down,
     page_up,
@@ -33,28 +34,34 @@ pub struct Memory {
     pub(super) heap: Range<u64>,
     /// Pages that count towards the limit.
     pub(super) charged: Charged,
+    pub(super) written: Written,
 }
 
 impl Memory {
     /// Nothing mapped. What can be accessed is taken from `budget`.
     pub fn new(guest: Box<dyn Guest>, budget: &Budget) -> Memory {
-        Memory { guest, areas: Areas::default(), heap: 0..0, charged: Charged::new(budget) }
+        let (areas, written) = (Areas::default(), Written::default());
+        Memory { guest, areas, heap: 0..0, charged: Charged::new(budget), written }
     }
 
     /// A copy for a new process.
     pub fn fork(&mut self) -> Answer<Memory> {
         let charged = self.charged.fork()?;
         let guest = self.guest.fork().map_err(out_of_memory)?;
-        let (areas, heap) = (self.areas.clone(), self.heap.clone());
-        Ok(Memory { guest, areas, heap, charged })
+        Ok(self.copy(guest, charged))
     }
 
     /// A copy for another run, whose budget has room for it.
     pub(crate) fn fork_to(&mut self, budget: &Budget) -> Result<Memory, EngineError> {
         let charged = self.charged.copy(budget).expect("it is as large as what it is charged for");
         let guest = self.guest.fork()?;
-        let (areas, heap) = (self.areas.clone(), self.heap.clone());
-        Ok(Memory { guest, areas, heap, charged })
+        Ok(self.copy(guest, charged))
+    }
+
+    /// The same with a copy of the machine.
+    fn copy(&self, guest: Box<dyn Guest>, charged: Charged) -> Memory {
+        let (areas, heap, written) = (self.areas.clone(), self.heap.clone(), self.written.clone());
+        Memory { guest, areas, heap, charged, written }
     }
 
     /// Brings everything to another machine, whose memory is empty.
@@ -65,6 +72,7 @@ impl Memory {
                 guest.protect(start, area.end - start, access)?;
             }
         }
+        self.go_on_writing(&mut *guest)?;
         let mut page = [0; PAGE as usize];
         for part in self.filled(0..TOP) {
             for at in part.step_by(PAGE as usize) {
@@ -158,6 +166,7 @@ impl Memory {
     }
 
     fn clear(&mut self, range: Range<u64>) -> Answer<()> {
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let len = area.end - start;
             if effective(&area) != Permissions::NONE {
@@ -187,6 +196,7 @@ impl Memory {
             }
             at = area.end;
         }
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let changed = Area { access, ..area };
             let (before, after) = (effective(&area), effective(&changed));
@@ -204,6 +214,7 @@ impl Memory {
         if !beyond {
             self.charged.add(range.clone())?;
         }
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let changed = Area { beyond, ..area };
             let (before, after) = (effective(&area), effective(&changed));
@@ -368,6 +379,7 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.begin_writing_all(addr, bytes.len() as u64)?;
         Ok(self.guest.write(addr, bytes)?)
     }
 
@@ -434,9 +446,13 @@ pub enum Remap {
     Fixed(u64),
 }
 
-/// What the machine lets a guest do with an area.
+/// What the machine lets a guest do with an area, apart from pages that are being written.
 pub(super) fn effective(area: &Area) -> Permissions {
-    if area.beyond { Permissions::NONE } else { area.access }
+    match area.beyond {
+        true => Permissions::NONE,
+        false if is_watched(area) => area.access.without(Permissions::WRITE),
+        false => area.access,
+    }
 }
 
 /// The pages of a range that begins with one; `None` if it does not or is not within memory.
