@@ -50,6 +50,8 @@ pub(crate) struct Thread {
     pub robust_list: u64,
     /// Its name, which programs can set.
     pub name: [u8; 16],
+    /// How nice it is, from -20 to 19; no thread has less time for that.
+    pub nice: i8,
 }
 
 /// A system call that waits.
@@ -72,6 +74,8 @@ pub(crate) struct FutexWait {
     pub bits: u32,
     /// It waits for the futex to be its own (`FUTEX_LOCK_PI`).
     pub locks: bool,
+    /// The futex that it waits for after this one, to be its own (`FUTEX_WAIT_REQUEUE_PI`).
+    pub then: Option<FutexKey>,
     /// Its place in the queue.
     pub ticket: u64,
     /// It was woken.
@@ -114,6 +118,7 @@ impl Thread {
             clear_tid: 0,
             robust_list: 0,
             name,
+            nice: 0,
         }
     }
 

@@ -129,7 +129,7 @@ table! {
     94 exit_group(Int) processes::exit_group "";
     95 waitid(Int, Int, Pointer, Flags, Pointer) processes::waitid "no descriptors of processes";
     96 set_tid_address(Pointer) threads::set_tid_address "";
-    98 futex(Pointer, Int, Int, Pointer, Pointer, Int) threads::futex "all threads have the same priority; no FUTEX_WAIT_REQUEUE_PI";
+    98 futex(Pointer, Int, Int, Pointer, Pointer, Int) threads::futex "all threads have the same priority";
     99 set_robust_list(Pointer, Size) threads::set_robust_list "";
     100 get_robust_list(Int, Pointer, Pointer) threads::get_robust_list "";
     101 nanosleep(Pointer, Pointer) time::nanosleep "";
@@ -164,8 +164,8 @@ table! {
     137 rt_sigtimedwait(Pointer, Pointer, Pointer, Size) signals::rt_sigtimedwait "";
     138 rt_sigqueueinfo(Int, Signal, Pointer) signals::rt_sigqueueinfo "";
     139 rt_sigreturn() signals::rt_sigreturn "";
-    140 setpriority(Int, Int, Int) threads::setpriority "accepted, without effect";
-    141 getpriority(Int, Int) threads::getpriority "always 0";
+    140 setpriority(Int, Int, Int) threads::setpriority "no thread has less time for it";
+    141 getpriority(Int, Int) threads::getpriority "";
     143 setregid(Int, Int) identity::setreid "there is one user";
     144 setgid(Int) identity::setid "there is one user";
     145 setreuid(Int, Int) identity::setreid "there is one user";

@@ -248,11 +248,13 @@ impl Memory {
         Ok(0)
     }
 
-    /// Moves or resizes a mapping; its new address.
+    /// Moves or resizes a mapping; its new address. What is new lies behind the end of its file, if it has one, until it
+    /// is brought.
     pub fn remap(&mut self, old: Range<u64>, len: u64, to: Remap) -> Answer {
         let (start, area) = self.areas.find(old.start).ok_or(Errno::FAULT)?;
-        let (area, old_len) = (*area, old.end - old.start);
-        if area.end < old.end {
+        let (area, old_len) = (Area { beyond: false, ..*area }, old.end - old.start);
+        let end = self.areas.end_of_mapping(old.start).ok_or(Errno::FAULT)?;
+        if end < old.end {
             return Err(Errno::FAULT.into());
         }
         let backing = match area.backing {
@@ -268,11 +270,11 @@ impl Memory {
         }
         let more = old.end..old.start.checked_add(len).ok_or(Errno::NOMEM)?;
         if more.end <= TOP
-            && area.end == old.end
+            && end == old.end
             && self.areas.within(more.clone()).next().is_none()
         {
-            let backing = backing.skip(old_len);
-            self.add(more.start, Area { end: more.end, backing, ..area })?;
+            let (backing, beyond) = (backing.skip(old_len), is_file(backing));
+            self.add(more.start, Area { end: more.end, backing, beyond, ..area })?;
             return Ok(old.start);
         }
         match to {
@@ -291,6 +293,14 @@ impl Memory {
             self.charged.check(len - held)?;
         }
         self.may_cut(&old)?;
+        let old_len = old.end - old.start;
+        let areas = self.areas.within(old.clone()).filter(|(_, area)| area.beyond);
+        let parts = areas.map(|(start, area)| start.max(old.start)..area.end.min(old.end));
+        let mut beyond: Vec<Range<u64>> =
+            parts.map(|part| part.start - old.start..part.end - old.start).collect();
+        if is_file(area.backing) && len > old_len {
+            beyond.push(old_len..len);
+        }
         let at = self.map(to, len, Area { access: Permissions::NONE, ..area })?;
         for part in &filled {
             self.transfer(part.start, at + (part.start - old.start), part.end - part.start)?;
@@ -300,6 +310,12 @@ impl Memory {
             self.charged.add(at + (part.start - old.start)..at + (part.end - old.start))?;
         }
         self.protect(at, len, area.access)?;
+        for part in beyond {
+            let part = at + part.start..at + part.end.min(len);
+            if !part.is_empty() {
+                self.set_beyond(part, true)?;
+            }
+        }
         Ok(at)
     }
 
@@ -444,6 +460,13 @@ pub enum Remap {
     Move,
     /// It moves there.
     Fixed(u64),
+}
+
+fn is_file(backing: Backing) -> bool {
+    match backing {
+        Backing::Anonymous | Backing::Shared { .. } => false,
+        Backing::File { .. } => true,
+    }
 }
 
 /// What the machine lets a guest do with an area, apart from pages that are being written.

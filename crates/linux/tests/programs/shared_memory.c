@@ -1,6 +1,8 @@
 // Memory that shows a file or is shared with other processes, and what is written to it in many ways.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -89,6 +91,52 @@ static void changes(void) {
     close(fd);
 }
 
+static sigjmp_buf after;
+
+static void on_fault(int signal) {
+    siglongjmp(after, signal);
+}
+
+// The first byte of a page, or a dot if there is none.
+__attribute__((noinline)) static int first_byte(const char *page) {
+    if (sigsetjmp(after, 1))
+        return '.';
+    char byte = *(volatile const char *)page;
+    return byte ? byte : '0';
+}
+
+static void show(const char *m, int pages) {
+    signal(SIGBUS, on_fault);
+    for (int i = 0; i < pages; i++)
+        putchar(first_byte(m + i * PAGE));
+    putchar('\n');
+    signal(SIGBUS, SIG_DFL);
+}
+
+// Mappings of a file that become longer and shorter, beyond its end, too.
+static void resized(int type) {
+    char page[PAGE];
+    for (int blocked = 0; blocked < 2; blocked++) {
+        int fd = open("f", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        for (int i = 0; i < 4; i++) {
+            memset(page, 'a' + i, PAGE);
+            write(fd, page, PAGE);
+        }
+        char *m = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, type, fd, 0);
+        m[0] = 'm';
+        if (blocked)
+            mmap(m + PAGE, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        m = mremap(m, PAGE, 6 * PAGE, MREMAP_MAYMOVE);
+        show(m, 6);
+        CALL(write(fd, m + 3 * PAGE, PAGE));
+        ftruncate(fd, 2 * PAGE);
+        show(m, 6);
+        ftruncate(fd, 3 * PAGE);
+        show(m, 6);
+        close(fd);
+    }
+}
+
 // Several processes write to the same pages, each to bytes of its own.
 static void processes(void) {
     enum { PAGES = 64, CHILDREN = 4 };
@@ -127,5 +175,7 @@ int main(void) {
     stores();
     changes();
     processes();
+    resized(MAP_SHARED);
+    resized(MAP_PRIVATE);
     return 0;
 }
