@@ -164,7 +164,8 @@ impl Kernel {
         let (key, then) = (self.futex_key(tid, from)?, self.futex_key(tid, to)?);
         let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
         let queue: Vec<Tid> = self.queue(key, u32::MAX).into_iter().take(most).collect();
-        let waits_for_it = |tid: &Tid| self.threads[tid].futex.is_some_and(|w| w.then == Some(then));
+        let waits_for_it =
+            |tid: &Tid| self.threads[tid].futex.is_some_and(|w| w.then == Some(then));
         if key == then || !queue.iter().all(waits_for_it) {
             return Err(Errno::INVAL.into());
         }

@@ -180,6 +180,7 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
         is_subreaper: false,
         no_new_privileges: process.no_new_privileges,
         timers: Default::default(),
+        groups: process.groups.clone(),
         resources: process.resources.clone(),
         executed: Executed::default(),
     };

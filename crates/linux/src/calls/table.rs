@@ -153,6 +153,7 @@ table! {
     124 sched_yield() threads::sched_yield "";
     125 sched_get_priority_max(Int) threads::sched_get_priority_max "";
     126 sched_get_priority_min(Int) threads::sched_get_priority_min "";
+    127 sched_rr_get_interval(Int, Pointer) threads::sched_rr_get_interval "";
     129 kill(Int, Signal) signals::kill "";
     130 tkill(Int, Signal) signals::tkill "";
     131 tgkill(Int, Int, Signal) signals::tgkill "";
@@ -182,7 +183,7 @@ table! {
     156 getsid(Int) processes::getsid "";
     157 setsid() processes::setsid "";
     158 getgroups(Int, Pointer) identity::getgroups "";
-    159 setgroups(Int, Pointer) identity::setgroups "accepted, without effect";
+    159 setgroups(Int, Pointer) identity::setgroups "groups give no rights";
     160 uname(Pointer) identity::uname "";
     161 sethostname(Text, Size) identity::sethostname "refused";
     163 getrlimit(Int, Pointer) identity::getrlimit "";

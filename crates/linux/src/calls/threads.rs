@@ -6,6 +6,7 @@ use super::Call;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::clock::Time;
+use crate::layout::TimeSpec;
 use crate::thread::Tid;
 
 /// Futex operations that wake or wait whoever the bits are.
@@ -220,6 +221,14 @@ pub(super) fn sched_get_priority_max(call: &mut Call<'_>) -> Answer {
 
 pub(super) fn sched_get_priority_min(call: &mut Call<'_>) -> Answer {
     priority_of(call.bits(0), false)
+}
+
+/// How long a turn is where nobody waits for one, as Linux says it.
+pub(super) fn sched_rr_get_interval(call: &mut Call<'_>) -> Answer {
+    const TURN: u64 = 4_000_000;
+    known_thread(call)?;
+    call.write(call.args[1], &TimeSpec::from_nanoseconds(TURN))?;
+    Ok(0)
 }
 
 pub(super) fn getcpu(call: &mut Call<'_>) -> Answer {

@@ -269,10 +269,7 @@ impl Memory {
             return Ok(old.start);
         }
         let more = old.end..old.start.checked_add(len).ok_or(Errno::NOMEM)?;
-        if more.end <= TOP
-            && end == old.end
-            && self.areas.within(more.clone()).next().is_none()
-        {
+        if more.end <= TOP && end == old.end && self.areas.within(more.clone()).next().is_none() {
             let (backing, beyond) = (backing.skip(old_len), is_file(backing));
             self.add(more.start, Area { end: more.end, backing, beyond, ..area })?;
             return Ok(old.start);
