@@ -1,5 +1,6 @@
 //! System calls: the table, and what their handlers have at hand.
 
+mod ancillary;
 mod descriptors;
 mod flags;
 mod identity;

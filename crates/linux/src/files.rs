@@ -1,12 +1,12 @@
 //! Open files: what descriptors lead to. Processes share those that were open when one was forked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::console::Stream;
 use crate::pipes::Pipes;
-use crate::process::Alarm;
+use crate::process::{Alarm, Pid};
 use crate::vfs::{Device, DirectoryEntry, NodeId};
 
 /// Entries of directories that are kept for those who read them.
@@ -36,8 +36,10 @@ pub(crate) struct OpenFile {
     pub offset: u64,
     /// What a directory had when it was last read from the beginning.
     pub listing: Option<Vec<DirectoryEntry>>,
-    /// Descriptors that lead here.
+    /// Descriptors that lead here, and messages that have it.
     pub users: u32,
+    /// Messages alone.
+    pub in_messages: u32,
 }
 
 /// What an open file is.
@@ -53,14 +55,7 @@ pub(crate) enum Kind {
         pipe: u32,
     },
     /// One of a pair of sockets.
-    Socket {
-        /// What it moves.
-        moves: Moves,
-        /// What comes from the other, unless that was shut down.
-        incoming: Option<u32>,
-        /// What goes to the other, unless that was shut down.
-        outgoing: Option<u32>,
-    },
+    Socket(Socket),
     /// One of the streams that a program begins with.
     Console(Stream),
     /// A counter (`eventfd`).
@@ -79,6 +74,19 @@ pub(crate) enum Kind {
         /// It counts from 1970.
         since_1970: bool,
     },
+}
+
+/// One of a pair of sockets.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Socket {
+    /// What it moves.
+    pub moves: Moves,
+    /// What comes from the other, unless that was shut down.
+    pub incoming: Option<u32>,
+    /// What goes to the other, unless that was shut down.
+    pub outgoing: Option<u32>,
+    /// The process that made the pair.
+    pub maker: Pid,
 }
 
 /// What a socket moves.
@@ -136,7 +144,15 @@ pub(crate) struct Interest {
 impl OpenFile {
     /// An open file that one descriptor will lead to.
     pub(crate) fn new(kind: Kind, mode: Mode) -> OpenFile {
-        OpenFile { kind, mode, offset: 0, listing: None, users: 1 }
+        OpenFile { kind, mode, offset: 0, listing: None, users: 1, in_messages: 0 }
+    }
+
+    /// The pipe that messages for it are in, if it is a socket.
+    fn receives_from(&self) -> Option<u32> {
+        match self.kind {
+            Kind::Socket(Socket { incoming, .. }) => incoming,
+            _ => None,
+        }
     }
 }
 
@@ -160,7 +176,7 @@ impl Files {
             pipe.opened[0] += u64::from(file.mode.reads);
             pipe.opened[1] += u64::from(file.mode.writes);
         }
-        if let Kind::Socket { incoming, outgoing, .. } = file.kind {
+        if let Kind::Socket(Socket { incoming, outgoing, .. }) = file.kind {
             incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers += 1);
             outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers += 1);
         }
@@ -208,11 +224,32 @@ impl Files {
         self.get_mut(id).users += 1;
     }
 
-    /// A descriptor is closed; the file, if it was the last.
-    pub(crate) fn close(&mut self, id: FileId) -> Option<OpenFile> {
+    /// A message has it.
+    pub(crate) fn post(&mut self, id: FileId) {
+        let file = self.get_mut(id);
+        file.users += 1;
+        file.in_messages += 1;
+    }
+
+    /// A message that had it was received or dropped: it is still used, and then by a descriptor, or closed.
+    pub(crate) fn unpost(&mut self, id: FileId) {
+        self.get_mut(id).in_messages -= 1;
+    }
+
+    /// How many files are in messages; those that are in several count as often.
+    pub(crate) fn posted(&self) -> u64 {
+        self.files.values().map(|file| u64::from(file.in_messages)).sum()
+    }
+
+    /// A descriptor is closed, or a message dropped; the file, if nobody else uses it. `closing` gets those that have to
+    /// be closed as well, because they were in messages that nobody can receive any more.
+    pub(crate) fn close(&mut self, id: FileId, closing: &mut Vec<FileId>) -> Option<OpenFile> {
         let file = self.get_mut(id);
         file.users -= 1;
         if file.users > 0 {
+            if file.users == file.in_messages {
+                closing.extend(self.drop_lost_messages());
+            }
             return None;
         }
         let file = self.files.remove(&id).expect("it was just there");
@@ -222,11 +259,46 @@ impl Files {
             pipe.writers -= u32::from(file.mode.writes);
             self.pipes.close(number);
         }
-        if let Kind::Socket { incoming, outgoing, .. } = file.kind {
-            incoming.into_iter().for_each(|pipe| self.pipes.get(pipe).readers -= 1);
-            outgoing.into_iter().for_each(|pipe| self.pipes.get(pipe).writers -= 1);
-            incoming.into_iter().chain(outgoing).for_each(|pipe| self.pipes.close(pipe));
+        if let Kind::Socket(Socket { incoming, outgoing, .. }) = file.kind {
+            incoming.into_iter().for_each(|pipe| closing.extend(self.stop_reading(pipe)));
+            outgoing.into_iter().for_each(|pipe| self.stop_writing(pipe));
         }
         Some(file)
+    }
+
+    /// A socket does not receive from a pipe any more; the files that were in its messages.
+    pub(crate) fn stop_reading(&mut self, number: u32) -> Vec<FileId> {
+        let pipe = self.pipes.get(number);
+        pipe.readers -= 1;
+        let files = pipe.drop_messages();
+        self.pipes.close(number);
+        files.iter().for_each(|file| self.unpost(*file));
+        files
+    }
+
+    /// A socket does not send into a pipe any more.
+    pub(crate) fn stop_writing(&mut self, number: u32) {
+        self.pipes.get(number).writers -= 1;
+        self.pipes.close(number);
+    }
+
+    /// Drops messages that nobody can receive, because the sockets for them are in such messages themselves; the files
+    /// that were in them.
+    fn drop_lost_messages(&mut self) -> Vec<FileId> {
+        let is_open =
+            |(id, file): (&FileId, &OpenFile)| (file.users > file.in_messages).then_some(*id);
+        let mut reached: BTreeSet<FileId> = self.files.iter().filter_map(is_open).collect();
+        let mut next: Vec<FileId> = reached.iter().copied().collect();
+        while let Some(id) = next.pop() {
+            let Some(pipe) = self.get(id).receives_from() else { continue };
+            let posted = self.pipes.get(pipe).messages.iter().flat_map(|message| &message.files);
+            next.extend(posted.filter(|file| reached.insert(**file)));
+        }
+        let lost = self.files.iter().filter(|(id, _)| !reached.contains(id));
+        let pipes: Vec<u32> = lost.filter_map(|(_, file)| file.receives_from()).collect();
+        let files = pipes.into_iter().flat_map(|pipe| self.pipes.get(pipe).drop_messages());
+        let files: Vec<FileId> = files.collect();
+        files.iter().for_each(|file| self.unpost(*file));
+        files
     }
 }

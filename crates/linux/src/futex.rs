@@ -36,11 +36,12 @@ impl Kernel {
         })
     }
 
-    /// `FUTEX_WAIT`: waits while the word is as expected.
+    /// `FUTEX_WAIT`: waits while the word is as expected, and then until the futex at `then` is the thread's own
+    /// (`FUTEX_WAIT_REQUEUE_PI`).
     pub(crate) fn wait_for_futex(
         &mut self,
         tid: Tid,
-        addr: u64,
+        (addr, then): (u64, Option<u64>),
         expected: u32,
         bits: u32,
         until: Option<Time>,
@@ -61,6 +62,10 @@ impl Kernel {
             Some(_) => {}
             None => {
                 let key = self.futex_key(tid, addr)?;
+                let then = then.map(|addr| self.futex_key(tid, addr)).transpose()?;
+                if then == Some(key) {
+                    return Err(Errno::INVAL.into());
+                }
                 if self.held_of(tid).memory.read_u32(addr)? != expected {
                     return Err(Errno::AGAIN.into());
                 }
@@ -69,11 +74,15 @@ impl Kernel {
                 }
                 self.numbers.ticket += 1;
                 let ticket = self.numbers.ticket;
-                let wait = FutexWait { key, addr, bits, locks: false, ticket, woken: false };
+                let wait = FutexWait { key, addr, bits, locks: false, then, ticket, woken: false };
                 self.thread(tid).futex = Some(wait);
             }
         }
-        let interrupted = if until.is_some() { Interrupted::Fails } else { Interrupted::Restarts };
+        let interrupted = match (then, until) {
+            (Some(_), _) => Interrupted::Repeats,
+            (None, Some(_)) => Interrupted::Fails,
+            (None, None) => Interrupted::Restarts,
+        };
         Err(Refusal::Wait(Wait { until, interrupted }))
     }
 
@@ -125,6 +134,9 @@ impl Kernel {
             return Err(Errno::INVAL.into());
         }
         let key = self.futex_key(tid, addr)?;
+        if !self.waiting(|wait| wait.key == key && wait.then.is_some() && !wait.locks).is_empty() {
+            return Err(Errno::INVAL.into());
+        }
         Ok(self.wake(key, most, bits))
     }
 
@@ -144,6 +156,40 @@ impl Kernel {
             self.thread(*tid).futex.as_mut().expect("it waits").key = to;
         }
         Ok((woken, moved.len() as u64))
+    }
+
+    /// `FUTEX_CMP_REQUEUE_PI`: gives one thread the futex that it waits for next, if that is nobody's, and lets others wait
+    /// for it; how many these are.
+    pub(crate) fn requeue_to_lock(&mut self, tid: Tid, [from, to]: [u64; 2], most: u64) -> Answer {
+        let (key, then) = (self.futex_key(tid, from)?, self.futex_key(tid, to)?);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
+        let queue: Vec<Tid> = self.queue(key, u32::MAX).into_iter().take(most).collect();
+        let waits_for_it =
+            |tid: &Tid| self.threads[tid].futex.is_some_and(|w| w.then == Some(then));
+        if key == then || !queue.iter().all(waits_for_it) {
+            return Err(Errno::INVAL.into());
+        }
+        let word = self.held_of(tid).memory.read_u32(to)?;
+        let is_free = word & OWNER == 0;
+        if !is_free && !self.threads.contains_key(&(word & OWNER)) {
+            return Err(Errno::SRCH.into());
+        }
+        let (next, others) = queue.split_at(usize::from(is_free).min(queue.len()));
+        let owner = next.first().copied().unwrap_or(word & OWNER);
+        let waiters = if others.is_empty() { word & WAITERS } else { WAITERS };
+        let new = owner | word & OWNER_DIED | waiters;
+        self.held_of(tid).memory.write(to, &new.to_le_bytes())?;
+        for other in others {
+            self.numbers.ticket += 1;
+            let ticket = self.numbers.ticket;
+            let wait = self.thread(*other).futex.as_mut().expect("it waits");
+            *wait = FutexWait { key: then, addr: to, locks: true, ticket, ..*wait };
+        }
+        for next in next {
+            self.thread(*next).futex.as_mut().expect("it waits").woken = true;
+            self.note();
+        }
+        Ok(queue.len() as u64)
     }
 
     /// `FUTEX_LOCK_PI`: waits until the futex is the thread's own. All threads have the same priority, so nobody inherits one.
@@ -178,7 +224,8 @@ impl Kernel {
                 self.held_of(tid).memory.write(addr, &(word | WAITERS).to_le_bytes())?;
                 self.numbers.ticket += 1;
                 let ticket = self.numbers.ticket;
-                let wait = FutexWait { key, addr, bits: 0, locks: true, ticket, woken: false };
+                let wait =
+                    FutexWait { key, addr, bits: 0, locks: true, then: None, ticket, woken: false };
                 self.thread(tid).futex = Some(wait);
             }
         }

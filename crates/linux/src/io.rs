@@ -3,8 +3,10 @@
 use crate::Errno;
 use crate::answer::Answer;
 use crate::console::{Got, Stream};
-use crate::files::{FileId, Kind};
+use crate::files::{FileId, Kind, Moves, Socket};
 use crate::kernel::Kernel;
+use crate::messages::Message;
+use crate::pipes::Pipe;
 use crate::resources::Limit;
 use crate::signals::{Info, Signal};
 use crate::thread::Tid;
@@ -40,9 +42,13 @@ impl Kernel {
                 Err(Errno::SPIPE.into())
             }
             Kind::Console(stream) => self.read_console(*stream, bytes),
-            Kind::Socket { .. } if at.is_some() => Err(Errno::SPIPE.into()),
-            Kind::Socket { incoming: None, .. } => Ok(0),
-            Kind::Pipe { pipe } | Kind::Socket { incoming: Some(pipe), .. } => {
+            Kind::Socket(_) if at.is_some() => Err(Errno::SPIPE.into()),
+            Kind::Socket(Socket { incoming: None, .. }) => Ok(0),
+            Kind::Socket(Socket { moves, incoming: Some(pipe), .. }) => {
+                let (moves, pipe) = (*moves, *pipe);
+                self.read_socket(moves, pipe, bytes)
+            }
+            Kind::Pipe { pipe } => {
                 let pipe = self.files.pipes.get(*pipe);
                 if pipe.bytes.is_empty() && pipe.writers > 0 && !bytes.is_empty() {
                     return Err(Errno::AGAIN.into());
@@ -64,6 +70,22 @@ impl Kernel {
             Device::Tty => return self.read_console(Stream::Input, bytes),
         }
         Ok(bytes.len())
+    }
+
+    /// Reads from the messages of a socket. Files that have come along are closed.
+    fn read_socket(&mut self, moves: Moves, pipe: u32, bytes: &mut [u8]) -> Answer<usize> {
+        let queue = self.files.pipes.get(pipe);
+        let Some(received) = queue.receive(moves, bytes.len(), false) else {
+            let waits = queue.writers > 0 && !bytes.is_empty();
+            return if waits { Err(Errno::AGAIN.into()) } else { Ok(0) };
+        };
+        for file in received.files {
+            self.files.unpost(file);
+            self.close_file(file);
+        }
+        bytes[..received.bytes.len()].copy_from_slice(&received.bytes);
+        self.note();
+        Ok(received.bytes.len())
     }
 
     pub(crate) fn read_console(&mut self, stream: Stream, bytes: &mut [u8]) -> Answer<usize> {
@@ -137,13 +159,16 @@ impl Kernel {
                 Err(Errno::SPIPE.into())
             }
             Kind::Console(stream) => self.write_console(*stream, bytes),
-            Kind::Socket { .. } if at.is_some() => Err(Errno::SPIPE.into()),
-            Kind::Socket { outgoing: None, .. } => {
+            Kind::Socket(_) if at.is_some() => Err(Errno::SPIPE.into()),
+            Kind::Socket(Socket { outgoing: None, .. }) => {
                 self.send_to_thread(tid, Info::kernel(Signal::PIPE));
                 Err(Errno::PIPE.into())
             }
-            Kind::Pipe { pipe } | Kind::Socket { outgoing: Some(pipe), .. } => {
-                self.write_pipe(tid, *pipe, bytes)
+            Kind::Pipe { pipe } => self.write_pipe(tid, *pipe, bytes, Pipe::write),
+            Kind::Socket(Socket { outgoing: Some(pipe), .. }) => {
+                self.write_pipe(tid, *pipe, bytes, |pipe, bytes| {
+                    pipe.send_bytes(Message::new(bytes))
+                })
             }
             Kind::Event { .. } => self.write_counter(id, bytes),
             Kind::Epoll(_) | Kind::Timer { .. } => Err(Errno::INVAL.into()),
@@ -188,13 +213,19 @@ impl Kernel {
         }
     }
 
-    fn write_pipe(&mut self, tid: Tid, pipe: u32, bytes: &[u8]) -> Answer<usize> {
+    fn write_pipe(
+        &mut self,
+        tid: Tid,
+        pipe: u32,
+        bytes: &[u8],
+        write: impl FnOnce(&mut Pipe, &[u8]) -> usize,
+    ) -> Answer<usize> {
         let pipe = self.files.pipes.get(pipe);
         if pipe.readers == 0 {
             self.send_to_thread(tid, Info::kernel(Signal::PIPE));
             return Err(Errno::PIPE.into());
         }
-        let written = pipe.write(bytes);
+        let written = write(pipe, bytes);
         if written == 0 && !bytes.is_empty() {
             return Err(Errno::AGAIN.into());
         }

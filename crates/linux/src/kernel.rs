@@ -222,6 +222,7 @@ impl Kernel {
             is_subreaper: false,
             no_new_privileges: false,
             timers: BTreeMap::new(),
+            groups: vec![0],
             resources: Resources::new(&self.limits),
             executed: Executed::default(),
         };

@@ -82,10 +82,11 @@ impl Known<'_> {
             'T' => "T (stopped)",
             _ => "Z (zombie)",
         };
+        let groups: String = process.groups.iter().map(|group| format!("{group} ")).collect();
         let mask = self.threads.get(&id).map_or(0, |thread| thread.mask.bits());
         format!(
             "Name:\t{}\nUmask:\t{:04o}\nState:\t{state}\nTgid:\t{pid}\nNgid:\t0\nPid:\t{id}\nPPid:\t{}\nTracerPid:\t0\n\
-             Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nFDSize:\t64\nGroups:\t0 \nVmPeak:\t{kib:8} kB\nVmSize:\t{kib:8} kB\n\
+             Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nFDSize:\t64\nGroups:\t{groups}\nVmPeak:\t{kib:8} kB\nVmSize:\t{kib:8} kB\n\
              VmHWM:\t{kib:8} kB\nVmRSS:\t{kib:8} kB\nThreads:\t{}\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n\
              SigBlk:\t{mask:016x}\nSeccomp:\t0\nCpus_allowed:\t1\nCpus_allowed_list:\t0\n",
             self.name(id),
@@ -195,7 +196,7 @@ impl Processes for Known<'_> {
         match &self.files.get(file).kind {
             Kind::Node(node) | Kind::Device(_, node) => Ok(Descriptor::Node(*node)),
             Kind::Pipe { pipe } => other(format!("pipe:[{pipe}]")),
-            Kind::Socket { .. } => other(format!("socket:[{file}]")),
+            Kind::Socket(_) => other(format!("socket:[{file}]")),
             Kind::Console(stream) => other(format!("pipe:[{}]", 1_000_000 + *stream as u32)),
             Kind::Event { .. } => other("anon_inode:[eventfd]".into()),
             Kind::Epoll(_) => other("anon_inode:[eventpoll]".into()),

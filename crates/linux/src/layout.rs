@@ -1,7 +1,7 @@
 //! Structures of system calls, as ARM64's Linux has them in memory.
 
 use bytemuck::{Pod, Zeroable};
-use linux_raw_sys::{general as raw, system};
+use linux_raw_sys::{general as raw, net, system};
 
 use crate::clock::SECOND;
 use crate::vfs;
@@ -49,6 +49,13 @@ layouts! {
     }
     /// `struct iovec`.
     IoVec = raw::iovec { base: u64, len: u64, }
+    /// `struct msghdr`.
+    MessageHeader = net::msghdr {
+        name: u64, name_len: u32, pad: u32, buffers: u64, count: u64, control: u64,
+        control_len: u64, flags: u32, pad2: u32,
+    }
+    /// `struct cmsghdr`.
+    ControlHeader = net::cmsghdr { len: u64, level: u32, kind: u32, }
     /// `struct rlimit64`.
     ResourceLimit = raw::rlimit64 { soft: u64, hard: u64, }
     /// `struct rusage`.

@@ -39,6 +39,7 @@ mod layout;
 mod locks;
 mod mapped_files;
 pub mod memory;
+mod messages;
 mod moving;
 mod opening;
 mod pipes;

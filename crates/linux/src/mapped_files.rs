@@ -111,8 +111,14 @@ impl Kernel {
         Ok(())
     }
 
-    /// True if an access failed because it lies behind the end of a file that has grown since, and was mended.
+    /// True if an access failed because it is the first write to shared memory, or lies behind the end of a file that has
+    /// grown since, and was mended.
     pub(crate) fn mend_access(&mut self, tid: Tid, addr: u64) -> Answer<bool> {
+        Ok(self.held_of(tid).memory.begin_writing(addr)? || self.show_more(tid, addr)?)
+    }
+
+    /// True if something of a file is shown now at an address that was behind its end.
+    pub(crate) fn show_more(&mut self, tid: Tid, addr: u64) -> Answer<bool> {
         let found = self.held_of(tid).memory.areas().find(addr);
         let Some((start, area)) = found.map(|(start, area)| (start, *area)) else {
             return Ok(false);

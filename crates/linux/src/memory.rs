@@ -8,6 +8,7 @@ mod areas;
 mod charged;
 mod saved;
 mod space;
+mod written;
 
 pub use areas::{Area, Areas, Backing, Label};
 pub use charged::Budget;

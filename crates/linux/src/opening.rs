@@ -142,16 +142,25 @@ impl Kernel {
         }
     }
 
-    /// A descriptor is closed.
+    /// A descriptor is closed, or a message with a file is dropped.
     pub(crate) fn close_file(&mut self, id: FileId) {
         self.note();
-        let Some(file) = self.files.close(id) else { return };
+        let mut closing = vec![id];
+        while let Some(id) = closing.pop() {
+            if let Some(file) = self.files.close(id, &mut closing) {
+                self.let_go(id, file);
+            }
+        }
+    }
+
+    /// Nobody uses an open file any more.
+    fn let_go(&mut self, id: FileId, file: OpenFile) {
         self.locks.release(Owner::Record(id), None);
         self.locks.release(Owner::Whole(id), None);
         match file.kind {
             Kind::Node(node) | Kind::Device(_, node) => self.vfs.release(node),
             Kind::Pipe { .. }
-            | Kind::Socket { .. }
+            | Kind::Socket(_)
             | Kind::Console(_)
             | Kind::Event { .. }
             | Kind::Epoll(_)

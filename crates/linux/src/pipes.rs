@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::files::next_free;
+use crate::messages::{MESSAGE, Message};
 use crate::vfs::NodeId;
 
 /// Bytes that a pipe holds, as on Linux.
 pub(crate) const CAPACITY: usize = 1 << 16;
 /// What the messages of a socket may take, as on Linux.
 pub(crate) const MESSAGES: usize = 212_992;
-/// What a message takes beside its bytes, about as on Linux.
-pub(crate) const MESSAGE: usize = 768;
 /// Bytes that are written together or not at all.
 pub(crate) const ATOMIC: usize = 4096;
 
@@ -24,8 +23,10 @@ pub(crate) const MOST_BYTES: usize = 1 << 26;
 pub(crate) struct Pipe {
     /// What was written and not read.
     pub bytes: VecDeque<u8>,
-    /// Messages that were sent and not received, of a socket that keeps them apart.
-    pub messages: VecDeque<Vec<u8>>,
+    /// Messages that were sent and not received, if it belongs to sockets.
+    pub messages: VecDeque<Message>,
+    /// Who receives them wants to know who has sent them (`SO_PASSCRED`).
+    pub tells_sender: bool,
     /// Open files that read it.
     pub readers: u32,
     /// Open files that write it.
@@ -43,7 +44,7 @@ pub(crate) struct Pipe {
 impl Pipe {
     /// Room that is left.
     pub(crate) fn room(&self) -> usize {
-        let messages = self.messages.iter().map(|message| message.len() + MESSAGE);
+        let messages = self.messages.iter().map(|message| message.bytes.len() + MESSAGE);
         let taken = self.bytes.len() + messages.sum::<usize>();
         self.capacity - taken.min(self.capacity)
     }
@@ -51,22 +52,6 @@ impl Pipe {
     /// True if there is nothing to be read.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.messages.is_empty()
-    }
-
-    /// Sends a message, if there is room for it, or nothing else; true if that was done.
-    pub(crate) fn send(&mut self, message: Vec<u8>) -> bool {
-        let fits = self.messages.is_empty() || message.len() + MESSAGE <= self.room();
-        if fits {
-            self.moves += 1;
-            self.messages.push_back(message);
-        }
-        fits
-    }
-
-    /// Takes the first message.
-    pub(crate) fn receive(&mut self) -> Option<Vec<u8>> {
-        self.moves += 1;
-        self.messages.pop_front()
     }
 
     /// Reads; how many bytes.
@@ -159,16 +144,5 @@ mod tests {
         let mut bytes = vec![0; CAPACITY + 1];
         assert_eq!(pipe.read(&mut bytes), CAPACITY);
         assert_eq!((bytes[0], bytes[CAPACITY - 1]), (7, 8));
-    }
-
-    #[test]
-    fn messages_stay_apart_and_are_limited() {
-        let mut pipes = Pipes::default();
-        let number = pipes.add_with(None, MESSAGES);
-        let pipe = pipes.get(number);
-        assert!(pipe.is_empty() && pipe.send(vec![7; MESSAGES]) && !pipe.send(Vec::new()));
-        assert_eq!(pipe.receive().map(|message| message.len()), Some(MESSAGES));
-        let most = (0..MESSAGES).take_while(|_| pipe.send(Vec::new())).count();
-        assert_eq!((most, pipe.receive()), (MESSAGES / MESSAGE, Some(Vec::new())));
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Process {
     pub no_new_privileges: bool,
     /// Timers of `timer_create`.
     pub timers: BTreeMap<u32, Timer>,
+    /// The groups that its user is in.
+    pub groups: Vec<u32>,
     /// Its limits.
     pub resources: Resources,
     /// Instructions that it has executed, and its ended children.

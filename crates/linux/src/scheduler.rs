@@ -310,6 +310,8 @@ impl Kernel {
                     Err(_) => self.fault(tid, stop)?,
                 }
             }
+            // The instruction is executed again.
+            Some(stop) if self.mend(tid, stop)? => true,
             Some(stop) => {
                 left = left.saturating_sub(1);
                 self.fault(tid, stop)?
@@ -406,6 +408,20 @@ impl Kernel {
         Ok(true)
     }
 
+    /// True if an instruction could not be executed because of something that the guest knows nothing of, and now can.
+    fn mend(&mut self, tid: Tid, stop: Stop) -> Result<bool, EngineError> {
+        match stop {
+            Stop::Fault {
+                kind: FaultKind::Read | FaultKind::Write | FaultKind::Fetch,
+                address,
+            } => match self.mend_access(tid, address) {
+                Err(Refusal::Host(error)) => Err(error),
+                mended => Ok(mended.unwrap_or(false)),
+            },
+            _ => Ok(false),
+        }
+    }
+
     /// An instruction could not be executed: its thread gets a signal. True if the thread goes on.
     fn fault(&mut self, tid: Tid, stop: Stop) -> Result<bool, EngineError> {
         let pc = self.thread(tid).registers.pc;
@@ -416,14 +432,7 @@ impl Kernel {
             Stop::Fault { kind: FaultKind::Fetch, address } if !address.is_multiple_of(4) => {
                 (Signal::BUS, BUS_ADRALN, address)
             }
-            Stop::Fault { address, .. } => {
-                match self.mend_access(tid, address) {
-                    Ok(true) => return Ok(true),
-                    Err(Refusal::Host(error)) => return Err(error),
-                    Ok(false) | Err(_) => {}
-                }
-                self.fault_at(tid, address)
-            }
+            Stop::Fault { address, .. } => self.fault_at(tid, address),
             Stop::Breakpoint { .. } => (Signal::TRAP, TRAP_BRKPT, pc),
             Stop::Halt { .. } | Stop::ZeroWord | Stop::Undefined { .. } => {
                 (Signal::ILL, ILL_ILLOPC, pc)

@@ -1,8 +1,8 @@
 //! Memory that processes share with those forked from them, and files that are mapped to be changed.
 //!
 //! Every process has a machine of its own, and one of them runs at a time. So what one has written is brought to the others
-//! when it has run: pages that differ from what was last known go to the segment or file, and from there to all other
-//! memories that show them.
+//! when it has run: pages that it may have written, and that differ from what was last known, go to the segment or file, and
+//! from there to all other memories that show them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -71,30 +71,13 @@ struct Shown {
 impl Kernel {
     /// Brings what a memory's process has written to those who share it. Failures of the host come up when it runs next.
     pub(crate) fn sync_shared(&mut self, number: u32) {
-        let alone = self.memories.len() == 1;
-        self.sync_areas(number, |backing| match backing {
-            Backing::Anonymous => false,
-            Backing::Shared { .. } => !alone,
-            Backing::File { shared, .. } => shared,
-        });
-    }
-
-    /// The same for a process that is about to share its memory with another.
-    pub(crate) fn sync_for_fork(&mut self, number: u32) {
-        self.sync_areas(number, Backing::is_shared);
-    }
-
-    fn sync_areas(&mut self, number: u32, counts: impl Fn(Backing) -> bool) {
         let Some(held) = self.memories.get(&number) else { return };
-        for (start, area) in held.memory.areas().shared() {
-            if !counts(area.backing) {
-                continue;
-            }
-            let filled = self.memories[&number].memory.filled(start..area.end);
-            for at in filled.into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
-                let backing = area.backing.skip(at - start);
-                self.sync_page(number, &Shown { at, backing });
-            }
+        for (at, start, area) in held.memory.written() {
+            let backing = area.backing.skip(at - start);
+            let had_changed = self.sync_page(number, &Shown { at, backing });
+            let held = self.memories.get_mut(&number).expect("it was just there");
+            // As above.
+            let _ = held.memory.looked_at(at, had_changed);
         }
         if self.segments.pages.len() > self.segments.most {
             self.forget_segments();
@@ -122,11 +105,12 @@ impl Kernel {
         self.segments.retain(&shown);
     }
 
-    fn sync_page(&mut self, number: u32, shown: &Shown) {
+    /// Brings a page to those who share it; true if it had changed.
+    fn sync_page(&mut self, number: u32, shown: &Shown) -> bool {
         let mut bytes = vec![0; PAGE as usize];
         let held = &self.memories[&number];
         if held.memory.guest.read(shown.at, &mut bytes).is_err() {
-            return;
+            return false;
         }
         let is_new = match shown.backing {
             Backing::Anonymous => false,
@@ -136,7 +120,7 @@ impl Kernel {
                 let Ok(len) =
                     self.with_vfs(0, |vfs, processes| vfs.read(processes, node, offset, &mut old))
                 else {
-                    return;
+                    return false;
                 };
                 let same = old[..len] == bytes[..len];
                 if !same {
@@ -149,6 +133,7 @@ impl Kernel {
         if is_new {
             self.show(number, shown.backing, &bytes);
         }
+        is_new
     }
 
     /// Brings a page to all other memories that show it.

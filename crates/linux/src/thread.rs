@@ -36,7 +36,7 @@ pub(crate) struct Thread {
     pub waiting: Option<Waiting>,
     /// When its system call gives up, if that has been computed.
     pub deadline: Option<Time>,
-    /// Bytes that its system call has written before it had to wait.
+    /// Bytes that its system call has moved before it had to wait.
     pub progress: u64,
     /// The process that it waits for until that has left its memory.
     pub vfork_child: Option<Pid>,
@@ -50,6 +50,8 @@ pub(crate) struct Thread {
     pub robust_list: u64,
     /// Its name, which programs can set.
     pub name: [u8; 16],
+    /// How nice it is, from -20 to 19; no thread has less time for that.
+    pub nice: i8,
 }
 
 /// A system call that waits.
@@ -72,6 +74,8 @@ pub(crate) struct FutexWait {
     pub bits: u32,
     /// It waits for the futex to be its own (`FUTEX_LOCK_PI`).
     pub locks: bool,
+    /// The futex that it waits for after this one, to be its own (`FUTEX_WAIT_REQUEUE_PI`).
+    pub then: Option<FutexKey>,
     /// Its place in the queue.
     pub ticket: u64,
     /// It was woken.
@@ -114,6 +118,7 @@ impl Thread {
             clear_tid: 0,
             robust_list: 0,
             name,
+            nice: 0,
         }
     }
 

@@ -36,6 +36,11 @@ impl Permissions {
         Permissions(self.0 | other.0)
     }
 
+    /// Returns what these allow and the others do not.
+    pub const fn without(self, other: Permissions) -> Permissions {
+        Permissions(self.0 & !other.0)
+    }
+
     /// What an access needs.
     pub fn needed(access: Access) -> Permissions {
         match access {

@@ -27,7 +27,18 @@ cd "$scratch"
 mkdir upper overlay root
 mount -t overlay overlay -o "lowerdir=$root,upperdir=upper,workdir=overlay" root
 mount --rbind /proc root/proc
-mount --rbind /dev root/dev
+# Root could remove the host's devices.
+mount -t tmpfs -o mode=755 tmpfs root/dev
+for device in null zero full random urandom tty; do
+    touch "root/dev/$device"
+    mount --bind "/dev/$device" "root/dev/$device"
+done
+ln -s /proc/self/fd root/dev/fd
+for stream in 0:stdin 1:stdout 2:stderr; do
+    ln -s "fd/${stream%:*}" "root/dev/${stream#*:}"
+done
+mkdir root/dev/shm
+mount -t tmpfs -o mode=1777 tmpfs root/dev/shm
 mount -t tmpfs -o mode=1777 tmpfs root/tmp
 mkdir root/work root/programs
 mount --bind "$work" root/work

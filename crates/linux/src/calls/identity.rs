@@ -50,18 +50,31 @@ pub(super) fn setfsid(_: &mut Call<'_>) -> Answer {
 
 /// Root is in its own group only.
 pub(super) fn getgroups(call: &mut Call<'_>) -> Answer {
+    let groups = call.process().groups.clone();
     match call.int(0) {
-        0 => Ok(1),
-        size if size < 0 => Err(Errno::INVAL.into()),
-        _ => {
-            call.write(call.args[1], &0u32)?;
-            Ok(1)
-        }
+        0 => {}
+        size if size < 0 || (size as usize) < groups.len() => return Err(Errno::INVAL.into()),
+        _ if groups.is_empty() => {}
+        _ => call.write_bytes(call.args[1], bytemuck::cast_slice(&groups))?,
     }
+    Ok(groups.len() as u64)
 }
 
+/// Groups are remembered; root may do everything without them.
 pub(super) fn setgroups(call: &mut Call<'_>) -> Answer {
-    if call.int(0) < 0 || call.int(0) > 65536 { Err(Errno::INVAL.into()) } else { Ok(0) }
+    // Linux has a higher limit, but then they would have to be counted.
+    const MOST: i32 = 1024;
+    if !(0..=MOST).contains(&call.int(0)) {
+        return Err(Errno::INVAL.into());
+    }
+    let mut groups = vec![0u32; call.int(0) as usize];
+    if !groups.is_empty() {
+        let at = call.args[1];
+        call.memory().read(at, bytemuck::cast_slice_mut(&mut groups))?;
+    }
+    groups.sort_unstable();
+    call.process().groups = groups;
+    Ok(0)
 }
 
 pub(super) fn uname(call: &mut Call<'_>) -> Answer {

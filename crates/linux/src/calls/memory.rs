@@ -138,7 +138,12 @@ pub(super) fn mremap(call: &mut Call<'_>) -> Answer {
         (false, false) => Remap::Stay,
     };
     let number = call.process().memory;
-    call.kernel.change_areas(number, 0..TOP, |memory| memory.remap(addr..end, new, how))
+    let at =
+        call.kernel.change_areas(number, 0..TOP, |memory| memory.remap(addr..end, new, how))?;
+    if new > old {
+        call.kernel.show_more(call.tid, at + old)?;
+    }
+    Ok(at)
 }
 
 pub(super) fn madvise(call: &mut Call<'_>) -> Answer {

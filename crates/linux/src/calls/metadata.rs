@@ -25,7 +25,7 @@ impl Call<'_> {
                 return Ok(self.kernel.with_vfs(self.tid, |vfs, _| vfs.stat(node))?);
             }
             Kind::Pipe { .. } => FileType::Fifo,
-            Kind::Socket { .. } => FileType::Socket,
+            Kind::Socket(_) => FileType::Socket,
             Kind::Console(stream) if self.kernel.console.is_terminal(*stream) => {
                 FileType::Character
             }

@@ -143,7 +143,7 @@ fn reopen(call: &mut Call<'_>, pid: u32, fd: u32, mode: Mode, closes: bool) -> A
         }
         Kind::Pipe { pipe } => Kind::Pipe { pipe },
         Kind::Console(stream) => Kind::Console(stream),
-        Kind::Socket { .. } | Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => {
+        Kind::Socket(_) | Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => {
             return Err(Errno::NXIO.into());
         }
     };

@@ -8,7 +8,7 @@ use super::{Call, flags};
 use crate::Errno;
 use crate::answer::Answer;
 use crate::clock::Time;
-use crate::files::{Epoll, FileId, Interest, Kind, Mode, Moves, OpenFile};
+use crate::files::{Epoll, FileId, Interest, Kind, Mode, Moves, OpenFile, Socket};
 use crate::layout::{EpollEvent, PollFd, TimeSpec};
 use crate::signals::Signals;
 use crate::vfs::Device;
@@ -52,9 +52,9 @@ impl Call<'_> {
                     | when(pipe.readers == 0, ERR);
                 when(mode.reads, reading) | when(mode.writes, writing)
             }
-            Kind::Socket { moves, incoming, outgoing } => {
-                let (moves, incoming, outgoing) = (*moves, *incoming, *outgoing);
-                self.socket_ready(moves, incoming, outgoing)
+            Kind::Socket(socket) => {
+                let socket = *socket;
+                self.socket_ready(socket)
             }
             Kind::Event { count, .. } => {
                 let readable = if *count > 0 { READABLE } else { 0 };
@@ -69,7 +69,7 @@ impl Call<'_> {
         Ready { events, at }
     }
 
-    fn socket_ready(&mut self, moves: Moves, incoming: Option<u32>, outgoing: Option<u32>) -> u32 {
+    fn socket_ready(&mut self, Socket { moves, incoming, outgoing, .. }: Socket) -> u32 {
         let pipes = &mut self.kernel.files.pipes;
         // One that moves datagrams does not see that the other is gone before it sends.
         let ends = moves != Moves::Datagrams;

@@ -84,7 +84,7 @@ fn start(call: &mut Call<'_>, args: &CloneArgs) -> Answer {
     call.kernel.save_vectors(call.tid)?;
     let parent = call.thread();
     let (mut registers, vectors, name) = (parent.registers, parent.vectors, parent.name);
-    let (mask, stack) = (parent.mask, parent.stack);
+    let (mask, stack, nice) = (parent.mask, parent.stack, parent.nice);
     registers.x[0] = 0;
     if args.stack != 0 {
         registers.x[SP as usize] = args.stack;
@@ -95,7 +95,7 @@ fn start(call: &mut Call<'_>, args: &CloneArgs) -> Answer {
     registers.take_exception();
     let pid = if makes_thread { call.pid() } else { start_process(call, tid, args)? };
     let mut thread = Thread::new(pid, registers, vectors, name);
-    thread.mask = mask;
+    (thread.mask, thread.nice) = (mask, nice);
     if !has(raw::CLONE_VM) || has(raw::CLONE_VFORK) {
         thread.stack = stack;
     } else {
@@ -150,7 +150,6 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
         }
         false => {
             call.kernel.use_strings();
-            call.kernel.sync_for_fork(number);
             let copy = call.memory().fork()?;
             call.kernel.hold(copy)
         }
@@ -181,6 +180,7 @@ fn start_process(call: &mut Call<'_>, tid: u32, args: &CloneArgs) -> Answer<Pid>
         is_subreaper: false,
         no_new_privileges: process.no_new_privileges,
         timers: Default::default(),
+        groups: process.groups.clone(),
         resources: process.resources.clone(),
         executed: Executed::default(),
     };

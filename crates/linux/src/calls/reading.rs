@@ -2,6 +2,7 @@
 
 use linux_raw_sys::general as raw;
 
+use super::ancillary::Attached;
 use super::{Call, MOST_BYTES};
 use crate::Errno;
 use crate::answer::{Answer, Refusal, Wait};
@@ -22,7 +23,7 @@ impl Call<'_> {
 
     /// Reads into buffers, until one is not filled.
     fn read_into(&mut self, file: FileId, mut at: Option<u64>, buffers: &[(u64, u64)]) -> Answer {
-        if at.is_none() && self.has_messages(file) {
+        if at.is_none() && self.is_socket(file) {
             // A look for nothing takes no message.
             return if buffers.is_empty() { Ok(0) } else { self.receive(file, buffers, 0) };
         }
@@ -55,8 +56,8 @@ impl Call<'_> {
 
     /// Writes from buffers. A call that had to wait goes on where it was.
     fn write_from(&mut self, file: FileId, at: Option<u64>, buffers: &[(u64, u64)]) -> Answer {
-        if at.is_none() && self.has_messages(file) {
-            return self.send(file, buffers, 0);
+        if at.is_none() && self.is_socket(file) {
+            return self.send(file, buffers, 0, Attached::default());
         }
         let mut skip = self.thread().progress;
         for (addr, len) in buffers {
@@ -173,7 +174,7 @@ pub(super) fn lseek(call: &mut Call<'_>) -> Answer {
     let node = match file.kind {
         Kind::Node(node) => node,
         Kind::Device(..) => return Ok(0),
-        Kind::Console(_) | Kind::Pipe { .. } | Kind::Socket { .. } => {
+        Kind::Console(_) | Kind::Pipe { .. } | Kind::Socket(_) => {
             return Err(Errno::SPIPE.into());
         }
         Kind::Event { .. } | Kind::Epoll(_) | Kind::Timer { .. } => return Err(Errno::SPIPE.into()),

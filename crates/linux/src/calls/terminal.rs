@@ -6,7 +6,7 @@ use super::Call;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::console::Stream;
-use crate::files::{FileId, Kind, Moves};
+use crate::files::{FileId, Kind, Moves, Socket};
 use crate::layout::{Termios, WindowSize};
 use crate::terminal;
 use crate::vfs::Device;
@@ -43,14 +43,13 @@ fn readable(call: &mut Call<'_>, id: FileId) -> Answer<u32> {
     let offset = file.offset;
     Ok(match file.kind {
         Kind::Pipe { pipe } => call.kernel.files.pipes.get(pipe).bytes.len() as u32,
-        Kind::Socket { incoming: None, .. } => 0,
-        Kind::Socket { moves, incoming: Some(pipe), .. } => {
+        Kind::Socket(Socket { incoming: None, .. }) => 0,
+        Kind::Socket(Socket { moves, incoming: Some(pipe), .. }) => {
             let pipe = call.kernel.files.pipes.get(pipe);
-            let sizes = pipe.messages.iter().map(|message| message.len());
-            let bytes = match moves {
-                Moves::Bytes => pipe.bytes.len(),
+            let sizes = pipe.messages.iter().map(|message| message.bytes.len());
+            let bytes: usize = match moves {
                 Moves::Datagrams => sizes.take(1).sum(),
-                Moves::Packets => sizes.sum(),
+                Moves::Bytes | Moves::Packets => sizes.sum(),
             };
             bytes as u32
         }

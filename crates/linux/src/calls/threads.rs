@@ -6,6 +6,8 @@ use super::Call;
 use crate::Errno;
 use crate::answer::Answer;
 use crate::clock::Time;
+use crate::layout::TimeSpec;
+use crate::thread::Tid;
 
 /// Futex operations that wake or wait whoever the bits are.
 const ANY: u32 = u32::MAX;
@@ -19,11 +21,11 @@ pub(super) fn futex(call: &mut Call<'_>) -> Answer {
         raw::FUTEX_WAIT => {
             let duration = call.duration(timeout)?;
             let until = call.deadline(duration);
-            call.kernel.wait_for_futex(tid, addr, value as u32, ANY, until)
+            call.kernel.wait_for_futex(tid, (addr, None), value as u32, ANY, until)
         }
         raw::FUTEX_WAIT_BITSET => {
             let until = absolute(call, timeout, realtime)?;
-            call.kernel.wait_for_futex(tid, addr, value as u32, bits as u32, until)
+            call.kernel.wait_for_futex(tid, (addr, None), value as u32, bits as u32, until)
         }
         raw::FUTEX_WAKE => call.kernel.wake_futex_checked(tid, addr, most(value), ANY),
         raw::FUTEX_WAKE_BITSET => {
@@ -41,6 +43,19 @@ pub(super) fn futex(call: &mut Call<'_>) -> Answer {
             let moved =
                 call.kernel.requeue_futex(tid, [addr, other], most(value), most(timeout))?;
             Ok(moved.0 + moved.1)
+        }
+        raw::FUTEX_WAIT_REQUEUE_PI => {
+            let until = absolute(call, timeout, realtime)?;
+            call.kernel.wait_for_futex(tid, (addr, Some(other)), value as u32, ANY, until)
+        }
+        raw::FUTEX_CMP_REQUEUE_PI => {
+            if value as u32 != 1 {
+                return Err(Errno::INVAL.into());
+            }
+            if call.memory().read_u32(addr)? != bits as u32 {
+                return Err(Errno::AGAIN.into());
+            }
+            call.kernel.requeue_to_lock(tid, [addr, other], most(timeout))
         }
         raw::FUTEX_WAKE_OP => wake_op(call),
         // The first of them always has the time since 1970.
@@ -208,18 +223,53 @@ pub(super) fn sched_get_priority_min(call: &mut Call<'_>) -> Answer {
     priority_of(call.bits(0), false)
 }
 
+/// How long a turn is where nobody waits for one, as Linux says it.
+pub(super) fn sched_rr_get_interval(call: &mut Call<'_>) -> Answer {
+    const TURN: u64 = 4_000_000;
+    known_thread(call)?;
+    call.write(call.args[1], &TimeSpec::from_nanoseconds(TURN))?;
+    Ok(0)
+}
+
 pub(super) fn getcpu(call: &mut Call<'_>) -> Answer {
     call.write_optional(call.args[0], &0u32)?;
     call.write_optional(call.args[1], &0u32)?;
     Ok(0)
 }
 
-/// Nobody is nicer than another here; what was asked for is not kept.
-pub(super) fn getpriority(_: &mut Call<'_>) -> Answer {
-    const NICE_0: u64 = 20;
-    Ok(NICE_0)
+/// Threads that are meant by a process, a group or a user.
+fn meant(call: &mut Call<'_>) -> Answer<Vec<Tid>> {
+    let who = call.bits(1);
+    let own = call.process().group;
+    let is_in = |call: &Call<'_>, tid: Tid, group: u32| {
+        let pid = call.kernel.threads[&tid].pid;
+        call.kernel.processes.get(&pid).is_some_and(|process| process.group == group)
+    };
+    let all: Vec<Tid> = call.kernel.threads.keys().copied().collect();
+    let found: Vec<Tid> = match (call.bits(0), who) {
+        (raw::PRIO_PROCESS, 0) => vec![call.tid],
+        (raw::PRIO_PROCESS, who) => all.into_iter().filter(|tid| *tid == who).collect(),
+        (raw::PRIO_PGRP, who) => {
+            let group = if who == 0 { own } else { who };
+            all.into_iter().filter(|tid| is_in(call, *tid, group)).collect()
+        }
+        (raw::PRIO_USER, 0) => all,
+        (raw::PRIO_USER, _) => Vec::new(),
+        _ => return Err(Errno::INVAL.into()),
+    };
+    if found.is_empty() { Err(Errno::SRCH.into()) } else { Ok(found) }
+}
+
+/// The least nice of them, as the kernel counts: from 1 to 40.
+pub(super) fn getpriority(call: &mut Call<'_>) -> Answer {
+    let least = meant(call)?.into_iter().map(|tid| call.kernel.thread(tid).nice).min();
+    Ok((20 - i64::from(least.unwrap_or(0))) as u64)
 }
 
 pub(super) fn setpriority(call: &mut Call<'_>) -> Answer {
-    if call.args[0] > 2 { Err(Errno::INVAL.into()) } else { Ok(0) }
+    let nice = call.int(2).clamp(-20, 19) as i8;
+    for tid in meant(call)? {
+        call.kernel.thread(tid).nice = nice;
+    }
+    Ok(0)
 }

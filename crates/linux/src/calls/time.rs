@@ -24,11 +24,8 @@ enum Which {
     Thread,
 }
 
-fn which(clock: u64) -> Result<Which, Errno> {
-    // Those of a process by its number are computed from it; only one's own are supported.
-    const OWN_PROCESS: u32 = -6i32 as u32;
-    const OWN_THREAD: u32 = -2i32 as u32;
-    match clock as u32 {
+fn which(clock: u32) -> Result<Which, Errno> {
+    match clock {
         raw::CLOCK_REALTIME
         | raw::CLOCK_REALTIME_COARSE
         | raw::CLOCK_TAI
@@ -38,13 +35,32 @@ fn which(clock: u64) -> Result<Which, Errno> {
         | raw::CLOCK_MONOTONIC_COARSE
         | raw::CLOCK_BOOTTIME
         | raw::CLOCK_BOOTTIME_ALARM => Ok(Which::SinceBoot),
-        raw::CLOCK_PROCESS_CPUTIME_ID | OWN_PROCESS => Ok(Which::Process),
-        raw::CLOCK_THREAD_CPUTIME_ID | OWN_THREAD => Ok(Which::Thread),
+        raw::CLOCK_PROCESS_CPUTIME_ID => Ok(Which::Process),
+        raw::CLOCK_THREAD_CPUTIME_ID => Ok(Which::Thread),
         _ => Err(Errno::INVAL),
     }
 }
 
 impl Call<'_> {
+    /// The clock of the first argument. Those of processes and threads are computed from their numbers; only those of the
+    /// caller's own process are supported.
+    fn which(&mut self) -> Result<Which, Errno> {
+        const PROCESS: i32 = 2;
+        const THREAD: i32 = 6;
+        let clock = self.int(0);
+        if clock >= 0 {
+            return which(clock as u32);
+        }
+        let (number, kind) = (!(clock >> 3) as u32, clock & 7);
+        let is_own = number == 0 || number == self.pid();
+        let is_of_own = number == 0 || self.process().threads.contains(&number);
+        match kind {
+            PROCESS if is_own => Ok(Which::Process),
+            THREAD if is_of_own => Ok(Which::Thread),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
     fn now(&mut self, which: Which) -> u64 {
         let now = self.kernel.clock.now();
         match which {
@@ -69,21 +85,21 @@ impl Call<'_> {
 }
 
 pub(super) fn clock_gettime(call: &mut Call<'_>) -> Answer {
-    let which = which(call.args[0])?;
+    let which = call.which()?;
     let now = TimeSpec::from_nanoseconds(call.now(which));
     call.write(call.args[1], &now)?;
     Ok(0)
 }
 
 pub(super) fn clock_getres(call: &mut Call<'_>) -> Answer {
-    which(call.args[0])?;
+    call.which()?;
     call.write_optional(call.args[1], &TimeSpec::from_nanoseconds(1))?;
     Ok(0)
 }
 
 /// The guest's clocks are nobody's to set.
 pub(super) fn clock_settime(call: &mut Call<'_>) -> Answer {
-    which(call.args[0])?;
+    call.which()?;
     Err(Errno::PERM.into())
 }
 
@@ -100,7 +116,7 @@ pub(super) fn nanosleep(call: &mut Call<'_>) -> Answer {
 }
 
 pub(super) fn clock_nanosleep(call: &mut Call<'_>) -> Answer {
-    let which = which(call.args[0])?;
+    let which = call.which()?;
     let duration = call.duration(call.args[2])?.ok_or(Errno::FAULT)?;
     if which == Which::Thread {
         return Err(Errno::INVAL.into());
@@ -190,7 +206,7 @@ pub(super) fn timer_create(call: &mut Call<'_>) -> Answer {
     const SIGEV_SIGNAL: i32 = 0;
     const SIGEV_NONE: i32 = 1;
     const SIGEV_THREAD_ID: i32 = 4;
-    let which = which(call.args[0])?;
+    let which = call.which()?;
     if !matches!(which, Which::Since1970 | Which::SinceBoot) {
         return Err(Errno::OPNOTSUPP.into());
     }

@@ -167,6 +167,11 @@ impl Areas {
         shared.map(|(start, area)| (start, *area)).collect()
     }
 
+    /// True if there are any that are shared.
+    pub(super) fn has_shared(&self) -> bool {
+        self.shared > 0
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.areas.len()
@@ -243,6 +248,17 @@ impl Areas {
             at = at.max(area.end);
         }
         (at.checked_add(len)? <= TOP).then_some(at)
+    }
+
+    /// The end of what was mapped together, from an address on. Parts of it may lie behind the end of its file.
+    pub(super) fn end_of_mapping(&self, addr: u64) -> Option<u64> {
+        let (mut start, mut area) = self.find(addr).map(|(start, area)| (start, *area))?;
+        while let Some(next) = self.areas.get(&area.end)
+            && continues(start, &Area { beyond: next.beyond, ..area }, next)
+        {
+            (start, area) = (area.end, *next);
+        }
+        Some(area.end)
     }
 
     /// True if all of a range may be accessed so; otherwise the first address that may not.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::charged::{Budget, Charged};
 use super::space::effective;
+use super::written::Written;
 use super::{Areas, Memory, PAGE, Permissions, TOP};
 use crate::SnapshotError;
 use crate::guest::Guest;
@@ -62,7 +63,8 @@ impl Saved {
 impl Memory {
     /// Everything, for a snapshot.
     pub(crate) fn save(&self) -> Result<Saved, SnapshotError> {
-        let Memory { guest, areas, heap, charged } = self;
+        // What was written is known.
+        let Memory { guest, areas, heap, charged, written: _ } = self;
         let mut pieces = Vec::new();
         let (mut pages, mut bytes) = (Vec::new(), Vec::new());
         let mut page = [0; PAGE as usize];
@@ -112,6 +114,7 @@ impl Memory {
                 done += len;
             }
         }
-        Ok(Memory { guest, areas: areas.clone(), heap: heap.clone(), charged })
+        let written = Written::default();
+        Ok(Memory { guest, areas: areas.clone(), heap: heap.clone(), charged, written })
     }
 }

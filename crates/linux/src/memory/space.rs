@@ -6,6 +6,7 @@ use kvrm_engine::EngineError;
 
 use super::areas::MOST_AREAS;
 use super::charged::{Budget, Charged};
+use super::written::{Written, is_watched};
 use super::{
     Area, Areas, BOTTOM, Backing, Label, MAPPINGS, PAGE, Permissions, STACK, TOP, page_down,
     page_up,
@@ -33,28 +34,34 @@ pub struct Memory {
     pub(super) heap: Range<u64>,
     /// Pages that count towards the limit.
     pub(super) charged: Charged,
+    pub(super) written: Written,
 }
 
 impl Memory {
     /// Nothing mapped. What can be accessed is taken from `budget`.
     pub fn new(guest: Box<dyn Guest>, budget: &Budget) -> Memory {
-        Memory { guest, areas: Areas::default(), heap: 0..0, charged: Charged::new(budget) }
+        let (areas, written) = (Areas::default(), Written::default());
+        Memory { guest, areas, heap: 0..0, charged: Charged::new(budget), written }
     }
 
     /// A copy for a new process.
     pub fn fork(&mut self) -> Answer<Memory> {
         let charged = self.charged.fork()?;
         let guest = self.guest.fork().map_err(out_of_memory)?;
-        let (areas, heap) = (self.areas.clone(), self.heap.clone());
-        Ok(Memory { guest, areas, heap, charged })
+        Ok(self.copy(guest, charged))
     }
 
     /// A copy for another run, whose budget has room for it.
     pub(crate) fn fork_to(&mut self, budget: &Budget) -> Result<Memory, EngineError> {
         let charged = self.charged.copy(budget).expect("it is as large as what it is charged for");
         let guest = self.guest.fork()?;
-        let (areas, heap) = (self.areas.clone(), self.heap.clone());
-        Ok(Memory { guest, areas, heap, charged })
+        Ok(self.copy(guest, charged))
+    }
+
+    /// The same with a copy of the machine.
+    fn copy(&self, guest: Box<dyn Guest>, charged: Charged) -> Memory {
+        let (areas, heap, written) = (self.areas.clone(), self.heap.clone(), self.written.clone());
+        Memory { guest, areas, heap, charged, written }
     }
 
     /// Brings everything to another machine, whose memory is empty.
@@ -65,6 +72,7 @@ impl Memory {
                 guest.protect(start, area.end - start, access)?;
             }
         }
+        self.go_on_writing(&mut *guest)?;
         let mut page = [0; PAGE as usize];
         for part in self.filled(0..TOP) {
             for at in part.step_by(PAGE as usize) {
@@ -158,6 +166,7 @@ impl Memory {
     }
 
     fn clear(&mut self, range: Range<u64>) -> Answer<()> {
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let len = area.end - start;
             if effective(&area) != Permissions::NONE {
@@ -187,6 +196,7 @@ impl Memory {
             }
             at = area.end;
         }
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let changed = Area { access, ..area };
             let (before, after) = (effective(&area), effective(&changed));
@@ -204,6 +214,7 @@ impl Memory {
         if !beyond {
             self.charged.add(range.clone())?;
         }
+        self.end_writing(range.clone())?;
         for (start, area) in self.areas.remove(range) {
             let changed = Area { beyond, ..area };
             let (before, after) = (effective(&area), effective(&changed));
@@ -237,11 +248,13 @@ impl Memory {
         Ok(0)
     }
 
-    /// Moves or resizes a mapping; its new address.
+    /// Moves or resizes a mapping; its new address. What is new lies behind the end of its file, if it has one, until it
+    /// is brought.
     pub fn remap(&mut self, old: Range<u64>, len: u64, to: Remap) -> Answer {
         let (start, area) = self.areas.find(old.start).ok_or(Errno::FAULT)?;
-        let (area, old_len) = (*area, old.end - old.start);
-        if area.end < old.end {
+        let (area, old_len) = (Area { beyond: false, ..*area }, old.end - old.start);
+        let end = self.areas.end_of_mapping(old.start).ok_or(Errno::FAULT)?;
+        if end < old.end {
             return Err(Errno::FAULT.into());
         }
         let backing = match area.backing {
@@ -256,12 +269,9 @@ impl Memory {
             return Ok(old.start);
         }
         let more = old.end..old.start.checked_add(len).ok_or(Errno::NOMEM)?;
-        if more.end <= TOP
-            && area.end == old.end
-            && self.areas.within(more.clone()).next().is_none()
-        {
-            let backing = backing.skip(old_len);
-            self.add(more.start, Area { end: more.end, backing, ..area })?;
+        if more.end <= TOP && end == old.end && self.areas.within(more.clone()).next().is_none() {
+            let (backing, beyond) = (backing.skip(old_len), is_file(backing));
+            self.add(more.start, Area { end: more.end, backing, beyond, ..area })?;
             return Ok(old.start);
         }
         match to {
@@ -280,6 +290,14 @@ impl Memory {
             self.charged.check(len - held)?;
         }
         self.may_cut(&old)?;
+        let old_len = old.end - old.start;
+        let areas = self.areas.within(old.clone()).filter(|(_, area)| area.beyond);
+        let parts = areas.map(|(start, area)| start.max(old.start)..area.end.min(old.end));
+        let mut beyond: Vec<Range<u64>> =
+            parts.map(|part| part.start - old.start..part.end - old.start).collect();
+        if is_file(area.backing) && len > old_len {
+            beyond.push(old_len..len);
+        }
         let at = self.map(to, len, Area { access: Permissions::NONE, ..area })?;
         for part in &filled {
             self.transfer(part.start, at + (part.start - old.start), part.end - part.start)?;
@@ -289,6 +307,12 @@ impl Memory {
             self.charged.add(at + (part.start - old.start)..at + (part.end - old.start))?;
         }
         self.protect(at, len, area.access)?;
+        for part in beyond {
+            let part = at + part.start..at + part.end.min(len);
+            if !part.is_empty() {
+                self.set_beyond(part, true)?;
+            }
+        }
         Ok(at)
     }
 
@@ -368,6 +392,7 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.begin_writing_all(addr, bytes.len() as u64)?;
         Ok(self.guest.write(addr, bytes)?)
     }
 
@@ -434,9 +459,20 @@ pub enum Remap {
     Fixed(u64),
 }
 
-/// What the machine lets a guest do with an area.
+fn is_file(backing: Backing) -> bool {
+    match backing {
+        Backing::Anonymous | Backing::Shared { .. } => false,
+        Backing::File { .. } => true,
+    }
+}
+
+/// What the machine lets a guest do with an area, apart from pages that are being written.
 pub(super) fn effective(area: &Area) -> Permissions {
-    if area.beyond { Permissions::NONE } else { area.access }
+    match area.beyond {
+        true => Permissions::NONE,
+        false if is_watched(area) => area.access.without(Permissions::WRITE),
+        false => area.access,
+    }
 }
 
 /// The pages of a range that begins with one; `None` if it does not or is not within memory.

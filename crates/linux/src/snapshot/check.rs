@@ -6,7 +6,7 @@ use kvrm_a64::state::{CpuState, DIT, FPCR_MASK, FPSR_MASK, SSBS, ZR};
 
 use super::state::State;
 use super::{About, SnapshotError};
-use crate::files::{FileId, Files, Kind, OpenFile};
+use crate::files::{FileId, Files, Kind, OpenFile, Socket};
 use crate::kernel::{FIRST, LAST};
 use crate::memory::TOP;
 use crate::pipes::{MOST_BYTES, Pipe};
@@ -99,7 +99,14 @@ impl State {
     }
 
     fn check_files(&self) -> Result<(), SnapshotError> {
-        let mut users: HashMap<FileId, u32> = HashMap::new();
+        let Files { pipes, .. } = &self.files;
+        let messages = pipes.iter().flat_map(|(_, pipe)| &pipe.messages);
+        let mut in_messages: HashMap<FileId, u32> = HashMap::new();
+        for file in messages.flat_map(|message| &message.files) {
+            *in_messages.entry(*file).or_default() += 1;
+        }
+        must(in_messages.keys().all(|file| self.files.has(*file)), "a message")?;
+        let mut users = in_messages.clone();
         let descriptors = self.processes.values().flat_map(|process| process.descriptors.iter());
         let opening = self.threads.values().filter_map(|thread: &Thread| Some(thread.fifo?.0));
         for file in descriptors.map(|(_, open)| open.file).chain(opening) {
@@ -108,6 +115,8 @@ impl State {
         let mut ends: HashMap<u32, [u32; 2]> = HashMap::new();
         for (number, file) in self.files.iter() {
             must(users.get(&number) == Some(&file.users), "an open file")?;
+            let in_messages = in_messages.get(&number).copied().unwrap_or_default();
+            must(in_messages == file.in_messages, "an open file")?;
             must(is_possible_file(file), "an open file")?;
             let mut count = |pipe: u32, end: usize, is_one: bool| {
                 ends.entry(pipe).or_default()[end] += u32::from(is_one);
@@ -117,7 +126,7 @@ impl State {
                     count(*pipe, 0, file.mode.reads);
                     count(*pipe, 1, file.mode.writes);
                 }
-                Kind::Socket { moves: _, incoming, outgoing } => {
+                Kind::Socket(Socket { moves: _, incoming, outgoing, maker: _ }) => {
                     incoming.iter().for_each(|pipe| count(*pipe, 0, true));
                     outgoing.iter().for_each(|pipe| count(*pipe, 1, true));
                 }
@@ -129,7 +138,6 @@ impl State {
                 | Kind::Timer { .. } => {}
             }
         }
-        let Files { pipes, .. } = &self.files;
         for (number, pipe) in pipes.iter() {
             let found = ends.remove(&number).unwrap_or_default();
             must(found == [pipe.readers, pipe.writers] && is_possible_pipe(pipe), "a pipe")?;

@@ -64,6 +64,8 @@ impl Kernel {
         env: &[Vec<u8>],
     ) -> Result<Snapshot, SnapshotError> {
         self.save_all_vectors()?;
+        let memories: Vec<u32> = self.memories.keys().copied().collect();
+        memories.into_iter().for_each(|number| self.sync_shared(number));
         self.note_uses(self.report.instructions);
         let uses = self.first_uses();
         let args_used = uses.as_ref().map(|uses| &uses.args[..]);

@@ -79,7 +79,7 @@ impl Vfs {
             },
             size,
             block_size: BLOCK,
-            blocks: held.div_ceil(512),
+            blocks: held.min(size).div_ceil(BLOCK.into()) * u64::from(BLOCK / 512),
             atime,
             mtime,
             ctime,

@@ -71,12 +71,18 @@ impl Vfs {
             return Err(Errno::NOENT);
         }
         self.usage.take_name()?;
-        if let (Source::Through(place, _), Source::Through(parent, _)) =
-            (&old.source, &parent.source)
-            && let Err(error) = self.host.link(place, parent, &name)
-        {
-            self.usage.give_name();
-            return Err(error);
+        let linked = match (&old.source, &parent.source) {
+            (Source::Through(place, _), Source::Through(parent, _)) => {
+                self.host.link(place, parent, &name).map(|()| None)
+            }
+            (Source::Nameless(file), Source::Through(parent, _)) => {
+                self.host.link_nameless(file, parent, &name).map(Some)
+            }
+            _ => Ok(None),
+        };
+        let place = linked.inspect_err(|_| self.usage.give_name())?;
+        if let Some((place, key)) = place {
+            self.nodes.get_mut(id)?.source = Source::Through(place, key);
         }
         self.name(directory, &name, node)?;
         let now = self.now;

@@ -310,6 +310,60 @@ impl Host {
         Ok(file)
     }
 
+    /// Creates a file without a name.
+    #[cfg(target_os = "linux")]
+    pub(super) fn create_nameless(
+        &mut self,
+        directory: &Arc<Place>,
+        permissions: u32,
+        linkable: bool,
+    ) -> Result<File> {
+        use rustix::fs::{Mode, OFlags, openat};
+        let exclusive = if linkable { OFlags::empty() } else { OFlags::EXCL };
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | exclusive;
+        let opened = openat(&*self.directory(directory)?, ".", flags, Mode::from_raw_mode(0o600));
+        let file = File::from_std(std::fs::File::from(opened.map_err(io::Error::from)?));
+        file.set_permissions(Permissions::from_mode(permissions & PERMISSIONS))?;
+        Ok(file)
+    }
+
+    /// Not every system has such files.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn create_nameless(&mut self, _: &Arc<Place>, _: u32, _: bool) -> Result<File> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// Gives a name to a file that has none; where it is then.
+    #[cfg(target_os = "linux")]
+    pub(super) fn link_nameless(
+        &mut self,
+        file: &File,
+        directory: &Arc<Place>,
+        name: &Name,
+    ) -> Result<(Arc<Place>, Key)> {
+        use std::os::fd::AsRawFd;
+
+        use rustix::fs::{CWD, linkat};
+        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let dir = self.directory(directory)?;
+        let linked = linkat(CWD, open, &*dir, path(name), AtFlags::SYMLINK_FOLLOW);
+        linked.map_err(io::Error::from)?;
+        let place = self.below(directory, name);
+        self.keep_open(&place, file.try_clone()?);
+        Ok((place, stat_open(file)?.key))
+    }
+
+    /// As above.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn link_nameless(
+        &mut self,
+        _: &File,
+        _: &Arc<Place>,
+        _: &Name,
+    ) -> Result<(Arc<Place>, Key)> {
+        Err(Errno::NOENT)
+    }
+
     /// Keeps a file open that was just created: its permissions may not allow to open it again.
     pub(super) fn keep_open(&mut self, place: &Place, file: File) {
         self.files.add((place.id, true), file);

@@ -1,5 +1,9 @@
 //! Opening files.
 
+use std::sync::Arc;
+
+use cap_std::fs::File;
+
 use super::Vfs;
 use super::create::New;
 use super::node::{Id, Inner, Kind, NodeId, Source};
@@ -194,19 +198,39 @@ impl Vfs {
             return Err(Errno::NOTDIR);
         }
         let directory = directory.id().map_err(|_| Errno::OPNOTSUPP)?;
-        if matches!(self.nodes.get(directory)?.source, Source::Through(..)) {
-            return Err(Errno::OPNOTSUPP);
-        }
         // What ext4 says.
         self.may_add(directory).map_err(|_| Errno::PERM)?;
         let mut node = self.new_node(directory, New::File, permissions)?;
         node.linkable = !flags.exclusive;
         node.holders = 1;
         self.usage.take_node()?;
+        match self.temporary_on_host(directory, permissions, node.linkable) {
+            Ok(Some(file)) => node.source = Source::Nameless(file),
+            Ok(None) => {}
+            Err(error) => {
+                self.usage.give_node();
+                return Err(error);
+            }
+        }
         // A deleted file holds the directory that it was in.
         let id = self.nodes.add(node);
         self.nodes.get_mut(directory)?.holders += 1;
         self.nodes.get_mut(id)?.gone = Some((directory, format!("#{id}").into_bytes().into()));
         Ok(Found::Node(NodeId::stored(id)))
+    }
+
+    /// The host's file for one without a name, if the directory is the host's.
+    fn temporary_on_host(
+        &mut self,
+        directory: Id,
+        permissions: u32,
+        linkable: bool,
+    ) -> Result<Option<Arc<File>>> {
+        let Source::Through(place, _) = &self.nodes.get(directory)?.source else { return Ok(None) };
+        let place = place.clone();
+        self.may_add_nameless()?;
+        let file = Arc::new(self.host.create_nameless(&place, permissions, linkable)?);
+        self.nameless.push(Arc::downgrade(&file));
+        Ok(Some(file))
     }
 }

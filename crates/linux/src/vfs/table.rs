@@ -230,12 +230,15 @@ impl Vfs {
             return Ok(None);
         };
         let (place, key) = (place.clone(), *key);
-        self.nameless.retain(|file| file.strong_count() > 0);
-        if self.nameless.len() >= NAMELESS {
-            return Err(Errno::NFILE);
-        }
+        self.may_add_nameless()?;
         let file = self.host.file(&place, true, Some(key));
         file.or_else(|_| self.host.file(&place, false, Some(key))).map(Some)
+    }
+
+    /// Fails if too many files of the host are open only here.
+    pub(super) fn may_add_nameless(&mut self) -> Result<()> {
+        self.nameless.retain(|file| file.strong_count() > 0);
+        if self.nameless.len() < NAMELESS { Ok(()) } else { Err(Errno::NFILE) }
     }
 
     /// Says that a file of the host has lost its last name.

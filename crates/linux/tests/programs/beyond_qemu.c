@@ -67,6 +67,50 @@ static void subreaper(void) {
     SHOW(codes);
 }
 
+// A mapping that reaches behind the end of its file, made shorter and longer.
+static void resized(void) {
+    int fd = open("f", O_CREAT | O_RDWR | O_TRUNC, 0600);
+    ftruncate(fd, 2 * PAGE);
+    pwrite(fd, "second", 6, PAGE);
+    char *m = mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    SHOW(mremap(m, 6 * PAGE, 5 * PAGE, 0) == m);
+    m = mremap(m, 5 * PAGE, 8 * PAGE, MREMAP_MAYMOVE);
+    SHOW(m != MAP_FAILED);
+    printf("%s\n", m + PAGE);
+    pwrite(fd, "last", 4, 7 * PAGE);
+    printf("%s\n", m + 7 * PAGE);
+    SHOW(mremap(m, 8 * PAGE, PAGE, 0) == m);
+    munmap(m, PAGE);
+    close(fd);
+}
+
+// Addresses that no process has.
+static void far(void) {
+    char *there = (char *)(1L << 50);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    CALL(mmap(there, PAGE, PROT_READ, flags | MAP_FIXED, -1, 0));
+    CALL(mmap(there, PAGE, PROT_READ, flags | MAP_FIXED_NOREPLACE, -1, 0));
+    char *elsewhere = mmap(there, PAGE, PROT_READ, flags, -1, 0);
+    SHOW(elsewhere != MAP_FAILED && elsewhere < there);
+    CALL(mmap(NULL, 1L << 50, PROT_NONE, flags | MAP_NORESERVE, -1, 0));
+    CALL(munmap(there, PAGE));
+    CALL(mprotect(there, PAGE, PROT_READ));
+    CALL(mremap(elsewhere, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, there));
+}
+
+static void groups(void) {
+    gid_t some[] = {70, 5}, found[4] = {0};
+    CALL(syscall(SYS_setgroups, 2, some));
+    CALL(syscall(SYS_getgroups, 0, NULL));
+    CALL(syscall(SYS_getgroups, 1, found));
+    CALL(syscall(SYS_getgroups, 4, found));
+    printf("%d %d\n", found[0], found[1]);
+    CALL(syscall(SYS_setgroups, 2, NULL));
+    CALL(syscall(SYS_setgroups, -1, some));
+    CALL(syscall(SYS_setgroups, 0, NULL));
+    CALL(syscall(SYS_getgroups, 4, found));
+}
+
 int main(int count, char **arguments) {
     if (count > 1) {
         for (char **variable = environ; *variable; variable++)
@@ -77,6 +121,9 @@ int main(int count, char **arguments) {
     robust_lock(PTHREAD_PRIO_INHERIT);
     memory();
     subreaper();
+    resized();
+    far();
+    groups();
     int fd = open("f", O_CREAT | O_RDWR, 0600);
     CALL(ioctl(fd, 0x12345678, 0));
     char *again[] = {arguments[0], "again", NULL}, *variables[] = {"Z=1", "A=2", "M=3", NULL};

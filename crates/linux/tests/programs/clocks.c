@@ -1,5 +1,7 @@
 // Clocks, sleeping, and what limits both.
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <time.h>
@@ -62,6 +64,14 @@ int main(void) {
     SHOW(labs(nanoseconds(CLOCK_REALTIME) / 1000000000 - tv.tv_sec) <= 2);
     struct tms tms;
     SHOW(times(&tms) != -1);
+    clockid_t own;
+    RETURNS(clock_getcpuclockid(getpid(), &own));
+    SHOW(nanoseconds(own) > 0);
+    RETURNS(pthread_getcpuclockid(pthread_self(), &own));
+    SHOW(nanoseconds(own) > 0);
+    struct timespec turn;
+    CALL(sched_rr_get_interval(0, &turn));
+    CALL(sched_rr_get_interval(0x7fffffff, &turn));
     sleeps();
     time_t then = 1000000000;
     struct tm *broken = gmtime(&then);

@@ -41,6 +41,8 @@ static void modes(void) {
     show("f");
     CALL(write(fd, "12345", 5));
     show("f");
+    CALL(fstat(fd, &st));
+    SHOW(st.st_blocks);
     CALL(mkfifo("p", 0644));
     CALL(stat("p", &st));
     SHOW(S_ISFIFO(st.st_mode));

@@ -190,6 +190,57 @@ static void raw(void) {
     SHOW(word);
 }
 
+static uint32_t gate;
+static int got;
+
+static long wait_at_gate(uint32_t expected, const void *until) {
+    return syscall(SYS_futex, &gate, FUTEX_WAIT_REQUEUE_PI, expected, until, &word, 0);
+}
+
+static long open_gate(uint32_t wakes, uint32_t most, uint32_t expected) {
+    return syscall(SYS_futex, &gate, FUTEX_CMP_REQUEUE_PI, wakes, (long)most, &word, expected);
+}
+
+static void *pass_gate(void *unused) {
+    if (wait_at_gate(7, NULL) == 0 && (word & FUTEX_TID_MASK) == (uint32_t)gettid())
+        got++;
+    futex(&word, FUTEX_UNLOCK_PI, NULL);
+    return unused;
+}
+
+// Threads wait for one futex, and then for another to be their own.
+static void requeueing(void) {
+    struct timespec past = {1, 0};
+    pthread_t threads[4];
+    word = 0;
+    gate = 7;
+    CALL(wait_at_gate(8, NULL));
+    CALL(wait_at_gate(7, &past));
+    CALL(syscall(SYS_futex, &gate, FUTEX_WAIT_REQUEUE_PI, 7, NULL, &gate, 0));
+    CALL(open_gate(1, 10, 8));
+    CALL(open_gate(2, 10, 7));
+    CALL(open_gate(1, 10, 7));
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, pass_gate, NULL);
+    usleep(200000);
+    CALL(syscall(SYS_futex, &gate, FUTEX_WAKE, 1, NULL, NULL, 0));
+    CALL(syscall(SYS_futex, &gate, FUTEX_CMP_REQUEUE_PI, 1, 10L, &first, 7));
+    // Nobody has the other: the first gets it, and the second waits.
+    CALL(open_gate(1, 1, 7));
+    usleep(200000);
+    SHOW(got);
+    futex(&word, FUTEX_LOCK_PI, NULL);
+    CALL(open_gate(1, 10, 7));
+    usleep(100000);
+    SHOW(got);
+    SHOW(word == ((uint32_t)gettid() | FUTEX_WAITERS));
+    futex(&word, FUTEX_UNLOCK_PI, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    SHOW(got);
+    SHOW(word);
+}
+
 int main(void) {
     counting();
     trying();
@@ -197,5 +248,6 @@ int main(void) {
     conditions();
     deadlocks();
     raw();
+    requeueing();
     return 0;
 }

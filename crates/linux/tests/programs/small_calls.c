@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include "report.h"
@@ -77,12 +78,23 @@ static void devices(void) {
     CALL(lseek(null, 5, SEEK_SET));
 }
 
+static void priorities(void) {
+    CALL(setpriority(PRIO_PROCESS, 0, 5));
+    CALL(getpriority(PRIO_PROCESS, 0));
+    CALL(nice(50));
+    CALL(getpriority(PRIO_PROCESS, getpid()));
+    CALL(setpriority(PRIO_PROCESS, 0x7fffffff, 5));
+    CALL(setpriority(7, 0, 5));
+    CALL(getpriority(PRIO_PGRP, 0x7fffffff));
+}
+
 int main(void) {
     names();
     process_controls();
     random_bytes();
     terminals();
     devices();
+    priorities();
     CALL(syscall(9999));
     CALL(syscall(-1));
     CALL(syscall(SYS_set_tid_address, NULL) == getpid());

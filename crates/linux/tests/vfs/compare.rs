@@ -20,7 +20,6 @@ struct GuestSide {
     base: NodeId,
     top_path: Vec<u8>,
     slots: Vec<Option<NodeId>>,
-    through: bool,
 }
 
 fn number<T>(result: Result<T, Errno>) -> Result<T, u16> {
@@ -196,10 +195,10 @@ fn path(random: &mut Random, top: &str) -> String {
     path
 }
 
-fn flags(random: &mut Random, through: bool) -> OpenFlags {
+fn flags(random: &mut Random) -> OpenFlags {
     let access = random.below(4);
     let (read, write) = (access != 1, access > 0);
-    if random.once_in(15) && !through {
+    if random.once_in(15) {
         // Other flags have no meaning besides.
         return OpenFlags { read: true, write, temporary: true, ..OpenFlags::default() };
     }
@@ -232,7 +231,7 @@ fn step(
     let (at, text) = (guest.at(base1, p), format!("{base1:?} {p:?}"));
     match random.below(24) {
         0..=4 => {
-            let flags = flags(random, guest.through);
+            let flags = flags(random);
             let outcomes = (host.open(base1, p, flags, slot), guest.open(base1, p, flags, slot));
             (format!("open {text} {flags:?} as {slot}"), outcomes.0, outcomes.1)
         }
@@ -377,8 +376,7 @@ fn guest_side(given: Given, top: &Path, copy: &Path) -> GuestSide {
         find(&mut vfs, &format!("{}/{BASE}", top.display())),
     );
     vfs.retain(base).unwrap();
-    let through = matches!(given, Given::Through);
-    GuestSide { vfs, top, base, top_path: path, slots: vec![None; SLOTS], through }
+    GuestSide { vfs, top, base, top_path: path, slots: vec![None; SLOTS] }
 }
 
 fn compare(seed: u64, given: Given, steps: usize) {

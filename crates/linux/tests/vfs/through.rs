@@ -92,6 +92,36 @@ fn only_so_many_deleted_files_are_kept_open() {
 }
 
 #[test]
+fn temporary_files_are_the_hosts() {
+    let host = tempfile::tempdir().unwrap();
+    let mut vfs = bound(host.path(), true);
+    let flags = OpenFlags { read: true, write: true, temporary: true, ..OpenFlags::default() };
+    let file = open(&mut vfs, "/host", flags).unwrap();
+    vfs.write(file, 0, b"linked").unwrap();
+    assert!(fs::read_dir(host.path()).unwrap().next().is_none());
+    vfs.link(file, at(&vfs, "/host/name")).unwrap();
+    assert_eq!(fs::read_to_string(host.path().join("name")).unwrap(), "linked");
+    vfs.write(file, 6, b" once").unwrap();
+    vfs.release(file);
+    vfs.rename(at(&vfs, "/host/name"), at(&vfs, "/host/other"), RenameMode::Replace).unwrap();
+    assert_eq!(fs::read_to_string(host.path().join("other")).unwrap(), "linked once");
+    assert_eq!(get(&mut vfs, "/host/other").unwrap(), "linked once");
+    let only = open(&mut vfs, "/host", OpenFlags { exclusive: true, ..flags }).unwrap();
+    assert_eq!(vfs.link(only, at(&vfs, "/host/name")), Err(Errno::NOENT));
+    vfs.release(only);
+    let mut held = Vec::new();
+    let error = loop {
+        match open(&mut vfs, "/host", flags) {
+            Ok(file) => held.push(file),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error, held.len()), (Errno::NFILE, 256));
+    vfs.release(held[0]);
+    assert!(open(&mut vfs, "/host", flags).is_ok());
+}
+
+#[test]
 fn files_may_be_written_that_cannot_be_opened_again() {
     let host = tempfile::tempdir().unwrap();
     let mut vfs = bound(host.path(), true);
