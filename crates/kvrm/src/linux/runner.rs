@@ -144,7 +144,7 @@ impl Scout {
         *executed += instructions;
         let is_spent = *executed >= patience;
         if is_spent {
-            *way = Way::UnderWay;
+            *way = Way::Exploring;
         }
         !is_spent
     }

@@ -24,7 +24,8 @@ const MOST_KEPT: usize = 16 << 20;
 pub(super) enum Way {
     /// So many instructions were executed on it.
     Alone(u64),
-    UnderWay,
+    /// Somebody is about to find out.
+    Exploring,
     Trail(Arc<Trail>),
     /// Lanes do not go together any further.
     Apart,
