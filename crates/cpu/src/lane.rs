@@ -35,6 +35,8 @@ pub(crate) struct Lane {
     pub(crate) parts: bool,
     /// Watched ranges that it has accessed, and after how many instructions.
     pub(crate) touched: Vec<(usize, u64)>,
+    /// It stops before an instruction that accesses one of them, with [`Stop::Breakpoint`].
+    pub(crate) keeps_from_watched: bool,
 }
 
 // SAFETY: the pointers in the context are to memory that the lane or its engine owns; one thread at a
@@ -55,6 +57,7 @@ impl Lane {
             shares: None,
             parts: false,
             touched: Vec::new(),
+            keeps_from_watched: false,
         }
     }
 

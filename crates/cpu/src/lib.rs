@@ -45,6 +45,7 @@ mod code;
 mod code_memory;
 mod compiler;
 mod context;
+mod deriving;
 mod emit;
 mod file;
 mod flags;
@@ -79,6 +80,7 @@ use kvrm_engine::cache::KernelCache;
 use kvrm_engine::{
     CodeUse, Config, Engine, EngineError, GENERAL, LaneStatus, MemoryModel, RunRequest, Stop,
 };
+use kvrm_ir::derive::Derivation;
 use kvrm_mem::{Frozen, Image, PAGE, Permissions, Space, View as MemoryView, branch_target};
 
 use code::Translations;
@@ -645,6 +647,16 @@ impl Engine for CpuEngine {
 
     fn take_touched(&mut self, lane: usize) -> Vec<(usize, u64)> {
         std::mem::take(&mut self.lanes[lane].touched)
+    }
+
+    fn run_deriving(
+        &mut self,
+        _: usize,
+        request: &RunRequest<'_>,
+        at: u64,
+        derivation: &mut Derivation,
+    ) -> Result<Option<()>, EngineError> {
+        self.run_followed(request, at, derivation)
     }
 
     fn copy_memory(&mut self, _: usize, from: &Space) -> Result<(), EngineError> {

@@ -371,9 +371,14 @@ impl<'r> Run<'r> {
         let code = lane.shares.is_none().then(|| self.locked());
         let memory = self.memory(lane);
         let (refused, touched) = (Cell::new(None), RefCell::new(Vec::new()));
+        let (keeps_off, kept_off) = (lane.keeps_from_watched, Cell::new(false));
         let hear = |access, addr, len: u32| {
             let bytes = (addr, u64::from(len));
             let writes = access != Access::Read;
+            if keeps_off && memory.touched(bytes.0, bytes.1).next().is_some() {
+                kept_off.set(true);
+                return Err(addr);
+            }
             if writes && code.as_ref().is_some_and(|code| code.overlaps(bytes.0, bytes.1)) {
                 refused.set(Some(bytes));
                 return Err(addr);
@@ -388,6 +393,10 @@ impl<'r> Run<'r> {
         let LaneContext { state, vectors, .. } = &mut lane.context;
         let end = step(state, vectors, before.1, &Overheard::new(memory, hear), &mut |_, _| {});
         match refused.get() {
+            _ if kept_off.get() => {
+                lane.context.state = before.0;
+                lane.stop(Stop::Breakpoint { imm: None });
+            }
             Some(bytes) => {
                 lane.context.state = before.0;
                 (lane.writes_code, lane.slice_over) = (Some(bytes), true);

@@ -24,7 +24,7 @@ pub use changes::{MemoryChange, Piece};
 pub use control::{Activity, RunControl};
 pub use eval_engine::EvalEngine;
 pub use split::SplitEngine;
-pub use step::{Step, fetch, step};
+pub use step::{Step, fetch, step, step_deriving};
 pub use stop::{FaultKind, Lacking, Stop};
 
 use std::ops::Range;
@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kvrm_a64::state::{CpuState, V_REGISTERS, VectorState};
+use kvrm_ir::derive::Derivation;
 use kvrm_mem::{Frozen, Permissions, Space, View};
 
 /// General registers of a lane.
@@ -447,6 +448,18 @@ pub trait Engine: Send {
     /// completed before the one that did it.
     fn take_touched(&mut self, _lane: usize) -> Vec<(usize, u64)> {
         Vec::new()
+    }
+
+    /// Runs a lane like [`run`](Self::run), while a derivation follows it, until these two part; `at` is the number of
+    /// instructions that the program has completed before. `None` if the engine cannot.
+    fn run_deriving(
+        &mut self,
+        _lane: usize,
+        _request: &RunRequest<'_>,
+        _at: u64,
+        _derivation: &mut Derivation,
+    ) -> Result<Option<()>, EngineError> {
+        Ok(None)
     }
 
     /// Makes a lane's [mapped](Config::mapped) memory equal to another of the same size, permissions included. That takes

@@ -5,7 +5,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use kvrm_a64::state::{CpuState, V, VectorState};
 use kvrm_a64::{Instruction, decode, shaped_form, table};
-use kvrm_ir::eval::{End, Inputs, Machine, eval};
+use kvrm_ir::derive::Derivation;
+use kvrm_ir::eval::{End, Inputs, Machine, eval, eval_deriving};
 use kvrm_ir::{Access, File, Order, Routine, Type, Var};
 use kvrm_mem::{GuestMemory, branch_target, untagged};
 
@@ -42,7 +43,34 @@ pub fn step(
     memory: &impl GuestMemory,
     before_write: &mut dyn FnMut(u64, u32),
 ) -> Step {
-    let end = step_inner(state, vectors, count, memory, before_write);
+    let eval = &mut |routine: &_, machine: &mut Stepping<'_, _>| eval(routine, machine);
+    step_with(state, vectors, count, memory, before_write, eval)
+}
+
+/// The same in a run that a derivation follows: `at` is the number of instructions that this run had completed before.
+pub fn step_deriving(
+    state: &mut CpuState,
+    vectors: &mut VectorState,
+    count: u64,
+    memory: &impl GuestMemory,
+    at: u64,
+    derivation: &mut Derivation,
+) -> Step {
+    let eval = &mut |routine: &_, machine: &mut Stepping<'_, _>| {
+        eval_deriving(routine, machine, at, derivation)
+    };
+    step_with(state, vectors, count, memory, &mut |_, _| {}, eval)
+}
+
+fn step_with<M: GuestMemory>(
+    state: &mut CpuState,
+    vectors: &mut VectorState,
+    count: u64,
+    memory: &M,
+    before_write: &mut dyn FnMut(u64, u32),
+    eval: &mut impl FnMut(&Routine, &mut Stepping<'_, M>) -> End,
+) -> Step {
+    let end = step_inner(state, vectors, count, memory, before_write, eval);
     if let Step::Stopped(stop) | Step::DoneAndStopped(stop) = end
         && stop.is_exception()
     {
@@ -51,12 +79,13 @@ pub fn step(
     end
 }
 
-fn step_inner(
+fn step_inner<M: GuestMemory>(
     state: &mut CpuState,
     vectors: &mut VectorState,
     count: u64,
-    memory: &impl GuestMemory,
+    memory: &M,
     before_write: &mut dyn FnMut(u64, u32),
+    eval: &mut impl FnMut(&Routine, &mut Stepping<'_, M>) -> End,
 ) -> Step {
     let word = match fetch(memory, state.pc) {
         Ok(word) => word,

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::arith;
+use crate::derive::Derivation;
 use crate::function::Function;
 use crate::op::*;
 
@@ -76,6 +77,19 @@ pub fn eval(routine: &Routine, machine: &mut impl Machine) -> End {
     walk.block(&routine.body).err().unwrap_or_else(|| walk.end(&routine.end))
 }
 
+/// Runs a routine once, and notes what follows from it. `at` is the number of instructions before it.
+pub fn eval_deriving(
+    routine: &Routine,
+    machine: &mut impl Machine,
+    at: u64,
+    derivation: &mut Derivation,
+) -> End {
+    let mut walk = Walk::new(routine, machine);
+    let end = walk.block(&routine.body).err().unwrap_or_else(|| walk.end(&routine.end));
+    derivation.follow(routine, &walk.tables.bits, &walk.tables.places, at, end);
+    end
+}
+
 /// Runs a routine that only computes; its results.
 pub fn eval_results(routine: &Routine, inputs: &impl Inputs) -> Vec<u64> {
     let mut machine = Computing(inputs);
@@ -124,7 +138,7 @@ pub fn rmw_result(op: RmwOp, ty: Type, old: u64, operand: u64) -> u64 {
 }
 
 /// Whether a condition holds, by N, Z, C and V.
-fn holds(cond: Cond, [n, z, c, v]: [bool; 4]) -> bool {
+pub(crate) fn holds(cond: Cond, [n, z, c, v]: [bool; 4]) -> bool {
     match cond {
         Cond::Eq => z,
         Cond::Ne => !z,
@@ -140,6 +154,25 @@ fn holds(cond: Cond, [n, z, c, v]: [bool; 4]) -> bool {
         Cond::Lt => n != v,
         Cond::Gt => n == v && !z,
         Cond::Le => n != v || z,
+    }
+}
+
+/// N, Z, C and V of an operation on operands of a type.
+pub(crate) fn flags_of(ty: Type, flags: Flags<u64>) -> [bool; 4] {
+    let is_negative = |bits| arith::compare(CmpOp::Slt, ty, bits, 0);
+    let sums = |op, overflow, x, y| {
+        let result = arith::binary(op, ty, x, y);
+        let carry = match op {
+            BinOp::Add => arith::compare(CmpOp::Ult, ty, result, x),
+            _ => arith::compare(CmpOp::Ule, ty, y, x),
+        };
+        [is_negative(result), result == 0, carry, arith::compare(overflow, ty, x, y)]
+    };
+    match flags {
+        Flags::Add(x, y) => sums(BinOp::Add, CmpOp::SAddO, x, y),
+        Flags::Sub(x, y) => sums(BinOp::Sub, CmpOp::SSubO, x, y),
+        Flags::Logic(x) => [is_negative(x), x == 0, false, false],
+        Flags::Bits(bits) => bits.map(|bit| bit != 0),
     }
 }
 
@@ -317,28 +350,9 @@ impl<'a, M: Machine> Walk<'a, M> {
 
     /// N, Z, C and V of an operation.
     fn flags(&self, flags: Flags) -> [bool; 4] {
-        let sums = |op, overflow, x: Value, y: Value| {
-            let ty = self.ty(x);
-            let (x, y) = (self.get(x), self.get(y));
-            let result = arith::binary(op, ty, x, y);
-            let carry = match op {
-                BinOp::Add => arith::compare(CmpOp::Ult, ty, result, x),
-                _ => arith::compare(CmpOp::Ule, ty, y, x),
-            };
-            [self.is_negative(ty, result), result == 0, carry, arith::compare(overflow, ty, x, y)]
-        };
-        match flags {
-            Flags::Add(x, y) => sums(BinOp::Add, CmpOp::SAddO, x, y),
-            Flags::Sub(x, y) => sums(BinOp::Sub, CmpOp::SSubO, x, y),
-            Flags::Logic(x) => {
-                [self.is_negative(self.ty(x), self.get(x)), self.get(x) == 0, false, false]
-            }
-            Flags::Bits(bits) => bits.map(|v| self.get(v) != 0),
-        }
-    }
-
-    fn is_negative(&self, ty: Type, bits: u64) -> bool {
-        arith::compare(CmpOp::Slt, ty, bits, 0)
+        let mut ty = Type::Bool;
+        flags.for_each_operand(&mut |v| ty = self.ty(*v));
+        flags_of(ty, flags.map(|v| self.get(v)))
     }
 
     fn rmw(&mut self, op: RmwOp, ty: Type, addr: u64, operand: u64) -> u64 {

@@ -90,6 +90,7 @@ mod arith;
 mod builder;
 pub mod cut;
 mod dce;
+pub mod derive;
 pub mod eval;
 mod flags;
 mod fold;

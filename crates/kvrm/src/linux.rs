@@ -23,6 +23,7 @@ mod process;
 mod rows;
 mod runner;
 mod snapshot;
+mod trails;
 
 pub use auto::Placement;
 #[doc(hidden)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{EngineError, RunControl, Stop};
+use kvrm_ir::derive::Derivation;
 
 use crate::memory::Permissions;
 
@@ -28,6 +29,12 @@ pub trait Guest: Send {
 
     /// Reads memory, whatever the guest may do with it.
     fn read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError>;
+    /// Reads memory, of which only bytes up to a zero count: where that is, if there is one.
+    fn read_text(&self, addr: u64, bytes: &mut [u8]) -> Result<Option<usize>, EngineError> {
+        self.read(addr, bytes)?;
+        Ok(bytes.iter().position(|byte| *byte == 0))
+    }
+
     /// Writes memory, whatever the guest may do with it.
     fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError>;
     /// Says what the guest may do with pages.
@@ -65,6 +72,23 @@ pub trait Guest: Send {
         Ok((Some(Stop::MaxCycles), instructions))
     }
 
+    /// Runs like [`run`](Guest::run), while a derivation follows it, until that has come to its end; `at` is the number of
+    /// instructions that the program has completed before. `None` if it cannot.
+    fn run_deriving(
+        &mut self,
+        _instructions: u64,
+        _at: u64,
+        _derivation: &mut Derivation,
+        _control: &RunControl,
+    ) -> Result<Option<(Option<Stop>, u64)>, EngineError> {
+        Ok(None)
+    }
+
+    /// What others have done since then with bytes that hold values of the derivation.
+    fn take_accesses(&mut self) -> Accesses {
+        Accesses::default()
+    }
+
     /// Makes another one with the same memory; its registers are zero. Both go on separately.
     fn fork(&mut self) -> Result<Box<dyn Guest>, EngineError>;
 
@@ -84,6 +108,15 @@ pub trait Guest: Send {
     fn take_touched(&mut self) -> Vec<(usize, Option<u64>)> {
         Vec::new()
     }
+}
+
+/// What others than the guest have done with some bytes of memory.
+#[derive(Debug, Default)]
+pub struct Accesses {
+    /// Bytes that were written.
+    pub written: Vec<Range<u64>>,
+    /// Some were read, or more was done with them.
+    pub others: bool,
 }
 
 /// Makes a guest with empty memory.

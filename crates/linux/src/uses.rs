@@ -56,6 +56,16 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
+    /// Of a run with so many strings, none of which is watched.
+    pub(crate) fn of(strings: usize) -> Uses {
+        Uses { strings: vec![None; strings], ..Uses::default() }
+    }
+
+    /// True if something was used.
+    pub(crate) fn has_any(&self) -> bool {
+        self.asked.get() || self.has_input() || self.strings.iter().any(Option::is_some)
+    }
+
     /// True if the input was used.
     pub(crate) fn has_input(&self) -> bool {
         self.input.is_some()
@@ -129,6 +139,16 @@ impl Kernel {
     /// Gives the run other arguments and another environment, which are as long as those it has, and differ from these in
     /// what has not been used so far.
     pub fn give_strings(&mut self, args: &[Vec<u8>], env: &[Vec<u8>]) -> Result<(), EngineError> {
+        self.set_strings(args, env, |_| true)
+    }
+
+    /// The same. `writes` says of a string, by its place in memory among others, whether it is written there.
+    pub(crate) fn set_strings(
+        &mut self,
+        args: &[Vec<u8>],
+        env: &[Vec<u8>],
+        writes: impl Fn(usize) -> bool,
+    ) -> Result<(), EngineError> {
         let more = self.strings.more;
         let process = self.processes.get_mut(&FIRST);
         // A program that has run another one without using them has them no longer.
@@ -142,9 +162,9 @@ impl Kernel {
         let places = self.strings.args.iter().chain(&self.strings.env);
         let strings = program.args.iter().chain(&program.env);
         let known = old.args.iter().chain(&old.env);
-        for ((place, string), known) in places.zip(strings).zip(known) {
+        for (index, ((place, string), known)) in places.zip(strings).zip(known).enumerate() {
             assert_eq!(string.len(), known.len(), "strings are as long as those before");
-            if string != known {
+            if string != known && writes(index) {
                 held.memory.guest.write(place.start, string)?;
             }
         }

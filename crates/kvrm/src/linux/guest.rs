@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::{Engine, EngineError, RunControl, RunRequest, Stop};
-use kvrm_linux::Guest;
+use kvrm_ir::derive::Derivation;
+use kvrm_linux::{Accesses, Guest};
 use kvrm_mem::{Frozen, Permissions};
 
 /// Machines that nobody needs at the moment and that are kept for the next, at the most.
@@ -22,6 +23,8 @@ pub(super) struct EngineGuest {
     is_watched: bool,
     /// Watched ranges that somebody else than the program has accessed.
     touched: RefCell<Vec<usize>>,
+    /// What others have done with bytes that a derivation follows, if one does.
+    accesses: RefCell<Option<Accesses>>,
     /// Instructions that it had executed before its last run.
     before: u64,
 }
@@ -46,6 +49,7 @@ impl EngineGuest {
             family: None,
             is_watched: false,
             touched: RefCell::default(),
+            accesses: RefCell::default(),
             before: 0,
         }
     }
@@ -56,6 +60,20 @@ impl EngineGuest {
 
     fn engine_mut(&mut self) -> &mut Box<dyn Engine> {
         self.engine.as_mut().expect("it is there until it is dropped")
+    }
+
+    /// Notes that somebody else than the program does something with its memory, if a derivation follows some of it.
+    fn note(&self, addr: u64, len: u64, is_write: bool) {
+        let mut accesses = self.accesses.borrow_mut();
+        let Some(accesses) = accesses.as_mut() else { return };
+        let memory = self.engine().mapped_memory(LANE).expect("it runs there");
+        if memory.watched(addr, len).is_empty() {
+            return;
+        }
+        match is_write {
+            true => accesses.written.push(addr..addr + len),
+            false => accesses.others = true,
+        }
     }
 
     /// Notes that somebody else than the program accesses its memory.
@@ -92,11 +110,22 @@ impl Guest for EngineGuest {
 
     fn read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), EngineError> {
         self.touch(addr, bytes.len() as u64);
+        self.note(addr, bytes.len() as u64, false);
         self.engine().read_memory(LANE, addr, bytes)
+    }
+
+    fn read_text(&self, addr: u64, bytes: &mut [u8]) -> Result<Option<usize>, EngineError> {
+        self.engine().read_memory(LANE, addr, bytes)?;
+        let end = bytes.iter().position(|byte| *byte == 0);
+        let read = end.map_or(bytes.len(), |end| end + 1) as u64;
+        self.touch(addr, read);
+        self.note(addr, read, false);
+        Ok(end)
     }
 
     fn write(&mut self, addr: u64, bytes: &[u8]) -> Result<(), EngineError> {
         self.touch(addr, bytes.len() as u64);
+        self.note(addr, bytes.len() as u64, true);
         self.engine_mut().write_memory(LANE, addr, bytes)
     }
 
@@ -108,12 +137,14 @@ impl Guest for EngineGuest {
     ) -> Result<(), EngineError> {
         if permissions.contains(Permissions::EXECUTE) {
             self.touch(addr, len);
+            self.note(addr, len, false);
         }
         self.engine_mut().protect(LANE, addr, len, permissions)
     }
 
     fn discard(&mut self, addr: u64, len: u64) -> Result<(), EngineError> {
         self.touch(addr, len);
+        self.note(addr, len, true);
         self.engine_mut().discard(LANE, addr, len)
     }
 
@@ -142,6 +173,34 @@ impl Guest for EngineGuest {
         })?;
         let status = engine.status(LANE)?;
         Ok((status.stop, status.count - self.before))
+    }
+
+    fn run_deriving(
+        &mut self,
+        instructions: u64,
+        at: u64,
+        derivation: &mut Derivation,
+        control: &RunControl,
+    ) -> Result<Option<(Option<Stop>, u64)>, EngineError> {
+        self.accesses.borrow_mut().get_or_insert_default();
+        let engine = self.engine_mut();
+        let before = engine.status(LANE)?.count;
+        let request = RunRequest {
+            max_cycles: instructions,
+            breakpoints: &[],
+            single_launch: false,
+            continues: false,
+            control,
+        };
+        if engine.run_deriving(LANE, &request, at, derivation)?.is_none() {
+            return Ok(None);
+        }
+        let status = engine.status(LANE)?;
+        Ok(Some((status.stop, status.count - before)))
+    }
+
+    fn take_accesses(&mut self) -> Accesses {
+        self.accesses.get_mut().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn fork(&mut self) -> Result<Box<dyn Guest>, EngineError> {

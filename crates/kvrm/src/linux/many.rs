@@ -29,6 +29,7 @@ use super::outcome::Outcome;
 use super::process::Process;
 use super::rows::{IntoRow, Row, Rows};
 use super::runner::Runner;
+use super::trails::PATIENCE;
 use crate::{EngineKind, Error, Result};
 
 /// Results that wait for the caller, at the most.
@@ -64,6 +65,7 @@ pub struct Many {
     /// What `auto` goes by, and the GPU that it may use, if those are not the usual ones.
     policy: Policy,
     device: Option<Device>,
+    patience: u64,
 }
 
 impl Many {
@@ -72,7 +74,8 @@ impl Many {
     /// write on the host.
     pub fn new(process: Process) -> Many {
         let (policy, device) = (Policy::default(), None);
-        Many { process, lanes: usize::MAX, threads: 0, timeout: None, policy, device }
+        let (lanes, threads, timeout) = (usize::MAX, 0, None);
+        Many { process, lanes, threads, timeout, policy, device, patience: PATIENCE }
     }
 
     /// How many lanes may be under way at a time; as many as the engine can do something for by default. There may be more
@@ -101,6 +104,14 @@ impl Many {
         self
     }
 
+    /// After how many instructions that lanes have executed from some point on it is found out how far they go together from
+    /// there, for tests.
+    #[doc(hidden)]
+    pub fn exploring_after(mut self, instructions: u64) -> Many {
+        self.patience = instructions;
+        self
+    }
+
     /// Runs the program with each of these rows. Results come as lanes end, in any order. Rows are read when there is room
     /// for them, on threads of the run.
     pub fn run<R>(self, rows: R) -> Result<Runs>
@@ -117,7 +128,7 @@ impl Many {
     {
         let stdin = self.check()?;
         let control = Arc::new(RunControl::part_of(&control));
-        let Many { process, lanes, timeout, policy, device, .. } = self;
+        let Many { process, lanes, timeout, policy, device, patience, .. } = self;
         let threads = threads(self.threads);
         let auto = (process.plan.engine == EngineKind::Auto).then(|| {
             let find = move || device.clone().or_else(Device::find);
@@ -127,7 +138,7 @@ impl Many {
             Auto::new(auto::Setup { policy, find, workers, lanes, timeout }, &control)
         });
         let shared = Arc::new(Shared {
-            runner: Runner::new(process.plan, stdin)?,
+            runner: Runner::new(process.plan, stdin, patience)?,
             keep: process.keep,
             timeout,
             rows: Rows::new(rows),

@@ -18,6 +18,7 @@ use super::outcome::Outcome;
 use super::plan::{Machines, Placed, Plan};
 use super::process::outcome;
 use super::rows::Row;
+use super::trails::{Trail, Way};
 use crate::{EngineKind, Error, Result};
 
 /// Prefixes that are kept, of all shapes together: each has a program's memory.
@@ -36,6 +37,8 @@ pub(super) struct Runner {
     /// What lanes go on from on the host, if the program does not begin.
     resumed: Option<Prefix>,
     stdin: Vec<u8>,
+    /// Instructions from a prefix on, before it is found out how far lanes go together.
+    patience: u64,
     shapes: Mutex<Shapes>,
 }
 
@@ -76,6 +79,8 @@ struct Scout {
     outcome: Outcome,
     /// By how many instructions were executed.
     prefixes: Mutex<HashMap<u64, Slot>>,
+    /// What lanes do from there on, in the same way.
+    ways: Mutex<HashMap<u64, Way>>,
 }
 
 /// Where a prefix is.
@@ -97,7 +102,7 @@ enum Common {
     Until(u64),
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -115,24 +120,39 @@ impl Given {
 }
 
 impl Scout {
-    fn has_in_common(&self, other: &Given) -> Common {
+    /// What they have in common but for strings that `ignores`, by their place among arguments and variables.
+    fn has_in_common(&self, other: &Given, ignores: impl Fn(usize) -> bool) -> Common {
         let Scout { given, uses, .. } = self;
-        let first = |own: &[Vec<u8>], others: &[Vec<u8>], uses: &[Option<u64>]| {
-            let pairs = own.iter().zip(others).zip(uses);
-            pairs.filter(|((own, other), _)| own != other).filter_map(|(_, first)| *first).min()
-        };
-        let differ = [
-            first(&given.args, &other.args, &uses.args),
-            first(&given.env, &other.env, &uses.env),
-            uses.input.filter(|_| given.stdin != other.stdin),
-        ];
-        differ.into_iter().flatten().min().map_or(Common::All, Common::Until)
+        let own = given.args.iter().chain(&given.env);
+        let pairs = own.zip(other.args.iter().chain(&other.env)).enumerate();
+        let differs = pairs.map(|(place, (own, other))| own != other && !ignores(place));
+        let uses_of_strings = uses.args.iter().chain(&uses.env).copied();
+        let first =
+            differs.zip(uses_of_strings).filter_map(|(differs, first)| first.filter(|_| differs));
+        let input = uses.input.filter(|_| given.stdin != other.stdin);
+        first.chain(input).min().map_or(Common::All, Common::Until)
+    }
+}
+
+impl Scout {
+    /// Notes that a lane has executed so many instructions from a prefix on; false if that is enough to find out how many of
+    /// them others would have executed in the same way, which the caller does then.
+    fn has_patience(&self, prefix: u64, instructions: u64, patience: u64) -> bool {
+        let ways = &mut lock(&self.ways);
+        let way = ways.entry(prefix).or_insert(Way::Alone(0));
+        let Way::Alone(executed) = way else { return true };
+        *executed += instructions;
+        let is_spent = *executed >= patience;
+        if is_spent {
+            *way = Way::Exploring;
+        }
+        !is_spent
     }
 }
 
 impl Runner {
     /// What is wrong for every lane is an error here, and not a result of each of them.
-    pub(super) fn new(plan: Plan, stdin: Vec<u8>) -> Result<Runner> {
+    pub(super) fn new(plan: Plan, stdin: Vec<u8>, patience: u64) -> Result<Runner> {
         let mut placed = plan.place()?;
         let has_many = placed.snapshot().is_some_and(|snapshot| !snapshot.state.about().is_single);
         if placed.engine().is_gpu() && has_many {
@@ -147,7 +167,7 @@ impl Runner {
             kernel.freeze()?;
             resumed = Some(Prefix(Mutex::new(kernel)));
         }
-        Ok(Runner { placed, machines, resumed, stdin, shapes: Mutex::default() })
+        Ok(Runner { placed, machines, resumed, stdin, patience, shapes: Mutex::default() })
     }
 
     /// The engine that lanes begin on.
@@ -207,15 +227,38 @@ impl Runner {
                 return self.run_alone(&given, keep, control);
             }
         };
-        let prefix = match scout.has_in_common(&given) {
-            Common::All if keep.is_none() => return Ok(scout.outcome.clone()),
-            Common::All => None,
-            Common::Until(instructions) => self.prefix(&scout, instructions, control)?,
-        };
-        match prefix {
-            Some(prefix) => finish(fork(&prefix, &given)?, keep, control),
-            None => self.run_alone(&given, keep, control),
+        match scout.has_in_common(&given, |_| false) {
+            Common::All if keep.is_none() => Ok(scout.outcome.clone()),
+            Common::All => self.run_alone(&given, keep, control),
+            Common::Until(instructions) => {
+                self.run_from(&scout, instructions, &given, keep, control)
+            }
         }
+    }
+
+    /// Runs a lane that does the same as a scout until so many instructions were executed, or longer.
+    fn run_from(
+        &self,
+        scout: &Scout,
+        instructions: u64,
+        given: &Given,
+        keep: Option<PathBuf>,
+        control: &RunControl,
+    ) -> Result<Outcome> {
+        if let Some(kernel) = self.on_trail(scout, instructions, given, control)? {
+            return finish(kernel, keep, control);
+        }
+        let Some(prefix) = self.prefix(scout, instructions, control)? else {
+            return self.run_alone(given, keep, control);
+        };
+        let outcome = finish(fork(&prefix, given)?, keep, control)?;
+        let more = outcome.instructions.saturating_sub(instructions);
+        if scout.has_patience(instructions, more, self.patience) {
+            return Ok(outcome);
+        }
+        let way = self.explore(scout, &prefix, given, control)?;
+        lock(&scout.ways).insert(instructions, way);
+        Ok(outcome)
     }
 
     fn run_alone(
@@ -271,8 +314,9 @@ impl Runner {
             (Ok(outcome), Some(uses)) if outcome.ending != Ending::Cancelled => {
                 let size = given.size() + shape.size() + outcome.size();
                 if size <= MOST_KEPT {
-                    let (outcome, prefixes) = (outcome.clone(), Mutex::default());
-                    let scout = Arc::new(Scout { given, uses, outcome, prefixes });
+                    let outcome = outcome.clone();
+                    let (prefixes, ways) = (Mutex::default(), Mutex::default());
+                    let scout = Arc::new(Scout { given, uses, outcome, prefixes, ways });
                     let mut shapes = lock(&self.shapes);
                     shapes.scouts.insert(shape, Some(scout));
                     shapes.held += size;
@@ -285,6 +329,51 @@ impl Runner {
             _ => {}
         }
         result
+    }
+
+    // Trails.
+
+    /// A lane that has gone on from a prefix as far as others do, too; `None` if it does not, or nobody knows.
+    fn on_trail(
+        &self,
+        scout: &Scout,
+        instructions: u64,
+        given: &Given,
+        control: &RunControl,
+    ) -> Result<Option<Kernel>> {
+        let trail = match lock(&scout.ways).get(&instructions) {
+            Some(Way::Trail(trail)) => Arc::clone(trail),
+            _ => return Ok(None),
+        };
+        let Some(start) = trail.start(given) else { return Ok(None) };
+        match scout.has_in_common(given, |string| trail.may_differ(string)) {
+            Common::Until(others) if others < start.instructions => return Ok(None),
+            Common::Until(_) | Common::All => {}
+        }
+        let Some(prefix) = self.prefix(scout, start.instructions, control)? else {
+            return Ok(None);
+        };
+        let mut kernel = copy(&prefix, given)?;
+        trail.give(&mut kernel, given, &start)?;
+        Ok(Some(kernel))
+    }
+
+    /// Finds out how far lanes go on from a prefix in the same way.
+    fn explore(
+        &self,
+        scout: &Scout,
+        prefix: &Prefix,
+        given: &Given,
+        control: &RunControl,
+    ) -> Result<Way> {
+        let Some(trail) = Trail::new(fork(prefix, &scout.given)?, given, control)? else {
+            return Ok(Way::Alone(0));
+        };
+        if !trail.is_worth_keeping() {
+            return Ok(Way::Apart);
+        }
+        lock(&self.shapes).held += trail.size();
+        Ok(Way::Trail(Arc::new(trail)))
     }
 
     // Prefixes.
@@ -382,15 +471,20 @@ impl Shapes {
     }
 }
 
-/// Copies a prefix, and gives it what a lane has of its own.
-fn fork(prefix: &Prefix, given: &Given) -> Result<Kernel> {
+/// Copies a prefix.
+fn copy(prefix: &Prefix, given: &Given) -> Result<Kernel> {
     let forked = lock(&prefix.0).fork(given.stdin.clone());
-    let mut kernel = forked.map_err(|error| match error {
+    forked.map_err(|error| match error {
         CannotFork::Host(error) => Error::Engine(error),
         CannotFork::HostStreams | CannotFork::HostDirectories | CannotFork::HostTime => {
             unreachable!("nobody makes a prefix of what the host has a part in")
         }
-    })?;
+    })
+}
+
+/// Copies a prefix, and gives it what a lane has of its own.
+fn fork(prefix: &Prefix, given: &Given) -> Result<Kernel> {
+    let mut kernel = copy(prefix, given)?;
     kernel.give_strings(&given.args, &given.env)?;
     Ok(kernel)
 }

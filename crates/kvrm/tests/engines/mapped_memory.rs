@@ -50,6 +50,7 @@ macro_rules! for_mapped_engines {
 
 mod accesses;
 mod code;
+mod deriving;
 mod lanes;
 mod processes;
 mod random;

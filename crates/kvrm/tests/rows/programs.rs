@@ -69,6 +69,19 @@ fn python() {
 }
 
 #[test]
+fn lanes_go_together_after_they_have_used_their_arguments() {
+    let rows = (100..130).map(|lane| args([&format!("print({lane} * 3, 'x' * ({lane} % 7))")]));
+    let case = Case::of_debian("python3").args(["-c"]).rows(rows);
+    let (alone, together) = (case.instructions(u64::MAX), case.instructions(1 << 24));
+    assert!(together < alone / 2, "{together} instead of {alone} instructions");
+    case.check();
+    // Some end early, and some have nothing in common but how long their arguments are.
+    let scripts = ["0/1", "1/0", "exi", "3;;", "'ab", "  4", "5 6", "\u{e9}0", "x=7", "800"];
+    let rows = scripts.map(|script| args([script])).into_iter().cycle().take(20);
+    Case::of_debian("python3").args(["-c"]).rows(rows).check();
+}
+
+#[test]
 fn sqlite_gzip_and_bc() {
     let rows = numbers(8).map(|lane| args([&format!("select {lane} * 7, random() is null;")]));
     Case::of_debian("sqlite3").args([":memory:"]).rows(rows).check();

@@ -100,13 +100,16 @@ impl Case {
         }
     }
 
-    /// Each lane does the same as alone, on this engine, with one thread and with several.
+    /// Each lane does the same as alone, on this engine, with one thread and with several, and if it is found out soon how far
+    /// lanes go together.
     pub(crate) fn check_on(&self, engine: EngineKind) {
         let expected: Vec<String> =
             self.rows.iter().map(|own| format!("{:?}", self.alone(own))).collect();
-        for threads in [1, 3] {
+        for (threads, is_explored) in [(1, false), (3, false), (1, true)] {
             let rows: Vec<Row> = self.rows.iter().map(Case::row).collect();
-            let runs = Many::new(self.process(engine)).threads(threads).run(rows);
+            let many = Many::new(self.process(engine)).threads(threads);
+            let many = if is_explored { many.exploring_after(1) } else { many };
+            let runs = many.run(rows);
             let mut seen = 0;
             for ran in runs.expect("the program is there") {
                 let ran = ran.expect("the host does what it should");
@@ -117,6 +120,16 @@ impl Case {
             }
             assert_eq!(seen, expected.len(), "there is a result for each lane");
         }
+    }
+
+    /// How many instructions are executed for all lanes, if it is found out after so many how far they go together.
+    pub(crate) fn instructions(&self, exploring_after: u64) -> u64 {
+        let rows: Vec<Row> = self.rows.iter().map(Case::row).collect();
+        let many = Many::new(self.process(EngineKind::Cpu)).threads(1);
+        let mut runs = many.exploring_after(exploring_after).run(rows).expect("it is there");
+        let all: kvrm::Result<Vec<_>> = runs.by_ref().collect();
+        assert_eq!(all.expect("the host does what it should").len(), self.rows.len());
+        runs.watch().instructions()
     }
 
     pub(crate) fn check(&self) {

@@ -415,8 +415,8 @@ impl Memory {
             let at = addr + text.len() as u64;
             let piece = (PAGE - at % PAGE).min((most - text.len()) as u64);
             let mut bytes = vec![0; piece as usize];
-            self.read(at, &mut bytes)?;
-            if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+            self.allows(at, piece, Permissions::READ)?;
+            if let Some(end) = self.guest.read_text(at, &mut bytes)? {
                 text.extend_from_slice(&bytes[..end]);
                 return Ok(text);
             }
