@@ -182,7 +182,9 @@ impl<L: Launcher> LaunchEngine<L> {
         let mut best: Option<(f64, Selection, Duration)> = None;
         for known in self.known_kernels() {
             let selection = self.code.handlers.of_words(&known.words);
-            let is_near = selection.len() <= most && is_near(selection.len(), wanted.len());
+            // (In mapped memory, programs are going to want more anyway.)
+            let is_near = selection.len() <= most
+                && (self.config.mapped || is_near(selection.len(), wanted.len()));
             // Registers that nobody needs cost time, too.
             let is_like = uses_vectors || !self.code.handlers.use_vectors_of(&selection);
             let covered = wanted.covered_by(&selection);

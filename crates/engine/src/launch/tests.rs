@@ -588,3 +588,37 @@ fn code_in_mapped_memory_is_translated_once_its_kernel_stays_the_same() {
     assert_eq!(engine.start_times().kernels[1].translated, 4);
     assert!(engine.code().translation().is_some());
 }
+
+#[test]
+fn a_kernel_that_may_be_extended_again_is_not_translated_yet() {
+    let bench = Bench { lanes: 1, ..translating(4.0) };
+    let mut engine = mapped(&bench, &LOOP);
+    run(&mut engine, 64, &RunControl::new());
+    // As much as ten launches.
+    engine.choosing.kernel_cost = Duration::from_secs(1);
+    run(&mut engine, 15 * 64, &RunControl::new());
+    assert_eq!(engine.launcher().compiler.count(), 1);
+    assert_eq!(run_all(&mut engine), 2);
+    assert_eq!(engine.start_times().kernels[1].translated, 4);
+}
+
+#[test]
+fn a_kernel_that_lanes_wait_for_comes_before_a_translation() {
+    let bench = translating(4.0);
+    // A loop, and code far away that wants other handlers.
+    let loops = [ADD, MUL, SUBS, back(3), BR];
+    let mut engine = bench.engine(&loops, &[(100, &code(&[EOR, CLZ, UDIV]))]);
+    for lane in 0..8 {
+        let turns = if lane == 0 { 500 } else { 20_000 };
+        set(&mut engine, lane, |state| (state.x[0], state.x[9]) = (100 * PAGE, turns));
+    }
+    run(&mut engine, 64, &RunControl::new());
+    // Nothing is compiled before lane 0 has left the loop, by when the loop is worth a translation.
+    engine.launcher().compiler.wait_for(40);
+    run_all(&mut engine);
+    let kernels = engine.start_times().kernels;
+    let loaded: Vec<_> =
+        kernels.iter().map(|kernel| (kernel.handlers, kernel.translated > 0)).collect();
+    assert_eq!(loaded, [(5, false), (9, false), (9, true)]);
+    assert_eq!(engine.status(0).unwrap().count, 4 * 500 + 1 + 40);
+}
