@@ -214,6 +214,12 @@ impl Handlers {
         }
     }
 
+    /// Notes that lanes want all of some handlers.
+    pub(crate) fn meet_all(&mut self, wanted: Wanted) {
+        let lacking = wanted.without(&self.selection());
+        self.met.add_all(&lacking);
+    }
+
     /// What lanes wanted and kernels lack.
     pub(crate) fn met(&self) -> &Wanted {
         &self.met

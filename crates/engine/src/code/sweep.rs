@@ -82,11 +82,11 @@ fn runs(words: &[u32]) -> Vec<Vec<Shaped>> {
     };
     let shaped: Vec<Option<Shaped>> = words.iter().map(shaped).collect();
     let runs = shaped.split(Option::is_none).map(|run| run.iter().copied().flatten().collect());
-    runs.filter(is_code).collect()
+    runs.filter(|run: &Vec<Shaped>| is_code(run)).collect()
 }
 
 /// True if it is not text, of which most words are instructions, but none has the highest bit.
-fn is_code(run: &Vec<Shaped>) -> bool {
+fn is_code(run: &[Shaped]) -> bool {
     let high = run.iter().filter(|(_, word)| word >> 31 != 0).count();
     run.len() >= RUN && 8 * high >= run.len()
 }

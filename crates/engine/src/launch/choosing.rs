@@ -95,6 +95,11 @@ impl<L: Launcher> LaunchEngine<L> {
             self.choosing.next = Some(self.extended_selection()?);
         }
         let Some(next) = self.choosing.next.clone() else { return Ok(()) };
+        if self.config.translate_after == 0 {
+            // Lanes wait for what is translated, which is in another kernel.
+            self.take_next(next);
+            return Ok(());
+        }
         let contents = self.contents_with(&next);
         if !self.kernels.has(&contents) {
             if !self.kernels.is_compiling(&contents) {
@@ -108,9 +113,24 @@ impl<L: Launcher> LaunchEngine<L> {
             };
         }
         if self.kernels.has(&contents) {
-            self.choosing.next = None;
-            self.choosing.without_handler = Duration::ZERO;
-            self.code.choose(next);
+            self.take_next(next);
+        }
+        Ok(())
+    }
+
+    fn take_next(&mut self, next: Arc<Selection>) {
+        self.choosing.next = None;
+        self.choosing.without_handler = Duration::ZERO;
+        self.code.choose(next);
+    }
+
+    /// Chooses the handlers that all decoded code wants: where code is translated before it runs, lanes wait anyway.
+    pub(super) fn choose_all(&mut self) -> Result<(), EngineError> {
+        let wanted = self.code.wanted();
+        if self.has_room() && !wanted.are_in(&self.code.handlers.selection()) {
+            self.code.handlers.meet_all(wanted);
+            let next = self.extended_selection()?;
+            self.take_next(next);
         }
         Ok(())
     }

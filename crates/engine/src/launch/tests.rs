@@ -622,3 +622,17 @@ fn a_kernel_that_lanes_wait_for_comes_before_a_translation() {
     assert_eq!(loaded, [(5, false), (9, false), (9, true)]);
     assert_eq!(engine.status(0).unwrap().count, 4 * 500 + 1 + 40);
 }
+
+#[test]
+fn where_all_is_translated_at_first_there_is_one_kernel_for_what_is_decoded() {
+    let bench = Bench { translate_after: 0, ..Bench::new() };
+    let mut engine = bench.engine(&[ADD, BR], &[(100, &[EOR, CLZ, UDIV, HLT])]);
+    for lane in 0..2 {
+        set(&mut engine, lane, |state| state.x[0] = 100 * PAGE);
+    }
+    assert_eq!(run_all(&mut engine), 2);
+    let kernels = engine.start_times().kernels;
+    let loaded: Vec<_> =
+        kernels.iter().map(|kernel| (kernel.handlers, kernel.translated)).collect();
+    assert_eq!(loaded, [(2, 2), (6, 5)]);
+}

@@ -3,7 +3,11 @@
 //! Lanes are interpreted at first. Kernels note where lanes are, now and then; when lanes have run for a while, what they
 //! spend their time in is [translated](crate::hot), and the device compiles a kernel with it while they go on. Between two
 //! launches that kernel takes over. If it is not faster, by what the launches before and after take, the one without takes
-//! over again. Where lanes have been seen is kept on disk, if it was worth it: the next time, a program starts translated.
+//! over again. Where lanes have been seen is kept on disk, if it was worth it, with the handlers of the kernel: the next time,
+//! the same is translated at once, and the kernel with it is in the cache.
+//!
+//! Nobody waits for a kernel with translated code, and it gives way to one that lanes wait for. In mapped memory, kernels are
+//! extended again and again at first; there, code is translated once that has not happened for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -211,6 +215,9 @@ impl<L: Launcher> LaunchEngine<L> {
 
     fn translate_all(&mut self, means: Means) -> Result<(), EngineError> {
         let more = self.code.decoded() - self.tiers.decoded;
+        if more > 0 && !self.config.mapped {
+            self.choose_all()?;
+        }
         let is_wanted = match self.code.translation() {
             None => more > 0 || self.tiers.setbacks < SETBACKS,
             // Where there is too much for one kernel, not each time that there is a little more.
