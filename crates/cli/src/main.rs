@@ -30,7 +30,6 @@ mod verify;
 mod verify_report;
 
 use std::io::{BufWriter, Write};
-use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
@@ -88,14 +87,15 @@ enum Command {
     Man(manual::Man),
 }
 
-fn main() -> ExitCode {
+fn main() {
     let matches = with_negative_numbers(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut out = BufWriter::new(std::io::stdout().lock());
     let result = run(&cli.command, &mut out);
     let flushed = out.flush().map_err(Failure::from);
-    match result.and(flushed) {
-        Ok(()) => ExitCode::SUCCESS,
+    // Nobody wants a kernel any more that is still being compiled.
+    kvrm::end_process(match result.and(flushed) {
+        Ok(()) => 0,
         Err(failure) => {
             match &failure {
                 Failure::Interrupted => eprintln!("interrupted"),
@@ -107,9 +107,9 @@ fn main() -> ExitCode {
             if let Failure::Signal(number) = failure {
                 run::die_by(number);
             }
-            failure.exit_code().into()
+            failure.exit_code()
         }
-    }
+    })
 }
 
 /// Lets options take negative numbers, so that the error says what is wrong with the number. Otherwise clap would take

@@ -1,7 +1,6 @@
 //! Runs a machine with a progress bar on the terminal; Ctrl-C ends the run.
 
 use std::io::IsTerminal;
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Once};
@@ -87,7 +86,7 @@ pub(crate) fn cancellable(deadline: Option<Instant>) -> Arc<RunControl> {
         // Where no handler can be had, Ctrl-C ends the process, which will do.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::SeqCst) {
-                process::exit(130);
+                kvrm::end_process(130);
             }
             if let Some(control) = &*lock() {
                 control.cancel();

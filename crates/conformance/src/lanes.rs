@@ -369,7 +369,7 @@ mod tests {
                 let zero = (at < layout.memory_size()).then_some(0);
                 word.map(|word| u32::from_le_bytes(*word)).or(zero)
             };
-            let found = reachable(layout.entry(), usize::MAX, fetch);
+            let found = reachable([layout.entry()], usize::MAX, fetch);
             let found: std::collections::HashSet<u64> =
                 found.into_iter().map(|(at, _)| at).collect();
             let starts = round.cases.iter().map(|case| case.registers.pc);

@@ -1,11 +1,12 @@
 //! The CUDA driver, opened at run time: contexts, buffers, launches. Nothing else of CUDA is needed.
 
 use std::ffi::{CString, c_void};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{DriverError, result};
-use kvrm_engine::cache::{KernelCache, KernelKey};
+use kvrm_engine::cache::{KernelCache, KernelKey, Turn};
 
 use crate::compile::compile;
 use crate::stream::Stream;
@@ -184,8 +185,7 @@ pub(crate) struct Device {
     /// What it and its driver are called in the cache.
     generation: String,
     driver: String,
-    handle: sys::CUdevice,
-    context: sys::CUcontext,
+    context: Arc<Context>,
     pub(crate) stream: Stream,
 }
 
@@ -197,8 +197,39 @@ unsafe impl Sync for Device {}
 impl Drop for Device {
     fn drop(&mut self) {
         self.stream.destroy();
-        // SAFETY: retained in `open`; whoever has buffers drops them before the device.
-        let _ = unsafe { result::primary_ctx::release(self.handle) };
+    }
+}
+
+/// A device's context, which is there for as long as somebody has this.
+struct Context {
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
+}
+
+// SAFETY: handles of the driver, which is thread-safe.
+unsafe impl Send for Context {}
+// SAFETY: the same.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained in `new`; whoever has something on the device has this as well, and drops it later.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+impl Context {
+    fn new(index: usize) -> Result<Context, CudaError> {
+        let device = result::device::get(index as i32).when("opening the device")?;
+        // SAFETY: the device was just opened.
+        let handle = unsafe { result::primary_ctx::retain(device) }.when("opening the device")?;
+        Ok(Context { device, handle })
+    }
+
+    /// Makes the calling thread work with the device.
+    fn make_current(&self) -> Result<(), CudaError> {
+        // SAFETY: the context is retained for as long as `self` lives.
+        unsafe { result::ctx::set_current(self.handle) }.when("selecting the device")
     }
 }
 
@@ -207,18 +238,14 @@ impl Device {
         let begin = Instant::now();
         find(index)?;
         let info = info(index)?;
-        let handle = result::device::get(index as i32).when("opening the device")?;
-        // SAFETY: the device was just opened.
-        let context = unsafe { result::primary_ctx::retain(handle) }.when("opening the device")?;
-        // SAFETY: just retained.
-        unsafe { result::ctx::set_current(context) }.when("selecting the device")?;
+        let context = Arc::new(Context::new(index)?);
+        context.make_current()?;
         let mut device = Device {
             start_time: Duration::ZERO,
             cache: KernelCache::open(),
             generation: format!("sm_{}{}", info.capability.0, info.capability.1),
             driver: format!("{}.{}", info.driver.0, info.driver.1),
             info,
-            handle,
             context,
             stream: Stream::new()?,
         };
@@ -228,14 +255,13 @@ impl Device {
 
     /// Makes the calling thread work with this device.
     pub(crate) fn make_current(&self) -> Result<(), CudaError> {
-        // SAFETY: the context is retained for as long as `self` lives.
-        unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
+        self.context.make_current()
     }
 
     /// What compiles kernels for the device.
     pub(crate) fn compiler(&self) -> Compiler {
         Compiler {
-            context: self.context,
+            context: self.context.clone(),
             cache: self.cache.clone(),
             generation: self.generation.clone(),
             driver: self.driver.clone(),
@@ -258,34 +284,29 @@ fn key<'a>(device: &'a str, driver: &'a str, ptx: &'a str) -> KernelKey<'a> {
     KernelKey { engine: "cuda", text: ptx, device, driver }
 }
 
-/// Compiles kernels for a device that is open, perhaps on another thread.
+/// Compiles kernels for a device, perhaps on another thread, and when nobody else uses the device any more.
 pub(crate) struct Compiler {
-    context: sys::CUcontext,
+    context: Arc<Context>,
     cache: KernelCache,
     generation: String,
     driver: String,
 }
 
-// SAFETY: a handle of the driver, which is thread-safe.
-unsafe impl Send for Compiler {}
-
 /// A kernel's machine code.
-pub(crate) struct Compiled {
+pub struct Compiled {
     cubin: Vec<u8>,
     /// It was in the cache.
     pub(crate) was_kept: bool,
 }
 
 impl Compiler {
-    /// Makes the calling thread work with the device, which must stay open.
-    pub(crate) fn make_current(&self) -> Result<(), CudaError> {
-        // SAFETY: the device is open.
-        unsafe { result::ctx::set_current(self.context) }.when("selecting the device")
-    }
-
     /// Compiles PTX, or finds it in the cache.
     pub(crate) fn compile(&self, ptx: &str) -> Result<Compiled, CudaError> {
-        match self.cache.get(&key(&self.generation, &self.driver, ptx)) {
+        self.context.make_current()?;
+        let key = key(&self.generation, &self.driver, ptx);
+        // Another engine may be compiling the same.
+        let _turn = Turn::of(&key);
+        match self.cache.get(&key) {
             Some(cubin) => Ok(Compiled { cubin, was_kept: true }),
             None => Ok(Compiled { cubin: self.compile_anew(ptx)?, was_kept: false }),
         }
@@ -399,7 +420,7 @@ const LOOK: Duration = Duration::from_micros(50);
 const BUSY: Duration = Duration::from_micros(50);
 
 /// A kernel that has been loaded.
-pub(crate) struct Kernel {
+pub struct Kernel {
     module: sys::CUmodule,
     function: sys::CUfunction,
     stream: Stream,

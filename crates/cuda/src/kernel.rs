@@ -126,7 +126,7 @@ pub(crate) const RECORD: usize = size_of::<Record>();
 
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KernelTarget {
+pub struct KernelTarget {
     pub(crate) memory: MemorySpec,
     /// Compute capability of the device, as in 90 for 9.0.
     pub(crate) capability: u32,

@@ -10,18 +10,17 @@ use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::stop;
-use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
+use kvrm_engine::launch::{Compile, Launch, LaunchEngine, Launched, Launcher, Status, Translator};
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
-use kvrm_engine::translation::{Means, Translation};
-use kvrm_engine::{Activity, Config, EngineError, RunControl, StartTimes};
+use kvrm_engine::translation::{Means, Translated, Translation};
+use kvrm_engine::{Config, EngineError, RunControl};
 
 use crate::code::DeviceCode;
-use crate::driver::{Buffer, CudaError, Device, Plain};
+use crate::driver::{Buffer, Compiled, CudaError, Device, Kernel, Plain};
 use crate::emit::LACKS;
 use crate::guest::{Guest, TOO_MUCH, memory_model};
-use crate::kernel::{Arguments, KernelTarget, Pool, SAMPLES};
-use crate::kernels::{Kernels, load, prepare, take_prepared, wanted};
+use crate::kernel::{Arguments, KernelTarget, Pool, SAMPLES, kernel};
 use crate::memory::MemorySpec;
 use crate::stream::Mapped;
 
@@ -63,7 +62,6 @@ fn array<T>(device: &Device, len: usize) -> Result<Array, CudaError> {
 pub struct CudaLanes {
     config: Config,
     device_code: DeviceCode,
-    kernels: Kernels,
     /// Instructions that kernels have completed in all runs, as far as has been reported.
     executed: u64,
     /// Numbers of lanes that stopped in a launch.
@@ -92,7 +90,6 @@ pub fn build(config: Config, device: usize) -> Result<CudaEngine, EngineError> {
     ];
     let lanes = CudaLanes {
         device_code: DeviceCode::default(),
-        kernels: Kernels::default(),
         executed: 0,
         stopped: Buffer::new(device, 4 * lanes as u64, |_| TOO_MUCH.to_string())?,
         control: Mapped::new()?,
@@ -117,7 +114,7 @@ impl From<CudaError> for EngineError {
 }
 
 impl CudaLanes {
-    fn target(&self) -> KernelTarget {
+    fn kernel_target(&self) -> KernelTarget {
         let (major, minor) = self.guest.device.info.capability;
         KernelTarget {
             memory: MemorySpec {
@@ -129,17 +126,6 @@ impl CudaLanes {
             },
             capability: (10 * major + minor) as u32,
         }
-    }
-
-    /// Loads a kernel with all handlers and the translation, unless it is loaded.
-    fn load_kernel(&mut self, code: &DecodedCode, control: &RunControl) -> Result<(), EngineError> {
-        if self.kernels.has(&wanted(code)) {
-            return Ok(());
-        }
-        let target = self.target();
-        let (kernels, device) = (&mut self.kernels, &self.guest.device);
-        let activity = Activity::Compiling { handlers: code.handlers.len() };
-        Ok(control.during(activity, || load(kernels, device, code, &target))?)
     }
 
     fn arguments(&self, launch: &Launch<'_, Array>) -> Arguments {
@@ -179,8 +165,7 @@ impl CudaLanes {
     }
 
     /// Launches the kernel and waits for its end. What has been reported, of all runs.
-    fn run_kernel(&self, launch: &Launch<'_, Array>) -> Result<u64, CudaError> {
-        let kernel = self.kernels.current();
+    fn run_kernel(&self, kernel: &Kernel, launch: &Launch<'_, Array>) -> Result<u64, CudaError> {
         let arguments = self.arguments(launch);
         let blocks = (self.config.lanes as u32).div_ceil(BLOCK);
         let begin = || kernel.launch(blocks, BLOCK, &arguments);
@@ -253,6 +238,10 @@ impl Launcher for CudaLanes {
 
     type Array = Array;
     type Memory = Guest;
+    type Target = KernelTarget;
+    /// With its text.
+    type Compiled = (String, Compiled);
+    type Kernel = Kernel;
 
     fn memory(&self) -> &Guest {
         &self.guest
@@ -278,9 +267,31 @@ impl Launcher for CudaLanes {
         self.guest.device.key(text)
     }
 
-    fn start_times(&self) -> StartTimes {
-        let driver = Some(self.guest.device.start_time);
-        StartTimes { driver, kernels: self.kernels.loads().to_vec() }
+    fn start_time(&self) -> Duration {
+        self.guest.device.start_time
+    }
+
+    fn target(&self, _: &DecodedCode) -> KernelTarget {
+        self.kernel_target()
+    }
+
+    fn compiler(
+        &self,
+        code: &DecodedCode,
+        translation: Option<&Arc<Translation>>,
+    ) -> Compile<(String, Compiled)> {
+        let record = |pc| code.record_in_kernel(pc);
+        let translated = translation.map(|translation| Translated { translation, record: &record });
+        let text = kernel(&code.handlers, translated, &self.kernel_target());
+        let compiler = self.guest.device.compiler();
+        Box::new(move || {
+            let compiled = compiler.compile(&text)?;
+            Ok((text, compiled))
+        })
+    }
+
+    fn load(&self, (text, compiled): (String, Compiled)) -> Result<(Kernel, bool), EngineError> {
+        Ok(Kernel::of(&self.guest.device, &text, &compiled)?)
     }
 
     fn begin(
@@ -316,11 +327,14 @@ impl Launcher for CudaLanes {
         code.upload(&mut self.device_code.on(&self.guest.device))
     }
 
-    fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
-        self.load_kernel(launch.code, launch.control)?;
+    fn launch(
+        &mut self,
+        kernel: &Kernel,
+        launch: &Launch<'_, Array>,
+    ) -> Result<Launched, EngineError> {
         self.guest.upload_map()?;
         let (start, before) = (Instant::now(), self.guest.pool().executed);
-        self.executed = self.run_kernel(&launch)?;
+        self.executed = self.run_kernel(kernel, launch)?;
         let time = start.elapsed();
         let stopped = self.stopped_lanes(launch.control)?;
         Ok(Launched { time, executed: self.executed - before, stopped })
@@ -337,18 +351,5 @@ impl Translator for CudaLanes {
         self.samples.read(0, &mut samples)?;
         self.samples.fill(0, self.samples.len, 0)?;
         Ok(samples.into_iter().filter_map(|noted: u64| noted.checked_sub(1)).collect())
-    }
-
-    fn prepare(
-        &mut self,
-        code: &DecodedCode,
-        translation: &Arc<Translation>,
-    ) -> Result<(), EngineError> {
-        let target = self.target();
-        Ok(prepare(&mut self.kernels, &self.guest.device, code, translation, &target)?)
-    }
-
-    fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError> {
-        Ok(take_prepared(&mut self.kernels, &self.guest.device, waits)?)
     }
 }

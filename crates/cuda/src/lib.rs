@@ -32,7 +32,6 @@ mod frames;
 mod gather;
 mod guest;
 mod kernel;
-mod kernels;
 mod lanes;
 mod memory;
 mod moves;

@@ -126,7 +126,7 @@ fn kernels_of_the_guests_assemble() {
         };
         let mut handlers = Handlers::new();
         let mut records = HashMap::new();
-        for (pc, word) in kvrm_engine::code::reachable(0x10000, 1 << 16, words) {
+        for (pc, word) in kvrm_engine::code::reachable([0x10000], 1 << 16, words) {
             records.insert(pc, handlers.record(pc, word));
         }
         let translation = translation(0x10000, words);

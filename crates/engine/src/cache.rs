@@ -13,10 +13,12 @@
 //! `%LOCALAPPDATA%`. Entries are in its subfolder `kernels`. When they exceed 256 MiB, the least recently used
 //! are removed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
@@ -51,6 +53,32 @@ impl KernelKey<'_> {
             hash.update(part);
         }
         hash.finalize().into()
+    }
+}
+
+/// What this process is making, for which others of it wait that want the same.
+static BEING_MADE: Mutex<BTreeSet<Hash>> = Mutex::new(BTreeSet::new());
+static WAS_MADE: Condvar = Condvar::new();
+
+/// The turn to make an entry. While somebody has it, others of the process wait for theirs, and then find the entry.
+pub struct Turn(Hash);
+
+impl Turn {
+    /// Waits for it.
+    pub fn of(key: &KernelKey<'_>) -> Turn {
+        let hash = key.hash();
+        let mut being_made = BEING_MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        while !being_made.insert(hash) {
+            being_made = WAS_MADE.wait(being_made).unwrap_or_else(PoisonError::into_inner);
+        }
+        Turn(hash)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        BEING_MADE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        WAS_MADE.notify_all();
     }
 }
 
@@ -287,6 +315,21 @@ mod tests {
             }
         });
         assert_eq!(files(&folder).len(), 1);
+    }
+
+    #[test]
+    fn who_wants_the_same_waits_until_it_is_there() {
+        let folder = TempDir::new().unwrap();
+        let (cache, made) = (cache(folder.path(), LIMIT), Mutex::new(0));
+        let make = || {
+            let _turn = Turn::of(&KEY);
+            if cache.get(&KEY).is_none() {
+                *made.lock().unwrap() += 1;
+                cache.put(&KEY, b"kernel");
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(make))));
+        assert_eq!(*made.lock().unwrap(), 1);
     }
 
     #[test]

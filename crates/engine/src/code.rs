@@ -7,9 +7,10 @@
 
 mod ahead;
 mod blocks;
+mod sweep;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod translated;
 mod upload;
 
@@ -27,7 +28,9 @@ pub use upload::{
     CodeDevice, DIRECTORY_FACTORS, DIRECTORY_SHIFT, DirectoryEntry, Layout, NOBODY, directory_index,
 };
 
-use crate::kernel::{BREAKPOINT, Handlers, NOT_DECODED, ON_HOST, Record};
+use crate::kernel::{
+    BREAKPOINT, FIRST_HANDLER, Handlers, NOT_DECODED, ON_HOST, Record, Selection, Wanted,
+};
 use crate::lane_view::{LaneMemory, Words};
 use crate::memory::DeviceMemory;
 use crate::translation::Translation;
@@ -87,7 +90,7 @@ impl DecodedCode {
     /// No code of a flat memory.
     pub fn new() -> DecodedCode {
         DecodedCode {
-            handlers: Handlers::new(),
+            handlers: Handlers::by_choice(),
             program_end: u64::MAX,
             breakpoints: Vec::new(),
             span: 0..0,
@@ -108,8 +111,7 @@ impl DecodedCode {
 
     /// No code of a mapped memory of that size.
     pub fn of_mapped(size: u64) -> DecodedCode {
-        let (handlers, blocks) = (Handlers::by_choice(), Some(Blocks::new(size)));
-        DecodedCode { handlers, blocks, ..DecodedCode::new() }
+        DecodedCode { blocks: Some(Blocks::new(size)), ..DecodedCode::new() }
     }
 
     /// The same where lanes may have [supervisors](kvrm_a64::supervised_form), which have the memory that begins there.
@@ -131,11 +133,15 @@ impl DecodedCode {
         self.handlers.in_kernel(record).handler() != ON_HOST
     }
 
-    /// Notes that lanes are going to want all that is decoded.
-    pub(crate) fn meet_all(&mut self) {
+    /// The handlers that all decoded instructions want.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
         let common = self.pages.values().flat_map(|page| &page.records);
         let own = self.own.values().flat_map(|own| &own.records);
-        common.chain(own).for_each(|record| self.handlers.meet(*record));
+        let numbers =
+            common.chain(own).filter_map(|record| record.handler().checked_sub(FIRST_HANDLER));
+        numbers.for_each(|handler| wanted.add(handler, 1));
+        wanted
     }
 
     /// Notes that lanes are going to want all that is decoded from an address on.
@@ -144,10 +150,24 @@ impl DecodedCode {
         records.for_each(|record| self.handlers.meet(*record));
     }
 
-    /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
-    pub(crate) fn choose(&mut self, most: usize) {
-        self.handlers.choose(most);
-        self.changes.all = true;
+    /// Makes the next launch's kernel have some handlers.
+    pub(crate) fn choose(&mut self, selection: Arc<Selection>) {
+        if *selection != *self.handlers.selection() {
+            self.handlers.choose(selection);
+            self.changes.all = true;
+        }
+    }
+
+    /// Does something, such as writing a kernel's text, as if other handlers were chosen.
+    pub(crate) fn with_choice<T>(
+        &mut self,
+        selection: &Arc<Selection>,
+        work: impl FnOnce(&DecodedCode) -> T,
+    ) -> T {
+        let before = self.handlers.replace_choice(selection.clone());
+        let result = work(self);
+        self.handlers.replace_choice(before);
+        result
     }
 
     /// Forgets all records.
@@ -518,7 +538,7 @@ impl DecodedCode {
             true => words.get(at),
             false => None,
         };
-        let mut code = reachable(pc, AHEAD_OF_EACH.max(*ahead), wanted);
+        let mut code = reachable([pc], AHEAD_OF_EACH.max(*ahead), wanted);
         words.check()?;
         *ahead = ahead.saturating_sub(code.len());
         code.sort_unstable_by_key(|(at, _)| *at);

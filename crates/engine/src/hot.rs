@@ -8,7 +8,7 @@ use kvrm_mem::PAGE;
 use kvrm_translate::{GuestCode, Region};
 
 use crate::EngineError;
-use crate::code::DecodedCode;
+use crate::code::{DecodedCode, reachable};
 use crate::memory::DeviceMemory;
 use crate::translation::{Means, Translation};
 
@@ -77,8 +77,7 @@ fn translatable(
     });
     let is_near = |pc: &u64| pages.as_ref().is_none_or(|pages| pages.contains(&(pc / PAGE)));
     let (mut words, mut number, mut page) = (BTreeMap::new(), None, vec![0; PAGE as usize]);
-    let is_possible = |pc: &u64| code.is_translatable(*pc, means);
-    for pc in code.decoded_addresses().filter(is_near).filter(is_possible) {
+    for pc in code.decoded_addresses().filter(is_near) {
         if number != Some(pc / PAGE) {
             number = Some(pc / PAGE);
             memory.read_common_page(pc / PAGE, &mut page)?;
@@ -86,6 +85,12 @@ fn translatable(
         let at = (pc % PAGE) as usize;
         words.insert(pc, u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes")));
     }
+    // What else is decoded depends on where lanes have been, and kernels should be the same in the next run.
+    if let Some(samples) = samples {
+        let from = samples.keys().copied();
+        words = reachable(from, usize::MAX, |pc| words.get(&pc).copied()).into_iter().collect();
+    }
+    words.retain(|pc, _| code.is_translatable(*pc, means));
     Ok(words)
 }
 

@@ -8,6 +8,7 @@ mod chosen;
 pub mod stop;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use kvrm_a64::state::{PC, V};
 use kvrm_a64::{Instruction, decode, shaped_form, supervised_form};
@@ -15,7 +16,7 @@ use kvrm_ir::cut::{Cut, SMALL_PARAMS, cut};
 use kvrm_ir::eval::{Inputs, eval_results};
 use kvrm_ir::{Op, Order, Routine, Terminator, Var};
 
-use chosen::Chosen;
+pub use chosen::{Selection, Wanted};
 
 use crate::translation::Means;
 
@@ -116,7 +117,9 @@ struct Maker {
 pub struct Handlers {
     handlers: Vec<Handler>,
     /// Which of them kernels have; all, if none are chosen.
-    chosen: Option<Chosen>,
+    chosen: Option<Arc<Selection>>,
+    /// Those that lanes wanted and kernels lacked, and how often.
+    met: Wanted,
     makers: HashMap<(usize, usize), Maker>,
     /// Numbers of handlers by what they do, written out.
     numbers: HashMap<String, u32>,
@@ -135,7 +138,7 @@ impl Handlers {
 
     /// No handlers, of which kernels will have those that are chosen.
     pub fn by_choice() -> Handlers {
-        Handlers { chosen: Some(Chosen::default()), ..Handlers::default() }
+        Handlers { chosen: Some(Arc::default()), ..Handlers::default() }
     }
 
     /// The same for lanes that may have [supervisors](supervised_form).
@@ -211,42 +214,58 @@ impl Handlers {
     /// Notes that a lane wants the handler of a record.
     pub fn meet(&mut self, record: Record) {
         if let (Some(chosen), Some(handler)) =
-            (&mut self.chosen, record.handler().checked_sub(FIRST_HANDLER))
+            (&self.chosen, record.handler().checked_sub(FIRST_HANDLER))
+            && !chosen.has(handler)
         {
-            chosen.meet(handler);
+            self.met.add(handler, 1);
         }
     }
 
-    /// True if lanes wanted handlers that kernels lack.
-    pub fn has_met(&self) -> bool {
-        self.chosen.as_ref().is_some_and(Chosen::has_met)
+    /// Notes that lanes want all of some handlers.
+    pub(crate) fn meet_all(&mut self, wanted: Wanted) {
+        let lacking = wanted.without(&self.selection());
+        self.met.add_all(&lacking);
     }
 
-    /// Makes kernels have the handlers that were met, as long as there are no more than `most`.
-    pub(crate) fn choose(&mut self, most: usize) {
-        if let Some(chosen) = &mut self.chosen {
-            chosen.choose(most);
-        }
+    /// What lanes wanted and kernels lack.
+    pub(crate) fn met(&self) -> &Wanted {
+        &self.met
     }
 
-    /// Chooses the handlers that some words want, in this order, if the first of them are those that were chosen before.
-    /// So kernels are the same wherever the words are.
-    pub(crate) fn choose_in_order(&mut self, words: &[u32], most: usize) {
-        let records: Vec<Record> = words.iter().map(|word| self.record(0, *word)).collect();
-        let Some(chosen) = &mut self.chosen else { return };
-        let mut handlers: Vec<u32> = records
-            .iter()
-            .filter_map(|record| record.handler().checked_sub(FIRST_HANDLER))
-            .collect();
-        handlers.truncate(most);
-        if handlers.starts_with(chosen.handlers()) {
-            handlers[chosen.handlers().len()..].iter().for_each(|handler| chosen.add(*handler));
-        }
+    /// Those that were chosen; all, if none are.
+    pub(crate) fn selection(&self) -> Arc<Selection> {
+        let all = || Arc::new(Selection::new(0..self.handlers.len() as u32));
+        self.chosen.clone().unwrap_or_else(all)
     }
 
-    /// Words that want the handlers of a kernel, one for each.
-    pub(crate) fn words(&self) -> Vec<u32> {
-        self.iter().map(|handler| handler.word).collect()
+    /// Chooses the handlers that kernels have from now on.
+    pub(crate) fn choose(&mut self, selection: Arc<Selection>) {
+        self.met = std::mem::take(&mut self.met).without(&selection);
+        self.chosen = Some(selection);
+    }
+
+    /// Makes others the chosen ones, without anything else. Those that were.
+    pub(crate) fn replace_choice(&mut self, selection: Arc<Selection>) -> Arc<Selection> {
+        let before = self.selection();
+        self.chosen = Some(selection);
+        before
+    }
+
+    /// The handlers that some words want, in this order.
+    pub(crate) fn of_words(&mut self, words: &[u32]) -> Selection {
+        let records = words.iter().map(|word| self.record(0, *word));
+        Selection::new(records.filter_map(|record| record.handler().checked_sub(FIRST_HANDLER)))
+    }
+
+    /// Words that want some handlers, one for each.
+    pub(crate) fn words(&self, selection: &Selection) -> Vec<u32> {
+        selection.handlers().iter().map(|handler| self.handlers[*handler as usize].word).collect()
+    }
+
+    /// True if one of some handlers uses the vector registers.
+    pub(crate) fn use_vectors_of(&self, selection: &Selection) -> bool {
+        let uses = |handler: &u32| self.handlers[*handler as usize].uses_vectors;
+        selection.handlers().iter().any(uses)
     }
 
     /// True once some code was not the same for all lanes: kernels must know [`DIVERTED`].
@@ -403,28 +422,38 @@ mod tests {
         let words = [0xd503_201f, 0x9100_0420, 0xf940_0020];
         let records = words.map(|word| handlers.record(0, word));
         assert_eq!(records.map(|record| handlers.in_kernel(record).handler()), [ON_HOST; 3]);
-        assert!(handlers.is_empty() && !handlers.has_met());
+        assert!(handlers.is_empty() && handlers.met().is_empty());
         handlers.meet(records[2]);
-        handlers.choose(5);
         let numbers = |handlers: &Handlers| records.map(|r| handlers.in_kernel(r).handler());
+        let load = Arc::new(handlers.of_words(&[words[2], words[2]]));
+        handlers.choose(load);
         assert_eq!(numbers(&handlers), [ON_HOST, ON_HOST, FIRST_HANDLER]);
         assert_eq!(handlers.in_kernel(records[2]).wide(), records[2].wide());
         handlers.meet(records[2]);
-        assert!(!handlers.has_met());
+        assert!(handlers.met().is_empty());
         [records[1], records[0], records[0]].into_iter().for_each(|record| handlers.meet(record));
-        assert!(handlers.has_met());
-        handlers.choose(2);
-        assert_eq!(numbers(&handlers), [FIRST_HANDLER + 1, ON_HOST, FIRST_HANDLER]);
-        assert_eq!((handlers.len(), handlers.words()), (2, vec![words[2], words[0]]));
-        // Another that begins in the same way, or does not.
-        let mut other = Handlers::by_choice();
-        other.choose_in_order(&words[2..], 9);
-        other.choose_in_order(&[words[2], words[0], words[1], words[0]], 9);
-        assert_eq!(other.words(), [words[2], words[0], words[1]]);
-        other.choose_in_order(&[words[1], words[0], 0xdac0_1020], 9);
-        assert_eq!(other.len(), 3);
+        assert_eq!(handlers.met().by_frequency(), [0, 1]);
+        let other = Arc::new(handlers.of_words(&[words[1], words[2]]));
+        handlers.choose(other.clone());
+        assert_eq!(numbers(&handlers), [ON_HOST, FIRST_HANDLER, FIRST_HANDLER + 1]);
+        assert_eq!((handlers.len(), handlers.words(&other)), (2, vec![words[1], words[2]]));
+        assert_eq!(handlers.met().by_frequency(), [0]);
         let undefined = handlers.record(0, 0xffff_ffff);
         assert_eq!(handlers.in_kernel(undefined), undefined);
+    }
+
+    #[test]
+    fn what_is_wanted_is_covered_by_frequency() {
+        let mut wanted = Wanted::default();
+        assert_eq!(wanted.covered_by(&Selection::default()), 1.0);
+        [(7, 1), (3, 2), (7, 5), (1, 2)]
+            .into_iter()
+            .for_each(|(handler, times)| wanted.add(handler, times));
+        assert_eq!(wanted.by_frequency(), [7, 1, 3]);
+        let some = Selection::new([7, 3]);
+        assert!(!wanted.are_in(&some) && wanted.are_in(&Selection::new([0, 1, 7, 3])));
+        assert_eq!(wanted.covered_by(&some), 0.8);
+        assert_eq!(wanted.without(&some).by_frequency(), [1]);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! that they have reached, executes an instruction that changes code, makes room for pages that they write; what
 //! else stops a lane is for whoever asked for the run.
 
-use std::time::Duration;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use kvrm_a64::state::{CpuState, VectorState};
@@ -12,16 +14,17 @@ use kvrm_ir::Access;
 use kvrm_mem::{Permissions, branch_target};
 
 use advancing::Advancing;
+use choosing::Choosing;
+use kernels::{Contents, Kernels};
 
-use crate::cache::KernelKey;
+use crate::cache::{KernelCache, KernelKey};
 use crate::code::{AHEAD, DecodedCode};
 use crate::kernel::stop;
 use crate::memory::{DeviceMemory, Missing};
 use crate::mirror::{DeviceArray, Mirror};
 use crate::slice::Share;
-use crate::{
-    Config, EngineError, FaultKind, Lacking, MemoryChange, RunControl, RunRequest, StartTimes, Stop,
-};
+use crate::translation::Translation;
+use crate::{Config, EngineError, FaultKind, Lacking, MemoryChange, RunControl, RunRequest, Stop};
 
 /// A lane's counts and stop, as kernels keep them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -82,6 +85,12 @@ pub trait Launcher: Send {
     type Array: DeviceArray<CpuState> + DeviceArray<VectorState> + DeviceArray<Status> + Send;
     /// Guest memory on the device.
     type Memory: DeviceMemory;
+    /// What kernels depend on, beside their handlers and what is translated.
+    type Target: Copy + PartialEq + Debug + Send;
+    /// A kernel that was compiled.
+    type Compiled: Send + 'static;
+    /// A kernel that can be launched.
+    type Kernel: Send;
 
     /// Called before anything else is asked of it, on the same thread.
     fn select(&self) -> Result<(), EngineError> {
@@ -94,14 +103,33 @@ pub trait Launcher: Send {
     /// The same, to change it.
     fn memory_mut(&mut self) -> &mut Self::Memory;
 
-    /// What the lanes had to wait for.
-    fn start_times(&self) -> StartTimes;
+    /// How long it took to open the device.
+    fn start_time(&self) -> Duration;
+
+    /// What kernels depend on now.
+    fn target(&self, code: &DecodedCode) -> Self::Target;
+
+    /// What compiles the kernel with the handlers that are chosen, and a translation, or finds it in the cache. It owns all that
+    /// it uses, so that nobody has to wait for its end.
+    fn compiler(
+        &self,
+        code: &DecodedCode,
+        translation: Option<&Arc<Translation>>,
+    ) -> Compile<Self::Compiled>;
+
+    /// Makes of a compiled kernel one that can be launched. True if it was in the cache.
+    fn load(&self, compiled: Self::Compiled) -> Result<(Self::Kernel, bool), EngineError>;
 
     /// What has code translated, if kernels can have such code.
     fn translator(&mut self) -> Option<&mut dyn Translator>;
 
-    /// The most handlers that a kernel for mapped memory should have.
+    /// The most handlers that a kernel should have.
     fn most_handlers(&self) -> usize;
+
+    /// Where compiled kernels are kept.
+    fn cache(&self) -> KernelCache {
+        KernelCache::open()
+    }
 
     /// Where the cache keeps something that belongs to the device.
     fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a>;
@@ -123,8 +151,21 @@ pub trait Launcher: Send {
     /// Brings records on the device [up to date](DecodedCode::upload).
     fn upload(&mut self, code: &mut DecodedCode) -> Result<(), EngineError>;
 
-    /// Runs all lanes that can, and waits for the end. The kernel has all handlers that the code wants.
-    fn launch(&mut self, launch: Launch<'_, Self::Array>) -> Result<Launched, EngineError>;
+    /// Does what a kernel needs before it is launched for the first time, if it was not done yet. True if it was done now.
+    fn warm_up(
+        &mut self,
+        _kernel: &mut Self::Kernel,
+        _launch: &Launch<'_, Self::Array>,
+    ) -> Result<bool, EngineError> {
+        Ok(false)
+    }
+
+    /// Runs all lanes that can, and waits for the end.
+    fn launch(
+        &mut self,
+        kernel: &Self::Kernel,
+        launch: &Launch<'_, Self::Array>,
+    ) -> Result<Launched, EngineError>;
 }
 
 /// An engine whose lanes are on a device.
@@ -141,12 +182,8 @@ pub struct LaunchEngine<L: Launcher> {
     advancing: Option<Advancing>,
     /// Instructions completed on the host, not reported yet.
     stepped: u64,
-    /// Time that lanes have waited for the host to execute what the kernel has no handler for, since it was extended.
-    without_handler: Duration,
-    /// What another kernel is going to cost: as much as the last that was compiled, by this program or another.
-    kernel_cost: Duration,
-    /// Which handlers kernels have is kept on disk.
-    keeps_handlers: bool,
+    kernels: Kernels<L>,
+    choosing: Choosing,
     tiers: Tiers,
     // Last: everything above is on it.
     launcher: L,
@@ -186,18 +223,17 @@ impl<L: Launcher> LaunchEngine<L> {
             share,
             advancing: None,
             stepped: 0,
-            without_handler: Duration::ZERO,
-            kernel_cost: choosing::USUAL_COST,
-            keeps_handlers: false,
+            kernels: Kernels::default(),
+            choosing: Choosing::default(),
             tiers: Tiers::default(),
             launcher,
             config,
         }
     }
 
-    /// The same engine; with mapped memory, its kernels begin with the handlers that programs before this one needed.
-    pub fn keeping_handlers(mut self) -> LaunchEngine<L> {
-        self.keeps_handlers = true;
+    /// The same engine, whose kernels do not depend on those that other programs have needed: for tests.
+    pub fn without_other_kernels(mut self) -> LaunchEngine<L> {
+        self.choosing.keeps = false;
         self
     }
 
@@ -280,7 +316,8 @@ impl<L: Launcher> LaunchEngine<L> {
         while running > 0 && !request.control.is_cancelled() {
             let share = if unbounded { u64::MAX } else { self.share.of(running) };
             let share = self.tiers.share(&self.config, share);
-            let Launched { time, executed, stopped } = self.launch(share, request.control)?;
+            let launched = self.launch(share, running, request.control)?;
+            let Some(Launched { time, executed, stopped }) = launched else { break };
             self.tiers.launched(share, executed, time, running);
             if !unbounded {
                 self.share.adapt(time, stopped.len() < running);
@@ -290,11 +327,18 @@ impl<L: Launcher> LaunchEngine<L> {
         Ok(())
     }
 
-    fn launch(&mut self, share: u64, control: &RunControl) -> Result<Launched, EngineError> {
-        if self.config.mapped {
-            self.choose_handlers();
+    /// Launches the kernel that so many running lanes want. Nothing, if the run was cancelled before there was one.
+    fn launch(
+        &mut self,
+        share: u64,
+        running: usize,
+        control: &RunControl,
+    ) -> Result<Option<Launched>, EngineError> {
+        self.choose_handlers(running, control)?;
+        self.translate(control)?;
+        if !self.load_kernel(control)? {
+            return Ok(None);
         }
-        self.translate()?;
         self.launcher.upload(&mut self.code)?;
         self.states.upload()?;
         self.statuses.upload()?;
@@ -304,15 +348,42 @@ impl<L: Launcher> LaunchEngine<L> {
             self.vectors.upload()?;
             self.vectors.will_change();
         }
-        let LaunchEngine { launcher, states, vectors, statuses, code, .. } = self;
-        launcher.launch(Launch { code, states, vectors, statuses, share, control })
+        let LaunchEngine { launcher, states, vectors, statuses, code, kernels, .. } = self;
+        let launch = Launch { code, states, vectors, statuses, share, control };
+        let start = Instant::now();
+        if launcher.warm_up(kernels.current(), &launch)? {
+            kernels.add_to_load(start.elapsed());
+        }
+        let launched = launcher.launch(kernels.current(), &launch)?;
+        self.note_kernels();
+        Ok(Some(launched))
+    }
+
+    /// What the kernel has that the code wants.
+    fn wanted_kernel(&self) -> Contents<L::Target> {
+        let translation = self.code.translation().map(|translation| &**translation);
+        Contents::of(&self.code, translation, self.launcher.target(&self.code))
+    }
+
+    /// Makes sure that the kernel is in use which the code wants. False if the run is cancelled before it is compiled.
+    fn load_kernel(&mut self, control: &RunControl) -> Result<bool, EngineError> {
+        let wanted = self.wanted_kernel();
+        if self.kernels.has(&wanted) {
+            return Ok(true);
+        }
+        if !self.kernels.is_compiling(&wanted) {
+            let compile = self.launcher.compiler(&self.code, self.code.translation());
+            self.kernels.begin(wanted.clone(), compile)?;
+        }
+        Ok(self.kernels.wait(&self.launcher, control)? && self.kernels.has(&wanted))
     }
 
     /// Services lanes that stopped; returns how many ended. After the run has been cancelled, those that want something
     /// of the host do not get it any more, and do not end: another run begins with that.
     fn service(&mut self, lanes: &[u32], control: &RunControl) -> Result<usize, EngineError> {
         let (mut ended, mut ended_here, mut without_frame) = (0, Vec::new(), Vec::new());
-        let mut ahead = AHEAD;
+        let (mut ahead, begin) = (AHEAD, Instant::now());
+        self.choosing.begin_round();
         for lane in lanes.iter().map(|lane| *lane as usize) {
             let status = self.statuses.get_of(lanes.len(), lane)?;
             let stop = match status.stop {
@@ -324,12 +395,7 @@ impl<L: Launcher> LaunchEngine<L> {
                 stop::NO_CODE => self.find_code(lanes.len(), lane, status.detail, &mut ahead)?,
                 stop::CODE_WRITE => self.step(lanes.len(), lane, status)?,
                 stop::NO_HANDLER if control.is_cancelled() => None,
-                stop::NO_HANDLER if lanes.len() > 1 && self.extends_kernel() => {
-                    // The next kernel has it.
-                    self.meet(lane)?;
-                    None
-                }
-                stop::NO_HANDLER => self.step_without_handler(lanes.len(), lane, status)?,
+                stop::NO_HANDLER => self.serve_without_handler(lanes.len(), lane, status, begin)?,
                 stop => match stop::access_without_page(stop) {
                     Some(_) if control.is_cancelled() => None,
                     Some(access) => self.admit(lanes.len(), lane, access, status)?,
@@ -369,7 +435,7 @@ impl<L: Launcher> LaunchEngine<L> {
         if !is_program && stop.is_none() {
             // It is there to save time: the next kernel has all that it needs.
             self.code.meet_from(self.config.program_bytes());
-            self.without_handler = self.without_handler.max(self.kernel_cost);
+            self.choosing.extend_soon();
         }
         Ok(stop)
     }
@@ -471,9 +537,12 @@ impl<L: Launcher> LaunchEngine<L> {
 mod advancing;
 mod choosing;
 mod engine;
+mod index;
 mod kernels;
+#[cfg(test)]
+mod tests;
 mod tiers;
 
-pub use kernels::{Contents, Kernels};
+pub use kernels::Compile;
 use tiers::Tiers;
 pub use tiers::Translator;

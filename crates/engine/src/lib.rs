@@ -18,6 +18,7 @@ pub mod slice;
 mod split;
 mod step;
 mod stop;
+pub mod task;
 pub mod translation;
 
 pub use changes::{MemoryChange, Piece};

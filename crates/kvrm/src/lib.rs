@@ -53,7 +53,7 @@ pub use kvrm_asm::assemble;
 pub use kvrm_cuda::lanes_that_fit;
 pub use kvrm_engine::{
     Activity, CodeUse, EngineError, FaultKind, KernelLoad, Lacking, LaneStatus, RunControl,
-    StartTimes, Stop,
+    StartTimes, Stop, task::end_process,
 };
 pub use kvrm_mem::{PAGE, ProcessMark, View};
 pub use machine::{Lanes, Machine, RunReport};

@@ -243,6 +243,22 @@ impl Device {
         })
     }
 
+    /// The same, opened once more.
+    pub(crate) fn another(&self) -> Result<Device, WgpuError> {
+        let failed = |message: String| WgpuError::Failed { name: self.name.to_string(), message };
+        let index = self.lease.index();
+        let adapters = adapters();
+        let adapter = adapters.get(index).ok_or_else(|| failed("it is gone".to_string()))?;
+        let lease =
+            Lease::new(adapter, index, self.features).map_err(|error| failed(error.to_string()))?;
+        Ok(Device { lease: Arc::new(lease), staging: Arc::default(), ..self.clone() })
+    }
+
+    /// True if it is the CPU, and its compiler takes long for large kernels.
+    pub(crate) fn is_llvmpipe(&self) -> bool {
+        self.driver.contains("llvmpipe")
+    }
+
     /// What there is for lanes that share memory.
     pub(crate) fn atomics(&self) -> Atomics {
         match self.features.contains(Features::SHADER_INT64_ATOMIC_ALL_OPS) {

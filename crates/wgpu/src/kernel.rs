@@ -30,7 +30,7 @@ pub(crate) const WORKGROUP: u32 = 64;
 
 /// What a kernel's text depends on, beside its handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KernelTarget {
+pub struct KernelTarget {
     /// Who sees which memory.
     pub(crate) model: MemoryModel,
     /// Bytes of guest memory.

@@ -8,19 +8,18 @@ use kvrm_a64::state::{CpuState, VectorState};
 use kvrm_engine::cache::KernelKey;
 use kvrm_engine::code::DecodedCode;
 use kvrm_engine::kernel::stop;
-use kvrm_engine::launch::{Launch, LaunchEngine, Launched, Launcher, Status, Translator};
+use kvrm_engine::launch::{Compile, Launch, LaunchEngine, Launched, Launcher, Status, Translator};
 use kvrm_engine::memory::DeviceMemory;
 use kvrm_engine::mirror::{DeviceArray, Mirror};
 use kvrm_engine::slice::Share;
-use kvrm_engine::translation::{Means, Translation};
-use kvrm_engine::{Activity, Config, EngineError, StartTimes};
+use kvrm_engine::translation::{Means, Translated, Translation};
+use kvrm_engine::{Config, EngineError};
 
 use crate::LACKS;
 use crate::code::DeviceCode;
 use crate::device::{Device, WgpuError, WordRange};
 use crate::guest::{Guest, Limits, memory_model};
-use crate::kernel::{KernelTarget, LOCKS, SAMPLES, WORKGROUP};
-use crate::kernels::{self, Kernels};
+use crate::kernel::{KernelTarget, LOCKS, SAMPLES, WORKGROUP, kernel};
 use crate::pipeline::{Pipeline, key};
 use crate::windows::Windows;
 
@@ -94,7 +93,6 @@ struct Arguments {
 /// Lanes on a GPU of any make.
 pub struct WgpuLanes {
     config: Config,
-    kernels: Kernels,
     code: DeviceCode,
     /// Where that started in the last launch.
     code_start: u64,
@@ -137,7 +135,6 @@ pub(crate) fn build_with(
     let vectors = Array::new::<VectorState>(device, "vector registers", lanes)?;
     let statuses = Array::new::<Status>(device, "statuses", lanes)?;
     let lanes = WgpuLanes {
-        kernels: Kernels::default(),
         code: DeviceCode::new(device),
         code_start: 0,
         samples: Array::new::<u32>(device, "where lanes are", SAMPLES)?,
@@ -165,11 +162,7 @@ impl From<WgpuError> for EngineError {
 }
 
 impl WgpuLanes {
-    fn is_llvmpipe(&self) -> bool {
-        self.guest.device.driver.contains("llvmpipe")
-    }
-
-    fn target(&self) -> KernelTarget {
+    fn kernel_target(&self) -> KernelTarget {
         let device = &self.guest.device;
         KernelTarget {
             model: memory_model(&self.config),
@@ -182,33 +175,6 @@ impl WgpuLanes {
             windows: self.guest.windows(),
             atomics: device.atomics(),
         }
-    }
-
-    /// Loads a kernel with all handlers and the translation, unless it is loaded, and executes it without lanes.
-    fn load_kernel(&mut self, launch: &Launch<'_, Array>) -> Result<(), EngineError> {
-        let (code, target) = (launch.code, self.target());
-        if !kernels::has(&mut self.kernels, code, &target) {
-            let activity = Activity::Compiling { handlers: code.handlers.len() };
-            let (kernels, device) = (&mut self.kernels, &self.guest.device);
-            let load = || kernels::load(kernels, device, code, &target);
-            launch.control.during(activity, load)?;
-        }
-        if !self.kernels.current().has_run {
-            let start = Instant::now();
-            self.guest.device.write(
-                &self.arguments,
-                0,
-                bytemuck::bytes_of(&Arguments::zeroed()),
-            )?;
-            let activity = Activity::Compiling { handlers: code.handlers.len() };
-            // (It waits only if something is read.)
-            launch
-                .control
-                .during(activity, || self.dispatch(launch, 1, &[self.guest.pool_part()]))?;
-            self.kernels.current_mut().has_run = true;
-            self.kernels.add_to_load(start.elapsed());
-        }
-        Ok(())
     }
 
     fn write_arguments(&mut self, launch: &Launch<'_, Array>) -> Result<(), WgpuError> {
@@ -277,11 +243,12 @@ impl WgpuLanes {
     /// Runs the kernel in so many workgroups, and waits for what is in these parts then.
     fn dispatch(
         &self,
+        pipeline: &Pipeline,
         launch: &Launch<'_, Array>,
         groups: u32,
         parts: &[WordRange<'_>],
     ) -> Result<Vec<u8>, WgpuError> {
-        let Pipeline { pipeline, layouts, .. } = self.kernels.current();
+        let Pipeline { pipeline, layouts, .. } = pipeline;
         let device = &self.guest.device;
         device.checked(|| {
             let mut encoder = device.encoder();
@@ -346,6 +313,11 @@ impl Launcher for WgpuLanes {
 
     type Array = Array;
     type Memory = Guest;
+    /// What memory is like, and whether kernels know code that differs between lanes.
+    type Target = (KernelTarget, bool);
+    /// With whether it was in the cache.
+    type Compiled = (Pipeline, bool);
+    type Kernel = Pipeline;
 
     fn memory(&self) -> &Guest {
         &self.guest
@@ -362,15 +334,53 @@ impl Launcher for WgpuLanes {
 
     fn most_handlers(&self) -> usize {
         // Its compiler takes minutes for more, and crashes where there are 80 levels of conditions, a case being one.
-        if self.is_llvmpipe() { 48 } else { usize::MAX }
+        if self.guest.device.is_llvmpipe() { 48 } else { usize::MAX }
     }
 
     fn key<'a>(&'a self, text: &'a str) -> KernelKey<'a> {
         key(&self.guest.device, text)
     }
 
-    fn start_times(&self) -> StartTimes {
-        StartTimes { driver: Some(self.start_time), kernels: self.kernels.loads().to_vec() }
+    fn start_time(&self) -> Duration {
+        self.start_time
+    }
+
+    fn target(&self, code: &DecodedCode) -> (KernelTarget, bool) {
+        (self.kernel_target(), code.handlers.divert())
+    }
+
+    fn compiler(
+        &self,
+        code: &DecodedCode,
+        translation: Option<&Arc<Translation>>,
+    ) -> Compile<(Pipeline, bool)> {
+        let record = |pc| code.record_in_kernel(pc);
+        let translated = translation.map(|translation| Translated { translation, record: &record });
+        let target = self.kernel_target();
+        let text = kernel(&code.handlers, translated, &target);
+        let device = self.guest.device.clone();
+        Box::new(move || Ok(Pipeline::load(&device, &text, &target)?))
+    }
+
+    fn load(&self, compiled: (Pipeline, bool)) -> Result<(Pipeline, bool), EngineError> {
+        Ok(compiled)
+    }
+
+    fn warm_up(
+        &mut self,
+        pipeline: &mut Pipeline,
+        launch: &Launch<'_, Array>,
+    ) -> Result<bool, EngineError> {
+        if std::mem::replace(&mut pipeline.has_run, true) {
+            return Ok(false);
+        }
+        self.guest.upload_map()?;
+        // It executes nothing, as there are no lanes.
+        let nothing = Arguments::zeroed();
+        self.guest.device.write(&self.arguments, 0, bytemuck::bytes_of(&nothing))?;
+        // (It waits only if something is read.)
+        self.dispatch(pipeline, launch, 1, &[self.guest.pool_part()])?;
+        Ok(true)
     }
 
     fn begin(
@@ -399,30 +409,33 @@ impl Launcher for WgpuLanes {
         code.upload(&mut self.code)
     }
 
-    fn launch(&mut self, launch: Launch<'_, Array>) -> Result<Launched, EngineError> {
+    fn launch(
+        &mut self,
+        pipeline: &Pipeline,
+        launch: &Launch<'_, Array>,
+    ) -> Result<Launched, EngineError> {
         self.guest.upload_map()?;
-        self.load_kernel(&launch)?;
-        self.write_arguments(&launch)?;
+        self.write_arguments(launch)?;
         self.code_start = launch.code.start();
-        let parts = self.parts(&launch);
+        let parts = self.parts(launch);
         let lens = parts.each_ref().map(|part| part.len as usize);
         let start = Instant::now();
         let groups = (self.config.lanes as u32).div_ceil(WORKGROUP);
-        let dispatched = self.dispatch(&launch, groups, &parts);
+        let dispatched = self.dispatch(pipeline, launch, groups, &parts);
         let time = start.elapsed();
         let bytes = dispatched.inspect_err(|_| {
             // It may have run, or be in no state to tell.
             let _ = self.guest.recount();
         })?;
         let before = self.executed;
-        let stopped = self.take_results(&launch, &bytes, lens)?;
+        let stopped = self.take_results(launch, &bytes, lens)?;
         Ok(Launched { time, executed: self.executed - before, stopped })
     }
 }
 
 impl Translator for WgpuLanes {
     fn means(&self) -> Means {
-        let most = if self.is_llvmpipe() { MOST_ON_LLVMPIPE } else { MEANS.most };
+        let most = if self.guest.device.is_llvmpipe() { MOST_ON_LLVMPIPE } else { MEANS.most };
         // Each access selects a window.
         let Windows { flat, frames, .. } = self.guest.windows();
         Means { most: most / flat.max(frames) as usize, ..MEANS }
@@ -438,18 +451,5 @@ impl Translator for WgpuLanes {
             self.code_start.wrapping_add_signed(i64::from(distance(noted).cast_signed()))
         };
         Ok(samples.into_iter().filter(|noted| *noted != 0).map(address).collect())
-    }
-
-    fn prepare(
-        &mut self,
-        code: &DecodedCode,
-        translation: &Arc<Translation>,
-    ) -> Result<(), EngineError> {
-        let (target, device) = (self.target(), &self.guest.device);
-        Ok(kernels::prepare(&mut self.kernels, device, code, translation, &target)?)
-    }
-
-    fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError> {
-        Ok(self.kernels.take_prepared(waits, Ok)?)
     }
 }

@@ -22,7 +22,6 @@ mod emit;
 mod entry;
 mod guest;
 mod kernel;
-mod kernels;
 mod lanes;
 mod opened;
 mod pipeline;

@@ -85,6 +85,11 @@ impl Opened {
         Ok(Opened { device, queue, lost, failure, kind, process: std::process::id() })
     }
 
+    /// Its number.
+    pub(crate) fn index(&self) -> usize {
+        self.kind.0
+    }
+
     /// The first failure since this was last asked.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -1,13 +1,13 @@
 //! Compiled kernels, and what they are bound to.
 
 use kvrm_engine::MemoryModel;
-use kvrm_engine::cache::{KernelCache, KernelKey};
+use kvrm_engine::cache::{KernelCache, KernelKey, Turn};
 
-use crate::device::{Device, WgpuError};
+use crate::device::{Device, WgpuError, WordRange};
 use crate::kernel::KernelTarget;
 
 /// A kernel that is ready to run.
-pub(crate) struct Pipeline {
+pub struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     /// One for each bind group.
     pub(crate) layouts: Vec<wgpu::BindGroupLayout>,
@@ -22,14 +22,66 @@ impl Pipeline {
         text: &str,
         memory: &KernelTarget,
     ) -> Result<(Pipeline, bool), WgpuError> {
+        // Another engine may be compiling the same.
+        let _turn = Turn::of(&key(device, text));
         let cache = Cache::open(device, text);
+        if device.is_llvmpipe() && !cache.found {
+            compile_elsewhere(device, text, memory)?;
+        }
+        let pipeline = Pipeline::new(device, text, memory, cache.cache.as_ref())?;
+        cache.keep(device, text);
+        Ok((pipeline, cache.found))
+    }
+
+    fn new(
+        device: &Device,
+        text: &str,
+        memory: &KernelTarget,
+        cache: Option<&wgpu::PipelineCache>,
+    ) -> Result<Pipeline, WgpuError> {
         let (pipeline, layouts) = device.checked(|| {
             let layouts = layouts(&device.device, memory);
-            (compile(&device.device, text.to_string(), &layouts, cache.cache.as_ref()), layouts)
+            (compile(&device.device, text.to_string(), &layouts, cache), layouts)
         })?;
-        cache.keep(device, text);
-        Ok((Pipeline { pipeline, layouts, has_run: false }, cache.found))
+        Ok(Pipeline { pipeline, layouts, has_run: false })
     }
+}
+
+/// Makes llvmpipe compile a kernel, which it does when the kernel is executed. Done on the device whose lanes go on meanwhile,
+/// these would wait for it. On another, it is in Mesa's cache afterwards.
+fn compile_elsewhere(device: &Device, text: &str, memory: &KernelTarget) -> Result<(), WgpuError> {
+    /// Enough for whatever a kernel has bound, if there are no lanes.
+    const BYTES: u64 = 1 << 16;
+    let device = device.another()?;
+    let kernel = Pipeline::new(&device, text, memory, None)?;
+    let arguments = device.uniform("no arguments", BYTES)?;
+    // A buffer is for reading or for writing.
+    let [read, written] = [device.buffer("nothing", BYTES)?, device.buffer("nothing", BYTES)?];
+    let groups = kernel.layouts.iter().zip(bindings(memory)).map(|(layout, types)| {
+        let buffer = |ty: &wgpu::BufferBindingType| match ty {
+            wgpu::BufferBindingType::Uniform => &arguments,
+            wgpu::BufferBindingType::Storage { read_only: true } => &read,
+            wgpu::BufferBindingType::Storage { read_only: false } => &written,
+        };
+        let resources = types.iter().map(|ty| buffer(ty).as_entire_binding());
+        let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+        let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
+        let descriptor = wgpu::BindGroupDescriptor { label: None, layout, entries: &entries };
+        device.device.create_bind_group(&descriptor)
+    });
+    device.checked(|| {
+        let mut encoder = device.encoder();
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&kernel.pipeline);
+        for (index, group) in (0..).zip(groups) {
+            pass.set_bind_group(index, &group, &[]);
+        }
+        pass.dispatch_workgroups(1, 1, 1);
+        drop(pass);
+        // (It waits only if something is read.)
+        let part = WordRange { buffer: &written, offset: 0, len: 8 };
+        device.read_all(encoder, &[part]).map(|_| ())
+    })?
 }
 
 /// Compiles a kernel, without the checks that its text does not need.
@@ -61,8 +113,12 @@ fn compile(
     })
 }
 
-/// The layouts of the bind groups: the fixed one, windows of flat memory, windows of frames.
 fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupLayout> {
+    bindings(memory).iter().map(|types| layout(device, types)).collect()
+}
+
+/// What is bound, by bind group: what is always there, windows of flat memory, windows of frames.
+fn bindings(memory: &KernelTarget) -> Vec<Vec<wgpu::BufferBindingType>> {
     use wgpu::BufferBindingType::{Storage, Uniform};
     let (read, write) = (Storage { read_only: true }, Storage { read_only: false });
     let mut groups = vec![vec![Uniform, write, write, write, write, read, read, write, write]];
@@ -79,7 +135,7 @@ fn layouts(device: &wgpu::Device, memory: &KernelTarget) -> Vec<wgpu::BindGroupL
     if windows.frames > 0 {
         groups.push(vec![write; windows.frames as usize]);
     }
-    groups.iter().map(|types| layout(device, types)).collect()
+    groups
 }
 
 fn layout(device: &wgpu::Device, types: &[wgpu::BufferBindingType]) -> wgpu::BindGroupLayout {

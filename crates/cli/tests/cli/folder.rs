@@ -32,15 +32,21 @@ impl Folder {
         path
     }
 
-    /// Runs kvrm in the folder; arguments are separated by spaces.
+    /// kvrm in the folder; arguments are separated by spaces.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kvrm"));
+        command.args(arguments.split_whitespace()).current_dir(self.path());
+        command
+    }
+
+    /// Runs kvrm in the folder.
     pub(crate) fn kvrm(&self, arguments: &str) -> Output {
         self.kvrm_with_input(arguments, b"")
     }
 
     pub(crate) fn kvrm_with_input(&self, arguments: &str, input: &[u8]) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kvrm"))
-            .args(arguments.split_whitespace())
-            .current_dir(self.path())
+        let mut child = self
+            .command(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

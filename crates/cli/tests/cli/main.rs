@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod exec;
 mod folder;
+mod kernels;
 #[cfg(unix)]
 mod many;
 #[cfg(unix)]

@@ -5,15 +5,16 @@ use std::collections::{HashMap, VecDeque};
 use kvrm_a64::flow;
 use kvrm_mem::PAGE;
 
-/// The code that is reached from `entry` by direct branches, through calls and after stops the lane may
+/// The code that is reached from some entries by direct branches, through calls and after stops the lane may
 /// resume from, as addresses and words: what is nearest first, and no more than `most` instructions. `fetch` gives
 /// the words, or `None` where there are none or none are wanted.
 pub fn reachable(
-    entry: u64,
+    entries: impl IntoIterator<Item = u64>,
     most: usize,
     mut fetch: impl FnMut(u64) -> Option<u32>,
 ) -> Vec<(u64, u32)> {
-    let (mut seen, mut pending, mut code) = (Seen::default(), VecDeque::from([entry]), Vec::new());
+    let (mut seen, mut code) = (Seen::default(), Vec::new());
+    let mut pending: VecDeque<u64> = entries.into_iter().collect();
     while let Some(pc) = pending.pop_front().filter(|_| code.len() < most) {
         if !seen.insert(pc) {
             continue;
@@ -52,7 +53,7 @@ mod tests {
     fn no_more_is_found_than_asked_for_and_the_nearest_first() {
         // A branch to 0x4000, and no-operations everywhere else.
         let fetch = |at| Some(if at == 0 { 0x1400_1000 } else { NOP });
-        let found = reachable(0, 100, fetch);
+        let found = reachable([0], 100, fetch);
         assert_eq!(found.len(), 100);
         assert_eq!(found[1].0, 0x4000);
         assert!(found[1..].iter().zip(0x4000 / 4..).all(|((at, _), n)| *at == 4 * n));
@@ -66,7 +67,8 @@ mod tests {
             0x100 | 0x200 => Some(0xd65f_03c0),
             _ => code.get(at as usize / 4).copied(),
         };
-        let mut found: Vec<u64> = reachable(0, 100, fetch).into_iter().map(|(at, _)| at).collect();
+        let mut found: Vec<u64> =
+            reachable([0], 100, fetch).into_iter().map(|(at, _)| at).collect();
         found.sort_unstable();
         assert_eq!(found, [0, 4, 8, 12, 0x100, 0x200]);
     }

@@ -11,7 +11,7 @@ const B_NEXT: u32 = 0x1400_0001;
 
 /// What a device would have, and how much was written.
 #[derive(Default)]
-struct Store {
+pub(crate) struct Store {
     layout: Layout,
     table: Vec<Record>,
     slots: Vec<Record>,
@@ -70,7 +70,7 @@ impl CodeDevice for Store {
 
 impl Store {
     /// The record that a kernel finds for a lane.
-    fn record(&self, code: &DecodedCode, lane: u32, at: u64) -> Record {
+    pub(crate) fn record(&self, code: &DecodedCode, lane: u32, at: u64) -> Record {
         if at.wrapping_sub(code.start()) >= code.len() {
             return Record::default();
         }
@@ -112,7 +112,9 @@ impl Bench {
     fn new(shared: bool, lanes: usize, pages: u64, words: impl Fn(u64) -> u32) -> Bench {
         let words = (0..pages * PAGE / 4).map(|word| words(4 * word).to_le_bytes());
         let memory = Fake::with(shared, lanes, words.flatten().collect());
-        Bench { code: DecodedCode::new(), memory, store: Store::default() }
+        let handlers = Handlers::new();
+        let code = DecodedCode { handlers, ..DecodedCode::new() };
+        Bench { code, memory, store: Store::default() }
     }
 
     fn find(&mut self, lane: usize, pc: u64) -> Option<Stop> {
@@ -391,7 +393,7 @@ fn lanes_never_see_anything_but_their_own_code() {
 }
 
 /// The record that a kernel finds in mapped memory, and whether a store there makes the lane stop.
-fn in_blocks(store: &Store, at: u64) -> (Record, bool) {
+pub(crate) fn in_blocks(store: &Store, at: u64) -> (Record, bool) {
     const BLOCK: u64 = BLOCK_PAGES * PAGE;
     let Some(part) = store.blocks[(at / BLOCK) as usize].checked_sub(1) else {
         return (Record::default(), false);
@@ -416,8 +418,8 @@ fn code_of_mapped_memory_may_lie_far_apart() {
     let mut bench = bench;
     for at in pages {
         assert_eq!(bench.find(0, at), None);
-        bench.code.meet_all();
-        bench.code.choose(100);
+        let wanted = bench.code.wanted().by_frequency();
+        bench.code.choose(Arc::new(Selection::new(wanted)));
         bench.code.upload(&mut bench.store).unwrap();
         let wanted = [NOP, HLT].map(|word| bench.code.handlers.record(at, word));
         let wanted = wanted.map(|record| bench.code.handlers.in_kernel(record));

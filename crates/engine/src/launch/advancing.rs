@@ -79,7 +79,8 @@ impl<L: Launcher> LaunchEngine<L> {
                 self.code.find(self.launcher.memory_mut(), first, pc, &mut { AHEAD })?;
             }
             let each = self.tiers.share(&self.config, share.of(running));
-            let Launched { time, executed, stopped } = self.launch(each, control)?;
+            let launched = self.launch(each, running, control)?;
+            let Some(Launched { time, executed, stopped }) = launched else { break };
             self.tiers.launched(each, executed, time, running);
             share.adapt(time, stopped.len() < running);
             self.service(&stopped, control)?;

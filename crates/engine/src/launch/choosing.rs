@@ -1,94 +1,283 @@
-//! Which handlers kernels for mapped memory have, where programs are large: see `kernel::chosen`.
+//! Which handlers kernels have: see `kernel::chosen`.
 //!
-//! What the kernel lacks is executed by the host until that has taken as long as compiling a larger kernel would. So it never
-//! takes more than twice as long as it must, whatever the device and its compiler. The choice can be
-//! [kept](LaunchEngine::keeping_handlers) on disk: the next program on the device begins with the handlers of those before
-//! it, in a kernel that is compiled already.
+//! The first kernel of a program has the handlers of the code that is found from where lanes begin, and of what is
+//! [probably code](DecodedCode::sweep) around it; unless the [cache](super::index) has a kernel with all of them that is not
+//! much larger. Where lanes want a handler that the kernel lacks, an extended one is taken from the cache or compiled while
+//! other lanes go on, and takes over between two launches.
+//!
+//! In flat memory, lanes wait for a handler that they lack. In mapped memory, programs are large, and want hundreds of
+//! handlers, most of them for a few instructions: there, the host executes what the kernel lacks until that has taken as long
+//! as compiling a larger kernel would. So it never takes more than twice as long as it must, whatever the device and its
+//! compiler. The host also does it where a kernel has as many handlers as the device's compiler can do with.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::kernels::Contents;
 use super::{LaunchEngine, Launcher, Status};
-use crate::cache::KernelCache;
 use crate::code::AHEAD;
-use crate::{EngineError, Stop};
+#[cfg(doc)]
+use crate::code::DecodedCode;
+use crate::kernel::{Selection, Wanted};
+use crate::{EngineError, KernelLoad, RunControl, Stop};
 
 /// What a kernel costs before one has been compiled.
-pub(super) const USUAL_COST: Duration = Duration::from_secs(1);
+const USUAL_COST: Duration = Duration::from_secs(1);
 /// Instructions that the host executes before it looks whether the run is cancelled.
 const STEPS: usize = 1 << 12;
-/// The most handlers that a program begins with.
-const MOST_KEPT: usize = 2048;
-/// What the choice is called in the cache.
-const KEPT: &str = "handlers for mapped memory";
+/// How long the host executes for lanes, in one round, while a kernel is compiled that has what they want.
+const ROUND: Duration = Duration::from_millis(50);
+/// Handlers of what is probably code are added to those of code as long as a kernel has fewer than this: a kernel of a hundred
+/// takes a GPU's compiler half a second to two.
+const SWEPT: usize = 96;
+/// How much of what a program probably wants the first kernel should have, if the program need not wait for it.
+const ENOUGH: f64 = 0.95;
+
+/// What is known of the handlers that kernels should have.
+pub(super) struct Choosing {
+    /// Which kernels there are is kept on disk.
+    pub(super) keeps: bool,
+    /// The handlers of the kernel that is to take over.
+    next: Option<Arc<Selection>>,
+    /// Lanes that wait for it.
+    waiting: usize,
+    /// Time that lanes have waited for the host to execute what the kernel has no handler for, since it was extended.
+    without_handler: Duration,
+    /// What another kernel is going to cost: as much as the last that was compiled, by this program or another.
+    pub(super) kernel_cost: Duration,
+    /// How many of the kernels that were loaded are in the index.
+    noted: usize,
+}
+
+impl Default for Choosing {
+    fn default() -> Choosing {
+        Choosing {
+            keeps: true,
+            next: None,
+            waiting: 0,
+            without_handler: Duration::ZERO,
+            kernel_cost: USUAL_COST,
+            noted: 0,
+        }
+    }
+}
+
+impl Choosing {
+    /// Notes that lanes have been seen to.
+    pub(super) fn begin_round(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// Makes the next kernel have the handlers that were met, whatever it costs.
+    pub(super) fn extend_soon(&mut self) {
+        self.without_handler = self.without_handler.max(self.kernel_cost);
+    }
+
+    /// True if another kernel is going to take over.
+    pub(super) fn is_extending(&self) -> bool {
+        self.next.is_some()
+    }
+}
+
+/// True if a kernel with so many handlers will do for one that would have fewer: a larger one is slower.
+fn is_near(handlers: usize, wanted: usize) -> bool {
+    handlers <= (wanted + wanted / 2).max(wanted + 24)
+}
 
 impl<L: Launcher> LaunchEngine<L> {
-    /// Chooses the handlers of the first kernel, and extends it when that pays.
-    pub(super) fn choose_handlers(&mut self) {
-        let kernels = self.launcher.start_times().kernels;
-        let most = self.launcher.most_handlers();
-        if kernels.is_empty() {
-            self.adopt_kept(most);
-            if self.code.handlers.is_empty() {
-                self.code.meet_all();
-                self.code.choose(most);
+    /// Chooses the handlers of the first kernel, and extends it when that pays. So many lanes are running; if all of them
+    /// wait for a kernel, this does.
+    pub(super) fn choose_handlers(
+        &mut self,
+        running: usize,
+        control: &RunControl,
+    ) -> Result<(), EngineError> {
+        if self.kernels.is_empty() && self.code.handlers.is_empty() {
+            let first = self.first_selection()?;
+            self.code.choose(first);
+        }
+        if self.choosing.next.is_none() && self.extends_kernel() {
+            self.choosing.next = Some(self.extended_selection()?);
+        }
+        let Some(next) = self.choosing.next.clone() else { return Ok(()) };
+        if self.config.translate_after == 0 {
+            // Lanes wait for what is translated, which is in another kernel.
+            self.take_next(next);
+            return Ok(());
+        }
+        let contents = self.contents_with(&next);
+        if !self.kernels.has(&contents) {
+            if !self.kernels.is_compiling(&contents) {
+                let launcher = &self.launcher;
+                let compile = self.code.with_choice(&next, |code| launcher.compiler(code, None));
+                self.kernels.begin(contents.clone(), compile)?;
             }
-            return;
+            match self.choosing.waiting >= running {
+                true => self.kernels.wait(&self.launcher, control)?,
+                false => self.kernels.take(&self.launcher)?,
+            };
         }
-        if let Some(compiled) = kernels.last().filter(|kernel| !kernel.cached)
-            && self.kernel_cost != compiled.time
-        {
-            // Only now is it known, and others can have the kernel.
-            self.kernel_cost = compiled.time;
-            self.keep();
+        if self.kernels.has(&contents) {
+            self.take_next(next);
         }
-        if !self.code.handlers.has_met() || !self.extends_kernel() {
-            return;
-        }
-        self.without_handler = Duration::ZERO;
-        self.adopt_kept(most);
-        self.code.choose(most);
-    }
-
-    /// True if the next kernel has the handlers that were met.
-    pub(super) fn extends_kernel(&self) -> bool {
-        self.without_handler >= self.kernel_cost
-            && self.code.handlers.len() < self.launcher.most_handlers()
-    }
-
-    /// Notes that a lane wants the handler of the instruction that it is at.
-    pub(super) fn meet(&mut self, lane: usize) -> Result<(), EngineError> {
-        let pc = self.states.get(lane)?.pc;
-        self.code.meet(lane, pc);
         Ok(())
     }
 
-    /// Takes over what other programs have needed up to now: there may be a kernel that has all.
-    fn adopt_kept(&mut self, most: usize) {
-        if !self.keeps_handlers {
-            return;
-        }
-        let kept = KernelCache::open().get(&self.launcher.key(KEPT)).unwrap_or_default();
-        let numbers = kept.chunks_exact(4).take(1 + MOST_KEPT);
-        let mut numbers =
-            numbers.map(|number| u32::from_le_bytes(number.try_into().expect("four bytes")));
-        let Some(milliseconds) = numbers.next() else { return };
-        self.kernel_cost = Duration::from_millis(milliseconds.into());
-        self.code.handlers.choose_in_order(&numbers.collect::<Vec<u32>>(), most);
+    fn take_next(&mut self, next: Arc<Selection>) {
+        self.choosing.next = None;
+        self.choosing.without_handler = Duration::ZERO;
+        self.code.choose(next);
     }
 
-    /// Keeps what the last kernel cost, and words that want its handlers.
-    fn keep(&self) {
-        if !self.keeps_handlers {
-            return;
+    /// Chooses the handlers that all decoded code wants: where code is translated before it runs, lanes wait anyway.
+    pub(super) fn choose_all(&mut self) -> Result<(), EngineError> {
+        let wanted = self.code.wanted();
+        if self.has_room() && !wanted.are_in(&self.code.handlers.selection()) {
+            self.code.handlers.meet_all(wanted);
+            let next = self.extended_selection()?;
+            self.take_next(next);
         }
-        let milliseconds = self.kernel_cost.as_millis().try_into().unwrap_or(u32::MAX);
-        let words = self.code.handlers.words().into_iter();
-        let kept = std::iter::once(milliseconds).chain(words).flat_map(u32::to_le_bytes);
-        KernelCache::open().put(&self.launcher.key(KEPT), &kept.collect::<Vec<u8>>());
+        Ok(())
     }
 
-    /// Executes instructions of a lane, one of `count` that have stopped, on the host until the kernel has a handler for the next. The stop, if it has to.
-    pub(super) fn step_without_handler(
+    /// What the kernel with other handlers has.
+    fn contents_with(&mut self, selection: &Arc<Selection>) -> Contents<L::Target> {
+        let target = self.launcher.target(&self.code);
+        self.code.with_choice(selection, |code| Contents::of(code, None, target))
+    }
+
+    /// The handlers of a program's first kernel.
+    fn first_selection(&mut self) -> Result<Arc<Selection>, EngineError> {
+        let most = self.launcher.most_handlers();
+        let needed = self.code.wanted();
+        if let Some(words) = self.known_handlers()?.filter(|_| self.choosing.keeps) {
+            let selection = self.code.handlers.of_words(&words);
+            if needed.are_in(&selection) || selection.len() >= most {
+                return Ok(Arc::new(selection));
+            }
+        }
+        let mut own = needed.by_frequency();
+        let mut all = self.code.sweep(self.launcher.memory())?;
+        let swept = all.clone().without(&Selection::new(own.iter().copied())).by_frequency();
+        own.extend(swept.into_iter().take(SWEPT.saturating_sub(own.len())));
+        own.truncate(most);
+        let own = Selection::new(own);
+        // What there is no room for does not matter.
+        all.add_all(&needed);
+        let (needed, all) = (needed.only(&own), all.only(&own));
+        let enough = if self.config.mapped { 0.0 } else { ENOUGH };
+        Ok(self.find_kernel(&needed, &all, enough).unwrap_or_else(|| Arc::new(own)))
+    }
+
+    /// The handlers of a kernel that has more than the one there is.
+    fn extended_selection(&mut self) -> Result<Arc<Selection>, EngineError> {
+        let most = self.launcher.most_handlers();
+        let (there, met) = (self.code.handlers.selection(), self.code.handlers.met().clone());
+        let mut needed = Wanted::default();
+        there.handlers().iter().for_each(|handler| needed.add(*handler, 1));
+        needed.add_all(&met);
+        let mut all = needed.clone();
+        let mut own = there.handlers().to_vec();
+        own.extend(met.by_frequency());
+        if !self.config.mapped {
+            let wanted = self.code.wanted();
+            all.add_all(&wanted);
+            own.extend(wanted.by_frequency());
+            let swept = self.code.sweep(self.launcher.memory())?;
+            let swept = swept.without(&Selection::new(own.iter().copied())).by_frequency();
+            own.extend(swept.into_iter().take(SWEPT.saturating_sub(own.len())));
+        }
+        let own = Selection::new(own);
+        let own = Selection::new(own.handlers().iter().copied().take(most));
+        let (needed, all) = (needed.only(&own), all.only(&own));
+        Ok(self.find_kernel(&needed, &all, 0.0).unwrap_or_else(|| Arc::new(own)))
+    }
+
+    /// The handlers of a kernel that was compiled before and has all that is needed: of those that have enough of what is
+    /// wanted, the one that has most of it.
+    fn find_kernel(
+        &mut self,
+        needed: &Wanted,
+        wanted: &Wanted,
+        enough: f64,
+    ) -> Option<Arc<Selection>> {
+        let most = self.launcher.most_handlers();
+        let uses_vectors =
+            self.code.handlers.use_vectors_of(&Selection::new(wanted.by_frequency()));
+        let mut best: Option<(f64, Selection, Duration)> = None;
+        for known in self.known_kernels() {
+            let selection = self.code.handlers.of_words(&known.words);
+            // (In mapped memory, programs are going to want more anyway.)
+            let is_near = selection.len() <= most
+                && (self.config.mapped || is_near(selection.len(), wanted.len()));
+            // Registers that nobody needs cost time, too.
+            let is_like = uses_vectors || !self.code.handlers.use_vectors_of(&selection);
+            let covered = wanted.covered_by(&selection);
+            if !is_near || !is_like || !needed.are_in(&selection) || covered < enough {
+                continue;
+            }
+            let is_better = best.as_ref().is_none_or(|(best, other, _)| {
+                covered > *best || covered == *best && selection.len() < other.len()
+            });
+            if is_better {
+                best = Some((covered, selection, known.cost()));
+            }
+        }
+        let (_, selection, cost) = best?;
+        self.choosing.kernel_cost = cost;
+        Some(Arc::new(selection))
+    }
+
+    /// Takes note of kernels that were compiled, after a launch.
+    pub(super) fn note_kernels(&mut self) {
+        let loads = self.kernels.loads();
+        let new = loads.len() - std::mem::replace(&mut self.choosing.noted, loads.len());
+        let compiled = |load: &&KernelLoad| !load.cached && load.translated == 0;
+        let Some(load) = loads.iter().rev().take(new).find(compiled) else { return };
+        self.choosing.kernel_cost = load.time + load.background;
+        self.note_kernel(&self.code.handlers.selection(), self.choosing.kernel_cost);
+    }
+
+    /// True if the next kernel has the handlers that were met.
+    fn extends_kernel(&self) -> bool {
+        !self.code.handlers.met().is_empty()
+            && self.has_room()
+            && (!self.config.mapped || self.choosing.without_handler >= self.choosing.kernel_cost)
+    }
+
+    /// True if a kernel may have more handlers.
+    fn has_room(&self) -> bool {
+        self.code.handlers.len() < self.launcher.most_handlers()
+    }
+
+    /// Sees to a lane, one of `count` that have stopped, that wants a handler which the kernel lacks. `begin` is when the first of
+    /// them was seen to. The stop, if it has to.
+    pub(super) fn serve_without_handler(
+        &mut self,
+        count: usize,
+        lane: usize,
+        status: Status,
+        begin: Instant,
+    ) -> Result<Option<Stop>, EngineError> {
+        let is_coming = match self.config.mapped {
+            true if self.choosing.is_extending() => begin.elapsed() > ROUND,
+            true => count > 1 && self.extends_kernel(),
+            false => self.has_room() || self.choosing.is_extending(),
+        };
+        match is_coming {
+            true => {
+                self.choosing.waiting += 1;
+                let pc = self.states.get_of(count, lane)?.pc;
+                self.code.meet(lane, pc);
+                Ok(None)
+            }
+            false => self.step_without_handler(count, lane, status),
+        }
+    }
+
+    /// Executes instructions of a lane, one of `count` that have stopped, on the host until the kernel has a handler for the
+    /// next. The stop, if it has to.
+    fn step_without_handler(
         &mut self,
         count: usize,
         lane: usize,
@@ -109,7 +298,7 @@ impl<L: Launcher> LaunchEngine<L> {
             status = self.statuses.get(lane)?;
         }
         // The others wait meanwhile.
-        self.without_handler += start.elapsed() * count as u32;
+        self.choosing.without_handler += start.elapsed() * count as u32;
         Ok(stop)
     }
 }

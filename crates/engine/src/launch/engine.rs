@@ -24,7 +24,8 @@ impl<L: Launcher> Engine for LaunchEngine<L> {
     }
 
     fn start_times(&self) -> StartTimes {
-        self.launcher.start_times()
+        let (driver, kernels) = (Some(self.launcher.start_time()), self.kernels.loads().to_vec());
+        StartTimes { driver, kernels }
     }
 
     fn state(&self, lane: usize) -> Result<CpuState, EngineError> {

@@ -1,106 +1,107 @@
-//! The kernels that an engine has loaded, and the one that is being compiled while lanes run.
+//! The kernels that an engine has loaded, and the one that is being compiled.
+//!
+//! All kernels are compiled on threads of their own, so that lanes can go on meanwhile with the kernel that there is. Where
+//! they cannot, the engine waits for as long as the run is not cancelled. A kernel that is not wanted any more is not waited
+//! for, not even by a machine that is dropped: what compiles it owns all that it uses.
 
-use std::io;
-use std::panic::resume_unwind;
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::KernelLoad;
+use super::Launcher;
 use crate::code::DecodedCode;
+use crate::kernel::Selection;
+use crate::task::Task;
 use crate::translation::Translation;
+use crate::{Activity, EngineError, KernelLoad, RunControl};
 
 /// Kernels that are kept loaded: with what is translated, without, and what there was before.
 const LOADED: usize = 3;
+/// How often it is asked whether a run that waits is cancelled.
+const ASK: Duration = Duration::from_millis(10);
 
 /// What a kernel has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contents<D> {
-    /// How many handlers.
-    handlers: usize,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contents<T> {
+    handlers: Arc<Selection>,
     /// The number of a translation.
     translation: Option<u64>,
     /// Instructions of it.
     translated: usize,
     /// What else it depends on, on this device.
-    device: D,
+    target: T,
 }
 
-impl<D> Contents<D> {
+impl<T: Copy + PartialEq> Contents<T> {
     /// That of a kernel for some code, with a translation or without.
-    pub fn of(code: &DecodedCode, translation: Option<&Translation>, device: D) -> Contents<D> {
+    pub(super) fn of(
+        code: &DecodedCode,
+        translation: Option<&Translation>,
+        target: T,
+    ) -> Contents<T> {
         Contents {
-            handlers: code.handlers.len(),
+            handlers: code.handlers.selection(),
             translation: translation.map(Translation::number),
             translated: translation.map_or(0, Translation::instructions),
-            device,
+            target,
         }
     }
 
     fn load(&self, time: Duration, background: Duration, cached: bool) -> KernelLoad {
-        let Contents { handlers, translated, .. } = *self;
+        let (handlers, translated) = (self.handlers.len(), self.translated);
         KernelLoad { handlers, translated, time, background, cached }
     }
 }
 
-/// Kernels by what they have. `K` is a kernel that is loaded, `P` one that has been compiled on another thread, and `E` why
-/// that failed.
-pub struct Kernels<D, K, P, E> {
+/// What compiles a kernel, on any thread.
+pub type Compile<C> = Box<dyn FnOnce() -> Result<C, EngineError> + Send>;
+
+/// A kernel that another thread compiles, or has compiled.
+struct Compiling<L: Launcher> {
+    contents: Contents<L::Target>,
+    task: Task<Result<(L::Compiled, Duration), EngineError>>,
+    /// For how long lanes have waited for it.
+    waited: Duration,
+    /// Lanes have run meanwhile.
+    have_run: bool,
+}
+
+/// Kernels by what they have.
+pub(super) struct Kernels<L: Launcher> {
     /// The last one is in use.
-    loaded: Vec<(Contents<D>, K)>,
-    prepared: Option<Prepared<D, P, E>>,
+    loaded: Vec<(Contents<L::Target>, L::Kernel)>,
+    compiling: Option<Compiling<L>>,
     loads: Vec<KernelLoad>,
 }
 
-/// A kernel that another thread compiles, or has compiled, and how long that took.
-struct Prepared<D, P, E> {
-    contents: Contents<D>,
-    /// `None` when it has ended.
-    thread: Option<JoinHandle<Result<(P, Duration), E>>>,
-}
-
-impl<D, P, E> Drop for Prepared<D, P, E> {
-    fn drop(&mut self) {
-        // The thread uses the device.
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-impl<D, K, P, E> Default for Kernels<D, K, P, E> {
+impl<L: Launcher> Default for Kernels<L> {
     fn default() -> Self {
-        Kernels { loaded: Vec::new(), prepared: None, loads: Vec::new() }
+        Kernels { loaded: Vec::new(), compiling: None, loads: Vec::new() }
     }
 }
 
-impl<D, K, P, E> Kernels<D, K, P, E>
-where
-    D: Copy + PartialEq,
-    P: Send + 'static,
-    E: Send + 'static,
-{
-    /// The kernel in use; there is one after a [`load`](Kernels::load).
-    pub fn current(&self) -> &K {
-        &self.loaded.last().expect("loaded before").1
-    }
-
-    /// The same, to change it.
-    pub fn current_mut(&mut self) -> &mut K {
+impl<L: Launcher> Kernels<L> {
+    /// The kernel in use; there is one once some are loaded.
+    pub(super) fn current(&mut self) -> &mut L::Kernel {
         &mut self.loaded.last_mut().expect("loaded before").1
     }
 
+    /// True before the first is loaded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.loaded.is_empty()
+    }
+
     /// Notes that lanes had to wait longer for the kernel that was loaded last.
-    pub fn add_to_load(&mut self, time: Duration) {
+    pub(super) fn add_to_load(&mut self, time: Duration) {
         self.loads.last_mut().expect("loaded before").time += time;
     }
 
     /// What lanes had to wait for.
-    pub fn loads(&self) -> &[KernelLoad] {
+    pub(super) fn loads(&self) -> &[KernelLoad] {
         &self.loads
     }
 
     /// True if the kernel that is wanted is loaded; if so, it is in use.
-    pub fn has(&mut self, wanted: &Contents<D>) -> bool {
+    pub(super) fn has(&mut self, wanted: &Contents<L::Target>) -> bool {
         let found = self.loaded.iter().position(|(contents, _)| contents == wanted);
         if let Some(index) = found {
             let kernel = self.loaded.remove(index);
@@ -109,67 +110,66 @@ where
         found.is_some()
     }
 
-    /// Loads a kernel, which is in use then. What loads it says whether it was in the cache.
-    pub fn load(
-        &mut self,
-        contents: Contents<D>,
-        load: impl FnOnce() -> Result<(K, bool), E>,
-    ) -> Result<(), E> {
-        self.add(contents, Duration::ZERO, load)
+    /// True if a kernel is being compiled, or waits to be loaded.
+    pub(super) fn is_compiling(&self, wanted: &Contents<L::Target>) -> bool {
+        self.compiling.as_ref().is_some_and(|compiling| compiling.contents == *wanted)
     }
 
-    fn add(
+    /// Begins to compile a kernel. The one that was being compiled is not wanted any more.
+    pub(super) fn begin(
         &mut self,
-        contents: Contents<D>,
-        background: Duration,
-        load: impl FnOnce() -> Result<(K, bool), E>,
-    ) -> Result<(), E> {
-        let start = Instant::now();
-        let (kernel, cached) = load()?;
-        if self.loaded.len() == LOADED {
-            self.loaded.remove(0);
-        }
-        self.loaded.push((contents, kernel));
-        self.loads.push(contents.load(start.elapsed(), background, cached));
-        Ok(())
-    }
-
-    /// Begins to compile a kernel on another thread.
-    pub fn prepare(
-        &mut self,
-        contents: Contents<D>,
-        compile: impl FnOnce() -> Result<P, E> + Send + 'static,
-    ) -> io::Result<()> {
+        contents: Contents<L::Target>,
+        compile: Compile<L::Compiled>,
+    ) -> Result<(), EngineError> {
         let compile = move || {
             let start = Instant::now();
             Ok((compile()?, start.elapsed()))
         };
-        // Two at a time would only be slower.
-        self.prepared = None;
-        let thread = std::thread::Builder::new().spawn(compile)?;
-        self.prepared = Some(Prepared { contents, thread: Some(thread) });
+        let task = Task::begin(compile).map_err(EngineError::NoThread)?;
+        self.compiling =
+            Some(Compiling { contents, task, waited: Duration::ZERO, have_run: false });
         Ok(())
     }
 
-    /// Loads the kernel that was prepared, if it is compiled, or once it is. True if it is loaded.
-    pub fn take_prepared(
-        &mut self,
-        waits: bool,
-        load: impl FnOnce(P) -> Result<(K, bool), E>,
-    ) -> Result<bool, E> {
-        let Some(prepared) = &mut self.prepared else { return Ok(true) };
-        let is_done = |thread: &JoinHandle<_>| waits || thread.is_finished();
-        let Some(thread) = prepared.thread.take_if(|thread| is_done(thread)) else {
-            return Ok(false);
-        };
-        let contents = prepared.contents;
+    /// Loads the kernel that was being compiled, if it is there. True unless one is being compiled still.
+    pub(super) fn take(&mut self, launcher: &L) -> Result<bool, EngineError> {
+        if let Some(compiling) = &mut self.compiling {
+            compiling.have_run = true;
+        }
+        self.take_within(launcher, Duration::ZERO)
+    }
+
+    /// The same, once it is there. False if the run is cancelled before that.
+    pub(super) fn wait(&mut self, launcher: &L, control: &RunControl) -> Result<bool, EngineError> {
+        let Some(compiling) = &self.compiling else { return Ok(true) };
+        let activity = Activity::Compiling { handlers: compiling.contents.handlers.len() };
+        control.during(activity, || {
+            while !self.take_within(launcher, ASK)? {
+                if control.is_cancelled() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    fn take_within(&mut self, launcher: &L, time: Duration) -> Result<bool, EngineError> {
+        let Some(compiling) = &mut self.compiling else { return Ok(true) };
         let start = Instant::now();
-        let compiled = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let waited = start.elapsed();
-        self.prepared = None;
-        let (compiled, background) = compiled?;
-        self.add(contents, background, || load(compiled))?;
-        self.add_to_load(waited);
+        let result = compiling.task.result_within(time);
+        compiling.waited += start.elapsed();
+        let Some(result) = result else { return Ok(false) };
+        let Compiling { contents, waited, have_run, .. } =
+            self.compiling.take().expect("found above");
+        let (compiled, took) = result?;
+        let start = Instant::now();
+        let (kernel, cached) = launcher.load(compiled)?;
+        if self.loaded.len() == LOADED {
+            self.loaded.remove(0);
+        }
+        let background = if have_run { took.saturating_sub(waited) } else { Duration::ZERO };
+        self.loads.push(contents.load(waited + start.elapsed(), background, cached));
+        self.loaded.push((contents, kernel));
         Ok(true)
     }
 }

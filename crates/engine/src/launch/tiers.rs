@@ -3,7 +3,11 @@
 //! Lanes are interpreted at first. Kernels note where lanes are, now and then; when lanes have run for a while, what they
 //! spend their time in is [translated](crate::hot), and the device compiles a kernel with it while they go on. Between two
 //! launches that kernel takes over. If it is not faster, by what the launches before and after take, the one without takes
-//! over again. Where lanes have been seen is kept on disk, if it was worth it: the next time, a program starts translated.
+//! over again. Where lanes have been seen is kept on disk, if it was worth it, with the handlers of the kernel: the next time,
+//! the same is translated at once, and the kernel with it is in the cache.
+//!
+//! Nobody waits for a kernel with translated code, and it gives way to one that lanes wait for. In mapped memory, kernels are
+//! extended again and again at first; there, code is translated once that has not happened for a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +15,13 @@ use std::time::Duration;
 use kvrm_mem::PAGE;
 use sha2::{Digest, Sha256};
 
+use super::kernels::Contents;
 use super::{LaunchEngine, Launcher};
-use crate::cache::KernelCache;
-use crate::code::DecodedCode;
+use crate::code::AHEAD;
 use crate::hot::{self, Samples};
 use crate::memory::DeviceMemory;
 use crate::translation::{Means, Translation};
-use crate::{Config, EngineError};
+use crate::{Config, EngineError, RunControl};
 
 /// What a device does so that code can be translated.
 pub trait Translator {
@@ -26,16 +30,6 @@ pub trait Translator {
 
     /// Where lanes have been since this was last asked: addresses, once for each time.
     fn samples(&mut self) -> Result<Vec<u64>, EngineError>;
-
-    /// Begins to compile the kernel that has a translation, and what code wants now.
-    fn prepare(
-        &mut self,
-        code: &DecodedCode,
-        translation: &Arc<Translation>,
-    ) -> Result<(), EngineError>;
-
-    /// True if the kernel is there that was last asked for; perhaps waits for it.
-    fn is_prepared(&mut self, waits: bool) -> Result<bool, EngineError>;
 }
 
 /// If code is to be translated before it was executed so often, lanes wait for it: in tests.
@@ -44,6 +38,9 @@ const SOON: u32 = 1000;
 const LOOP: u64 = 4;
 /// How long lanes run before it is worth the time of a compiler.
 const WORTH: Duration = Duration::from_millis(300);
+/// Kernels for mapped memory are extended again and again at first. It is worth translating once lanes have run for so many
+/// times of what a kernel costs without that.
+const QUIET: u32 = 2;
 /// Places where lanes have been, at the least.
 const SAMPLES: u32 = 64;
 /// How long launches are measured.
@@ -139,11 +136,16 @@ pub(super) struct Tiers {
     known: bool,
     /// It was looked for that.
     was_sought: bool,
+    /// Words that want the handlers of its kernel, until that is chosen.
+    words: Vec<u32>,
     /// What the program is called in the cache.
     name: String,
     /// Instructions that lanes could execute in launches so far, each, and the time these took.
     each: u64,
     time: Duration,
+    /// What they took since the kernel was last extended, to so many handlers.
+    quiet: Duration,
+    extended_to: usize,
     /// The latest launches.
     latest: Work,
     /// What the code was like when it was last translated: how much was decoded, the handlers, and how often all was
@@ -169,6 +171,7 @@ impl Tiers {
     pub(super) fn launched(&mut self, share: u64, instructions: u64, time: Duration, lanes: usize) {
         self.each = self.each.saturating_add(share);
         self.time += time;
+        self.quiet += time;
         let work = Work { instructions, time, lanes };
         match &mut self.tier {
             Tier::Tried(trial) => trial.work[trial.phase].add(work),
@@ -182,9 +185,10 @@ impl Tiers {
         }
     }
 
-    fn is_time(&self, after: u32) -> bool {
+    /// True if lanes have run for long enough, and for some time since the kernel was last extended.
+    fn is_time(&self, after: u32, quiet: Duration) -> bool {
         let often = self.each >= LOOP * u64::from(after);
-        often && (after < SOON || self.time >= WORTH)
+        often && (after < SOON || self.time >= WORTH && self.quiet >= quiet)
     }
 
     fn start_over(&mut self) {
@@ -195,11 +199,9 @@ impl Tiers {
 
 impl<L: Launcher> LaunchEngine<L> {
     /// Translates what is worth it, and takes back what was not.
-    pub(super) fn translate(&mut self) -> Result<(), EngineError> {
+    pub(super) fn translate(&mut self, control: &RunControl) -> Result<(), EngineError> {
         let after = self.config.translate_after;
-        // Kernels for mapped memory are extended again and again at first. With a translation, each of them would be compiled
-        // twice, so that the usual programs would only wait longer.
-        if after == u32::MAX || self.config.mapped && after >= SOON {
+        if after == u32::MAX {
             return Ok(());
         }
         let Some(means) = self.launcher.translator().map(|translator| translator.means()) else {
@@ -207,12 +209,15 @@ impl<L: Launcher> LaunchEngine<L> {
         };
         match after {
             0 => self.translate_all(means),
-            _ => self.step_tier(means, after),
+            _ => self.step_tier(means, after, control),
         }
     }
 
     fn translate_all(&mut self, means: Means) -> Result<(), EngineError> {
         let more = self.code.decoded() - self.tiers.decoded;
+        if more > 0 && !self.config.mapped {
+            self.choose_all()?;
+        }
         let is_wanted = match self.code.translation() {
             None => more > 0 || self.tiers.setbacks < SETBACKS,
             // Where there is too much for one kernel, not each time that there is a little more.
@@ -231,11 +236,20 @@ impl<L: Launcher> LaunchEngine<L> {
         self.tiers.decoded > means.most as u64
     }
 
-    fn step_tier(&mut self, means: Means, after: u32) -> Result<(), EngineError> {
+    fn step_tier(
+        &mut self,
+        means: Means,
+        after: u32,
+        control: &RunControl,
+    ) -> Result<(), EngineError> {
+        let handlers = self.code.handlers.len();
+        if std::mem::replace(&mut self.tiers.extended_to, handlers) != handlers {
+            self.tiers.quiet = Duration::ZERO;
+        }
         self.look_for_changes();
         match &self.tiers.tier {
-            Tier::Interpreted => self.begin_to_translate(means, after),
-            Tier::Prepared(_) => self.take_over(after),
+            Tier::Interpreted => self.begin_to_translate(means, after, control),
+            Tier::Prepared(_) => self.take_over(after, control),
             Tier::Tried(_) => {
                 self.compare();
                 Ok(())
@@ -275,20 +289,32 @@ impl<L: Launcher> LaunchEngine<L> {
     }
 
     /// Begins to compile a kernel with what lanes spend their time in, if they have run for long enough.
-    fn begin_to_translate(&mut self, means: Means, after: u32) -> Result<(), EngineError> {
-        if after >= SOON {
-            self.look_for_kept()?;
-        }
-        if !self.tiers.known && !self.tiers.is_time(after) {
+    fn begin_to_translate(
+        &mut self,
+        means: Means,
+        after: u32,
+        control: &RunControl,
+    ) -> Result<(), EngineError> {
+        // Lanes do not wait for this kernel, but they do for others.
+        if self.kernels.is_empty() || self.choosing.is_extending() {
             return Ok(());
         }
-        let Some(translator) = self.launcher.translator() else { return Ok(()) };
-        for pc in translator.samples()? {
-            *self.tiers.samples.entry(pc).or_insert(0) += 1;
+        let quiet = self.config.mapped.then_some(QUIET * self.choosing.kernel_cost);
+        if !self.tiers.known && !self.tiers.is_time(after, quiet.unwrap_or_default()) {
+            return Ok(());
+        }
+        // What is known is not changed, so that kernels are the same as in the run before.
+        if let Some(translator) = self.launcher.translator().filter(|_| !self.tiers.known) {
+            for pc in translator.samples()? {
+                *self.tiers.samples.entry(pc).or_insert(0) += 1;
+            }
         }
         let samples = self.tiers.samples.values().sum::<u32>();
         if samples == 0 || !self.tiers.known && samples < SAMPLES && after >= SOON {
             return Ok(());
+        }
+        if self.tiers.known {
+            self.decode_samples()?;
         }
         self.note_code();
         let samples = Some(&self.tiers.samples);
@@ -296,22 +322,45 @@ impl<L: Launcher> LaunchEngine<L> {
             None => self.tiers.tier = Tier::Settled,
             Some(translation) => {
                 let translation = Arc::new(translation);
-                if let Some(translator) = self.launcher.translator() {
-                    translator.prepare(&self.code, &translation)?;
-                }
+                let contents = self.contents_of(&translation);
+                let compile = self.launcher.compiler(&self.code, Some(&translation));
+                self.kernels.begin(contents, compile)?;
                 self.tiers.tier = Tier::Prepared(translation);
-                self.take_over(after)?;
+                self.take_over(after, control)?;
             }
         }
         Ok(())
     }
 
+    /// Decodes where lanes were seen in an earlier run, but have not been in this one.
+    fn decode_samples(&mut self) -> Result<(), EngineError> {
+        let mut ahead = AHEAD;
+        for pc in self.tiers.samples.keys() {
+            // If there is no code any more, it is not translated.
+            self.code.find(self.launcher.memory_mut(), 0, *pc, &mut ahead)?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel with a translation has.
+    fn contents_of(&self, translation: &Translation) -> Contents<L::Target> {
+        Contents::of(&self.code, Some(translation), self.launcher.target(&self.code))
+    }
+
     /// Lets the kernel with translated code take over, if it is there.
-    fn take_over(&mut self, after: u32) -> Result<(), EngineError> {
+    fn take_over(&mut self, after: u32, control: &RunControl) -> Result<(), EngineError> {
         let Tier::Prepared(translation) = &self.tiers.tier else { return Ok(()) };
         let translation = translation.clone();
-        let Some(translator) = self.launcher.translator() else { return Ok(()) };
-        if !translator.is_prepared(after < SOON)? {
+        let contents = self.contents_of(&translation);
+        match after < SOON {
+            true => self.kernels.wait(&self.launcher, control)?,
+            false => self.kernels.take(&self.launcher)?,
+        };
+        if !self.kernels.has(&contents) {
+            if !self.kernels.is_compiling(&contents) {
+                // Another was more urgent.
+                self.tiers.start_over();
+            }
             return Ok(());
         }
         let before = self.tiers.latest;
@@ -357,35 +406,42 @@ impl<L: Launcher> LaunchEngine<L> {
 
     // What is kept on disk.
 
-    /// What an earlier run of the program knew, if there was one.
+    /// Looks for what an earlier run of the program knew. Programs in mapped memory load most of their code themselves, and
+    /// have no name at first.
     fn look_for_kept(&mut self) -> Result<(), EngineError> {
-        if std::mem::replace(&mut self.tiers.was_sought, true) {
+        let is_asked = (SOON..u32::MAX).contains(&self.config.translate_after);
+        if self.tiers.was_sought || !is_asked || self.config.mapped {
+            return Ok(());
+        }
+        self.tiers.was_sought = true;
+        if self.launcher.translator().is_none() {
             return Ok(());
         }
         let name = self.name_of_code()?;
-        let kept = KernelCache::open().get(&self.launcher.key(&name)).unwrap_or_default();
-        self.tiers.samples = kept
-            .chunks_exact(12)
-            .map(|entry| {
-                let (pc, count) = entry.split_at(8);
-                let pc = u64::from_le_bytes(pc.try_into().expect("eight bytes"));
-                (pc, u32::from_le_bytes(count.try_into().expect("four bytes")))
-            })
-            .collect();
+        let kept = self.launcher.cache().get(&self.launcher.key(&name)).unwrap_or_default();
+        (self.tiers.words, self.tiers.samples) = read_kept(&kept);
         self.tiers.known = !self.tiers.samples.is_empty();
         self.tiers.name = name;
         Ok(())
     }
 
-    /// Keeps where lanes have been seen.
+    /// Words that want the handlers of the kernel that an earlier run of the program has settled on.
+    pub(super) fn known_handlers(&mut self) -> Result<Option<Vec<u32>>, EngineError> {
+        self.look_for_kept()?;
+        Ok(self.tiers.known.then(|| std::mem::take(&mut self.tiers.words)))
+    }
+
+    /// Keeps where lanes have been seen, and which handlers the kernel had.
     fn keep_samples(&mut self) {
-        let mut samples: Vec<(u64, u32)> =
-            self.tiers.samples.iter().map(|(pc, count)| (*pc, *count)).collect();
-        samples.sort_unstable();
-        let entry =
-            |(pc, count): &(u64, u32)| pc.to_le_bytes().into_iter().chain(count.to_le_bytes());
-        let bytes: Vec<u8> = samples.iter().flat_map(entry).collect();
-        KernelCache::open().put(&self.launcher.key(&self.tiers.name), &bytes);
+        if self.config.mapped {
+            return;
+        }
+        let words = match self.tiers.known {
+            true => self.code.handlers.words(&self.code.handlers.selection()),
+            false => Vec::new(),
+        };
+        let kept = write_kept(&words, &self.tiers.samples);
+        self.launcher.cache().put(&self.launcher.key(&self.tiers.name), &kept);
     }
 
     /// What the program is called in the cache: its first pages with code tell it from others.
@@ -398,13 +454,48 @@ impl<L: Launcher> LaunchEngine<L> {
             hash.update(&bytes);
         }
         let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        Ok(format!("where lanes are in {digits}"))
+        Ok(format!("hot code of {digits}"))
     }
+}
+
+/// Words and samples, each with how often, as one entry: how many words there are, the words, the samples.
+fn write_kept(words: &[u32], samples: &Samples) -> Vec<u8> {
+    let mut samples: Vec<(u64, u32)> = samples.iter().map(|(pc, count)| (*pc, *count)).collect();
+    samples.sort_unstable();
+    let samples = samples
+        .iter()
+        .flat_map(|(pc, count)| pc.to_le_bytes().into_iter().chain(count.to_le_bytes()));
+    let words = std::iter::once(words.len() as u32).chain(words.iter().copied());
+    words.flat_map(u32::to_le_bytes).chain(samples).collect()
+}
+
+/// The same read again; nothing, if it is not such an entry.
+fn read_kept(bytes: &[u8]) -> (Vec<u32>, Samples) {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let Some((len, rest)) = bytes.split_at_checked(4) else { return Default::default() };
+    let Some((words, samples)) = rest.split_at_checked(4 * word(len) as usize) else {
+        return Default::default();
+    };
+    let sample = |entry: &[u8]| {
+        let (pc, count) = entry.split_at(8);
+        (u64::from_le_bytes(pc.try_into().expect("eight bytes")), word(count))
+    };
+    (words.chunks_exact(4).map(word).collect(), samples.chunks_exact(12).map(sample).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let samples = Samples::from([(0x1_0000_1000, 7), (8, 1)]);
+        let kept = write_kept(&[1, 2, 3], &samples);
+        assert_eq!(read_kept(&kept), (vec![1, 2, 3], samples));
+        for damaged in [&[][..], &[1, 0, 0], &[9, 0, 0, 0, 5]] {
+            assert_eq!(read_kept(damaged), Default::default());
+        }
+    }
 
     fn work(rate: u64, lanes: usize) -> Work {
         Work { instructions: rate, time: Duration::from_secs(1), lanes }

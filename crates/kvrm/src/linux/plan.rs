@@ -317,15 +317,12 @@ impl Machines {
                 Machines { first: None, others: make_guest(make) }
             }
             EngineKind::Cuda => {
-                let make = move || -> Made {
-                    Ok(Box::new(kvrm_cuda::build(config.clone(), 0)?.keeping_handlers()))
-                };
+                let make = move || -> Made { Ok(Box::new(kvrm_cuda::build(config.clone(), 0)?)) };
                 Machines { first: Some(make_guest(make)), others: on_cpu }
             }
             EngineKind::Wgpu => {
-                let make = move || -> Made {
-                    Ok(Box::new(kvrm_wgpu::build(config.clone(), None)?.keeping_handlers()))
-                };
+                let make =
+                    move || -> Made { Ok(Box::new(kvrm_wgpu::build(config.clone(), None)?)) };
                 Machines { first: Some(make_guest(make)), others: on_cpu }
             }
         }

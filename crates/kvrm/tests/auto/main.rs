@@ -143,9 +143,8 @@ fn rows_do_the_same_on_a_software_gpu_beside_the_cpu() {
     let enough = Arc::new(AtomicBool::new(false));
     let ended = enough.clone();
     let rows = (0..).map(row).take_while(move |_| !ended.load(Ordering::Relaxed));
-    let device = Device::new(EngineKind::Wgpu, |config| {
-        Ok(Box::new(kvrm_wgpu::build(config, None)?.keeping_handlers()))
-    });
+    let device =
+        Device::new(EngineKind::Wgpu, |config| Ok(Box::new(kvrm_wgpu::build(config, None)?)));
     let many = many(process(Path::new(&path))).deciding(eager(), device);
     let mut runs = many.run(rows).unwrap();
     let watch = runs.watch();

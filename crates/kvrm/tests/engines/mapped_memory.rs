@@ -117,8 +117,12 @@ impl Guest {
         let engine: Box<dyn Engine> = match engine {
             EngineKind::Eval => Box::new(EvalEngine::new(config).unwrap()),
             EngineKind::Cpu => Box::new(CpuEngine::new(config).unwrap()),
-            EngineKind::Cuda => Box::new(kvrm_cuda::build(config, 0).unwrap()),
-            EngineKind::Wgpu => Box::new(kvrm_wgpu::build(config, None).unwrap()),
+            EngineKind::Cuda => {
+                Box::new(kvrm_cuda::build(config, 0).unwrap().without_other_kernels())
+            }
+            EngineKind::Wgpu => {
+                Box::new(kvrm_wgpu::build(config, None).unwrap().without_other_kernels())
+            }
             EngineKind::Auto => unreachable!("an engine was named"),
         };
         Guest { engine }

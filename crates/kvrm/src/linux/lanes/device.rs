@@ -30,9 +30,9 @@ impl Device {
     /// The GPU for somebody who asks for that engine.
     pub(in super::super) fn of(kind: EngineKind) -> Device {
         match kind {
-            EngineKind::Cuda => Device::new(kind, |config| {
-                Ok(Box::new(kvrm_cuda::build(config, 0)?.keeping_handlers()))
-            }),
+            EngineKind::Cuda => {
+                Device::new(kind, |config| Ok(Box::new(kvrm_cuda::build(config, 0)?)))
+            }
             EngineKind::Wgpu => Device::wgpu(None),
             EngineKind::Auto | EngineKind::Cpu | EngineKind::Eval => {
                 unreachable!("programs on the host run each on a machine of its own")
@@ -41,9 +41,7 @@ impl Device {
     }
 
     fn wgpu(index: Option<usize>) -> Device {
-        Device::new(EngineKind::Wgpu, move |config| {
-            Ok(Box::new(kvrm_wgpu::build(config, index)?.keeping_handlers()))
-        })
+        Device::new(EngineKind::Wgpu, move |config| Ok(Box::new(kvrm_wgpu::build(config, index)?)))
     }
 
     /// The GPU for somebody who asks for none, if there is one that can be used: with CUDA first. A driver that emulates a GPU on
