@@ -128,7 +128,8 @@ pub(super) fn mremap(call: &mut Call<'_>) -> Answer {
         return Err(Errno::INVAL.into());
     };
     let overlaps = to < addr.saturating_add(old) && addr < to.saturating_add(new);
-    if fixed && (!moves || !to.is_multiple_of(PAGE) || overlaps) {
+    let is_far = to.checked_add(new).is_none_or(|end| end > TOP);
+    if fixed && (!moves || !to.is_multiple_of(PAGE) || overlaps || is_far) {
         return Err(Errno::INVAL.into());
     }
     let end = addr.checked_add(old).filter(|end| *end <= TOP).ok_or(Errno::INVAL)?;
