@@ -119,7 +119,7 @@ impl<'a, M: DeviceMemory> LaneMemory<'a, M> {
 
 impl<M: DeviceMemory> GuestMemory for LaneMemory<'_, M> {
     fn probe(&self, access: Access, addr: u64, len: u32) -> Result<(), u64> {
-        if !self.supervisors.is_some_and(|start| addr >= start) {
+        if self.supervisors.is_none_or(|start| addr < start) {
             self.memory.borrow().probe(self.lane, access, addr, len)?;
         }
         if access == Access::Read {

@@ -183,14 +183,14 @@ impl Given {
 
 /// What a lane has done with what its supervisor was given.
 pub struct Stopped {
-    desk: Desk,
+    desk: Box<Desk>,
 }
 
 impl Stopped {
     /// What the [head](HEAD_BYTES) of the desk says.
     pub fn new(given: &Given, head: &[u8]) -> Stopped {
-        let mut desk = *given.desk;
-        bytemuck::bytes_of_mut(&mut desk)[..HEAD_BYTES].copy_from_slice(head);
+        let mut desk = given.desk.clone();
+        bytemuck::bytes_of_mut(&mut *desk)[..HEAD_BYTES].copy_from_slice(head);
         Stopped { desk }
     }
 
