@@ -54,7 +54,7 @@ impl Vfs {
         let (size, held, links) = match &node.kind {
             Kind::File(contents) => {
                 let held = match node.source {
-                    Source::Memory => contents.held(),
+                    Source::Memory => contents.stored(),
                     _ => contents.len(),
                 };
                 (contents.len(), held, node.names.len() as u64)
@@ -79,7 +79,7 @@ impl Vfs {
             },
             size,
             block_size: BLOCK,
-            blocks: held.min(size).div_ceil(BLOCK.into()) * u64::from(BLOCK / 512),
+            blocks: held.div_ceil(BLOCK.into()) * u64::from(BLOCK / 512),
             atime,
             mtime,
             ctime,

@@ -79,9 +79,14 @@ impl Contents {
         self.len
     }
 
-    /// Bytes that are allocated.
-    pub(super) fn held(&self) -> u64 {
-        self.held
+    /// Bytes that are allocated, without those behind the end that its chunk has in reserve.
+    pub(super) fn stored(&self) -> u64 {
+        let last = self.len.div_ceil(CHUNK).checked_sub(1);
+        let reserve = last.and_then(|last| Some((last, self.chunks.get(&last)?)));
+        let reserve = reserve.map_or(0, |(last, chunk)| {
+            (chunk.len() as u64).saturating_sub(self.len - last * CHUNK)
+        });
+        self.held - reserve
     }
 
     /// Reads what there is at `offset`.
@@ -265,10 +270,10 @@ mod tests {
             all.pop();
             assert!(all == model, "step {step}");
             let chunks = contents.chunks.len() as u64;
-            assert_eq!(usage.bytes(), contents.held() + chunks * CHUNK_COST);
+            assert_eq!(usage.bytes(), contents.held + chunks * CHUNK_COST);
         }
         contents.drop_all(&mut usage);
-        assert_eq!((usage.bytes(), contents.held()), (0, 0));
+        assert_eq!((usage.bytes(), contents.held), (0, 0));
     }
 
     #[test]
@@ -278,7 +283,7 @@ mod tests {
         contents.truncate(&mut usage, 1 << 40);
         assert_eq!(usage.bytes(), 0);
         assert!(contents.allocate(&mut usage, 0, 1 << 40).is_err());
-        assert_eq!((usage.bytes(), contents.held()), (0, 0));
+        assert_eq!((usage.bytes(), contents.held), (0, 0));
         assert_eq!(
             contents.write(&mut usage, CHUNK, &vec![1; 4 * CHUNK as usize]),
             Ok(2 * CHUNK as usize)
