@@ -230,7 +230,9 @@ class TestTimeouts:
             return cpu
 
         for kind in [MetalCPU, ParallelMetalCPU, MLXKernelCPU, MLXKernelCPUv2]:
-            result = machine(kind).execute(timeout=0.1)
+            cpu = machine(kind)
+            cpu.execute(10)  # a kernel is not compiled in a tenth of a second
+            result = cpu.execute(timeout=0.1)
             assert result.timed_out and result.cycles > 0 and result.stop_reason == StopReason.NONE
         continuous = machine(ContinuousMetalCPU, cycles_per_batch=1000)
         assert continuous.execute_continuous(timeout=0.1).timed_out
