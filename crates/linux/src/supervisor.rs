@@ -154,7 +154,7 @@ fn names() -> String {
 }
 
 /// True if supervisors may serve calls with that number.
-pub fn may_serve(number: u64) -> bool {
+fn may_serve(number: u64) -> bool {
     let last = FIRST_NUMBER_CALL + NUMBER_CALLS as u64;
     matches!(number, READ_CALL | WRITE_CALL | WRITEV_CALL | CLOCK_CALL)
         || (FIRST_NUMBER_CALL..last).contains(&number)
@@ -213,6 +213,19 @@ impl Stopped {
 }
 
 impl Kernel {
+    /// True if a supervisor might serve the call with that number and first argument that the program is making.
+    pub fn could_leave(&self, number: u64, first: u64) -> bool {
+        let is_of_stream = || {
+            let pid = self.threads.get(&self.turns.current()?)?.pid;
+            let descriptors = descriptors(self.processes.get(&pid)?, &self.files);
+            descriptors.get(usize::try_from(first).ok()?).copied()
+        };
+        match number {
+            READ_CALL | WRITE_CALL | WRITEV_CALL => is_of_stream().is_some_and(|kind| kind != 0),
+            _ => may_serve(number),
+        }
+    }
+
     /// What the supervisor needs to serve calls of the program, which is about to go on; `None` if somebody wants to see each
     /// call. `before` is what it was given before that: the input is there, if nothing was read.
     pub fn desk(&mut self, before: Option<&Given>) -> Option<Given> {

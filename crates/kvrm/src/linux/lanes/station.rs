@@ -299,7 +299,7 @@ impl Server {
                 }
                 if matches!(stop, Some(Stop::Syscall { .. })) {
                     times.called_host();
-                    self.calls.made(lock(&program.lane).state.x[8]);
+                    self.calls.made(&program.kernel, &lock(&program.lane).state);
                 }
                 program.kernel.stopped(stop, executed)?;
                 program

@@ -25,9 +25,9 @@ impl Calls {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that a program has made a call with that number.
-    pub(super) fn made(&self, number: u64) {
-        if supervisor::may_serve(number) {
+    /// Notes that a program makes the call in its registers.
+    pub(super) fn made(&self, kernel: &Kernel, state: &CpuState) {
+        if kernel.could_leave(state.x[8], state.x[0]) {
             let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
             if made > WORTH * self.begun.load(Ordering::Relaxed) {
                 self.worth.store(true, Ordering::Relaxed);
