@@ -144,6 +144,7 @@ pub struct CpuEngine {
 ///     model: MemoryModel::Shared,
 ///     read_only: false,
 ///     mapped: true,
+///     supervisor_bytes: 0,
 ///     threads: 1,
 ///     translate_after: 16_000,
 ///     code_memory: 1 << 28,
